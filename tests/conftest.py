@@ -1,0 +1,34 @@
+"""What every test shares: one BLAS thread, and the same examples in every run."""
+
+import os
+
+# Before NumPy is first imported: the libraries read these once. One thread, because a sum's order
+# (so its last bit) depends on their number, and because the tests themselves run in parallel.
+for _variable in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+):
+    os.environ[_variable] = "1"
+
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+# Time is no criterion: compiling a kernel takes as long as a thousand examples without one.
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# `pytest --hypothesis-profile=search` looks for new counter-examples instead.
+settings.register_profile(
+    "search",
+    parent=settings.get_profile("repeatable"),
+    derandomize=False,
+    max_examples=2000,
+)
+settings.load_profile("repeatable")
