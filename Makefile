@@ -30,9 +30,10 @@ help:
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	@test -n '$(PYTHON)' || { echo 'irlang needs Python 3.11 or newer: make PYTHON=/path/to/python' >&2; exit 2; }
+	@test -n '$(PYTHON)' || { \
+		echo 'irlang needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python' >&2; exit 2; }
 	@echo 'making $(VENV): about 3 GB with the three frameworks, a minute or a few'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install $(shell test -t 2 || echo --quiet) --disable-pip-version-check \
 		-c constraints.txt -e '.[all,dev]'
 	@touch $@
@@ -54,7 +55,10 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	@for file in bench/bench_*.py; do $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; done
+	@for file in bench/*.py; do \
+		case $$file in */_*) continue;; esac; \
+		echo "== $$file"; $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; \
+	done
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
