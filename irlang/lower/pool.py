@@ -1,0 +1,433 @@
+"""The supervisor of worker processes: batches of programs in, one `Result` per program out.
+
+What a framework does to its process (crash, hang, leak, print to the wrong place) is a result of
+the program that was running and of no other: the process is replaced and the batch goes on.
+
+A `Worker` owns a thread, and the thread owns the process. So several targets work at the same
+time, beside the caller: `Worker.send` to each of them, then `Worker.collect` from each.
+
+Non-goals: deciding what a result means, spreading one target over several processes, and
+containing a program that is hostile (emitted programs are our own).
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from irlang.lower import worker as wire
+from irlang.lower.process import Event, Process
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Status: TypeAlias = Literal["ok", "refused", "crash", "timeout", "memory"]
+
+# Programs are small and many processes run side by side; and a sum's order, hence its rounding,
+# must not depend on how many cores the machine has.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+_GPU_MODES = ("cuda", "gpu")
+_START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
+
+
+class WorkerError(Exception):
+    """A target that cannot be used: not installed, not starting, or closed.
+
+    ``str`` is one line; `output` is the last output of the process, if there was one.
+    """
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What to run programs on: a framework, in one of its modes, under one interpreter.
+
+    `name` is a framework that the worker knows, with a mode behind a colon where it has several
+    (``torch``, ``tf:xla``, ``torch:cuda``). `options` reach the worker: ``graph_optimization``
+    (off, basic, extended, full) for ONNX Runtime. `environment` is set over irlang's own.
+    """
+
+    name: str
+    python: str = sys.executable
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Bounds on one program, and on how long one process is used. Seconds and bytes.
+
+    A process is replaced, between two programs, when it has run `programs` of them or its
+    resident memory has grown by `growth` since its start: what a framework leaks stays bounded.
+    `memory` is resident memory too; frameworks reserve address space without bound. Both are
+    looked after only where the system tells them (Linux).
+    """
+
+    seconds: float = 20.0
+    start_seconds: float = 120.0
+    memory: int = 6 << 30
+    programs: int = 20_000
+    growth: int = 2 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One emitted program, as `irlang.lower.worker` defines its kinds, and the values it is given.
+
+    Arrays may have any dtype of the language, ``ml_dtypes.bfloat16`` included. With `grad`, its
+    gradients are computed after its outputs.
+    """
+
+    kind: Literal["python", "onnx"]
+    code: bytes | str
+    inputs: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    params: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    grad: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one program.
+
+    `status` is ok; refused (the framework raised: ``detail`` has ``type``, ``stage`` and the
+    ``line`` of the program; stage ``contract`` means that the emitted program itself is at fault);
+    crash (``signal`` or ``exit_code``); timeout; or memory. The last three have the process's
+    last ``output``, ``programs_before`` (how many this process had run: a crash may be an earlier
+    program's doing) and ``peak`` resident bytes. `error` is one message, empty when ok. Outputs
+    are kept when only the gradients failed. bfloat16 arrays have dtype ``ml_dtypes.bfloat16``.
+    """
+
+    status: Status
+    outputs: dict[str, Array]
+    gradients: dict[str, Array]
+    error: str
+    detail: dict[str, Any]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Hello:
+    """What a started worker says of itself."""
+
+    framework: str
+    version: str
+    python: str
+    numpy: str
+    pid: int
+
+
+_Packed: TypeAlias = tuple[dict[str, Any], list[bytes]]
+
+
+@dataclasses.dataclass
+class _Job:
+    programs: deque[_Packed]
+    future: Future[list[Result]]
+
+
+class Worker:
+    """Runs batches of programs on one target, one after another, whatever becomes of its process.
+
+    The process starts with `start` or the first batch and serves until `close`, which also comes
+    at the end of a ``with`` block and at the exit of the interpreter. Not to be shared between
+    threads, nor used after a fork.
+    """
+
+    def __init__(self, target: Target, limits: Limits = Limits()) -> None:
+        self.target = target
+        self.limits = limits
+        self._process: Process | None = None
+        self._hello: Future[Hello] = Future()
+        self._unusable: WorkerError | None = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._sent: deque[Future[list[Result]]] = deque()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._owner = os.getpid()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Begin to start the process, unless it has begun; it does not wait."""
+        if self._closing.is_set():
+            raise WorkerError(f"{self.target.name}: the worker is closed")
+        if self._thread is None:
+            name = f"irlang worker {self.target.name}"
+            self._thread = threading.Thread(target=self._supervise, name=name, daemon=True)
+            _open_workers.add(self)
+            self._thread.start()
+
+    def hello(self) -> Hello:
+        """What the framework said at its first start, which is waited for.
+
+        Raises
+        ------
+        WorkerError
+            The target cannot be used; the message says why.
+        """
+        self.start()
+        return self._hello.result()
+
+    def send(self, programs: Sequence[Program]) -> None:
+        """Queue a batch; it does not wait. Arrays are copied before it returns.
+
+        Raises
+        ------
+        WorkerError
+            The worker is closed.
+        irlang.lower.worker.WireError
+            An array has a dtype that cannot be sent.
+        """
+        self.start()
+        job = _Job(deque(map(_pack, programs)), Future())
+        self._sent.append(job.future)
+        self._jobs.put(job)
+
+    def collect(self) -> list[Result]:
+        """The results of the oldest batch not collected yet, in the order of its programs.
+
+        Raises
+        ------
+        WorkerError
+            The target could not be started, or was closed meanwhile.
+        """
+        if not self._sent:
+            raise WorkerError(f"{self.target.name}: no batch was sent")
+        return self._sent.popleft().result()
+
+    def submit(self, programs: Sequence[Program]) -> list[Result]:
+        """`send`, then `collect`; no other batch may be waiting to be collected."""
+        if self._sent:
+            raise WorkerError(f"{self.target.name}: an earlier batch was not collected")
+        self.send(programs)
+        return self.collect()
+
+    def close(self) -> None:
+        """End the process, also one that is at work, and wait until it is gone."""
+        if os.getpid() != self._owner:
+            return
+        self._closing.set()
+        self._jobs.put(None)
+        if self._thread is not None:
+            self._thread.join()
+        _open_workers.discard(self)
+
+    # Everything below runs in the worker's thread.
+
+    def _supervise(self) -> None:
+        try:
+            self._live_process()
+        except Exception as error:  # noqa: BLE001 (raised again by `hello`)
+            self._hello.set_exception(error)
+        while (job := self._jobs.get()) is not None:
+            try:
+                job.future.set_result(self._run(job.programs))
+            except Exception as error:  # noqa: BLE001 (raised again by `collect`)
+                job.future.set_exception(error)
+        self._drop()
+
+    def _live_process(self) -> Process:
+        """The process, started if there is none."""
+        if self._process is not None and self._process.running():
+            return self._process
+        self._drop()
+        for attempt in range(_START_ATTEMPTS):
+            if self._unusable is not None:
+                break
+            try:
+                return self._start_process()
+            except WorkerError as error:
+                if attempt == _START_ATTEMPTS - 1:
+                    self._unusable = error
+        assert self._unusable is not None
+        raise self._unusable
+
+    def _start_process(self) -> Process:
+        name = self.target.name
+        command = _command(self.target, self.limits)
+        try:
+            process = Process(command, _environment(self.target), self.limits.memory)
+        except OSError as cause:
+            self._unusable = WorkerError(f"{name}: {self.target.python}: {cause.strerror}")
+            raise self._unusable from cause
+        self._process = process
+        event, frame = process.wait(self.limits.start_seconds, self._closing)
+        if event == "frame":
+            hello, _ = wire.unpack_frame(frame)
+            if "error" in hello:
+                self._drop()
+                self._unusable = WorkerError(f"{name}: {hello['error']}: {hello['message']}")
+                raise self._unusable
+            if not self._hello.done():
+                fields = [field.name for field in dataclasses.fields(Hello)]
+                self._hello.set_result(Hello(**{field: hello[field] for field in fields}))
+            return process
+        error, detail = self._end_process(process, event, self.limits.start_seconds)
+        failure = WorkerError(f"{name}: the worker did not start: {error}", detail["output"])
+        if event == "closed":
+            self._unusable = failure
+        raise failure
+
+    def _drop(self) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process.release()
+            self._process = None
+
+    def _run(self, pending: deque[_Packed]) -> list[Result]:
+        results: list[Result] = []
+        unheard = 0
+        while pending:
+            if self._closing.is_set():
+                raise WorkerError(f"{self.target.name}: the worker is closed")
+            process = self._live_process()
+            process.post(_batch(pending))
+            event = self._collect_answers(process, pending, results)
+            if event in ("frame", "closed"):
+                continue
+            # A process that ended before it had the whole batch was not running any of it.
+            unheard = unheard + 1 if process.outbox else 0
+            seconds = time.monotonic() - process.quiet_since
+            error, detail = self._end_process(process, event, self.limits.seconds)
+            if 0 < unheard < _START_ATTEMPTS:
+                continue
+            status: Status = event if event in ("timeout", "memory") else "crash"
+            pending.popleft()
+            results.append(Result(status, {}, {}, error, detail, seconds))
+        return results
+
+    def _collect_answers(
+        self, process: Process, pending: deque[_Packed], results: list[Result]
+    ) -> Event:
+        """Move programs that are answered from `pending` to `results`; what stopped that."""
+        while pending:
+            event, frame = process.wait(self.limits.seconds, self._closing)
+            if event != "frame":
+                return event
+            answer, body = wire.unpack_frame(frame)
+            results.append(_unpack(answer, body))
+            pending.popleft()
+            if answer["retire"]:
+                self._drop()
+                break
+        return "frame"
+
+    def _end_process(
+        self, process: Process, event: Event, seconds: float
+    ) -> tuple[str, dict[str, Any]]:
+        """End the process after `event`: the cause in one line, and the details of a result."""
+        detail: dict[str, Any] = {}
+        if event == "timeout":
+            process.dump_stack()
+        # At the end of its answers a process is about to end: how, is what it is to be asked.
+        code = process.end(grace=5.0 if event == "exit" else 0.0)
+        if event == "exit" and code < 0:
+            detail["signal"] = _signal_name(-code)
+            error = f"killed by {detail['signal']}"
+        elif event == "exit":
+            detail["exit_code"] = code
+            error = f"exited with status {code}"
+        else:
+            error = {
+                "timeout": f"no answer within {seconds:g} s",
+                "memory": f"resident memory passed {self.limits.memory / (1 << 20):.0f} MiB",
+                "garbage": "wrote something else than answers to its private pipe",
+                "closed": "closed",
+            }[event]
+        detail["output"] = process.release()
+        detail["programs_before"] = max(0, process.frames - 1)  # the first was its greeting
+        detail["peak"] = process.peak
+        self._process = None
+        return error, detail
+
+
+def _command(target: Target, limits: Limits) -> list[str]:
+    options = {
+        "gpu": _on_gpu(target),
+        "retire_programs": limits.programs,
+        "retire_growth": limits.growth,
+        **target.options,
+    }
+    return [target.python, str(Path(wire.__file__)), target.name, json.dumps(options)]
+
+
+def _environment(target: Target) -> dict[str, str]:
+    environment = {**os.environ, **_ENVIRONMENT}
+    if not _on_gpu(target):
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    if target.python != sys.executable:
+        # They point into this interpreter's library.
+        environment.pop("PYTHONPATH", None)
+        environment.pop("PYTHONHOME", None)
+    return {**environment, **target.environment}
+
+
+def _on_gpu(target: Target) -> bool:
+    return target.name.partition(":")[2] in _GPU_MODES
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names of their own
+        return f"signal {number}"
+
+
+def _pack(program: Program) -> _Packed:
+    code = program.code.encode("utf-8") if isinstance(program.code, str) else program.code
+    item: dict[str, Any] = {"kind": program.kind, "size": len(code), "grad": program.grad}
+    body = [code]
+    for part in ("inputs", "params"):
+        packed = [wire.pack_array(name, value) for name, value in getattr(program, part).items()]
+        item[part] = [entry for entry, _ in packed]
+        body.extend(data for _, data in packed)
+    return item, body
+
+
+def _batch(programs: deque[_Packed]) -> bytes:
+    header = {"programs": [item for item, _ in programs]}
+    return wire.pack_frame(header, [data for _, body in programs for data in body])
+
+
+def _unpack(answer: Mapping[str, Any], body: memoryview) -> Result:
+    bfloat16 = ml_dtypes.bfloat16
+    outputs, offset = wire.unpack_arrays(answer.get("outputs", ()), body, 0, bfloat16)
+    gradients, _ = wire.unpack_arrays(answer.get("gradients", ()), body, offset, bfloat16)
+    status, error, detail = answer["status"], answer["error"], answer["detail"]
+    return Result(status, outputs, gradients, error, detail, answer["seconds"])
+
+
+_open_workers: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_workers() -> None:
+    for worker in list(_open_workers):
+        worker.close()

@@ -1,0 +1,501 @@
+# Runs under any Python >= 3.6, also one that has only an old framework: hence `typing.Dict`.
+# ruff: noqa: PTH123
+"""The worker: a process that runs emitted programs on one framework and answers with arrays.
+
+It is started as ``python worker.py TARGET [OPTIONS]`` by `irlang.lower.pool`, possibly under
+another interpreter than irlang's; besides the standard library it needs NumPy and the framework.
+It never imports irlang; `pool` imports this file, for the wire format.
+
+**Wire.** Both directions carry frames: a prefix (magic, length of header, length of body), a JSON
+header, and a body in which the arrays' bytes follow one another in the order in which the header
+lists them as ``[name, dtype, shape]``: C order, little endian. ``bfloat16`` travels as its 16 bits.
+
+- The worker speaks first: ``{"hello": 1, "framework", "version", "python", "numpy", "pid"}``, or
+  ``{"hello": 1, "error", "message"}`` when the framework cannot be imported.
+- A request is a batch, ``{"programs": [{"kind", "size", "grad", "inputs", "params"}]}``, where the
+  program's text or model file is ``size`` bytes of the body, before its arrays.
+- One answer per program, in order and as soon as it is there: ``{"status", "error", "detail",
+  "seconds", "outputs", "gradients", "retire"}``. After ``retire`` the process ends.
+
+**Programs.** ``kind: "python"`` is the source of a module that defines ``INPUTS`` and ``OUTPUTS``
+(tuples of names), ``run(inputs, params)`` and, if it is trainable, ``gradients(inputs, params)``;
+all take and give dictionaries from names to arrays. A bfloat16 array is handed to it as uint16. It
+may return one as uint16 too if ``BFLOAT16`` (a tuple of names) says so.
+``kind: "onnx"`` is a model file; its inputs are looked up among the inputs and params.
+
+**Status.** ``ok``; ``refused``: the framework raised an exception, at ``detail["stage"]`` "build",
+"run" or "gradient", or the program breaks the contract above, at stage "contract";
+``memory``: an allocation failed. What ends the process is for the supervisor to see.
+"""
+
+import os
+import sys
+
+if __name__ == "__main__" and sys.path[:1] == [os.path.dirname(__file__)]:  # noqa: PTH120
+    # Neighbours of this file may be named as frameworks are, and would be imported in their place.
+    del sys.path[0]
+
+import contextlib
+import ctypes
+import faulthandler
+import functools
+import importlib
+import json
+import linecache
+import platform
+import signal
+import struct
+import time
+import traceback
+import types
+from typing import (
+    IO,
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Arrays = Dict[str, Array]
+
+PROTOCOL = 1
+MESSAGE_LIMIT = 2000
+PROGRAM_FILE = "<program>"
+PROGRAM_MODULE = "irlang_program"
+
+# -- wire ----------------------------------------------------------------------------------------
+
+_PREFIX = struct.Struct("<4sIQ")
+_MAGIC = b"irl1"
+_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+)
+
+
+class WireError(Exception):
+    """Bytes that are not a frame, or a value that a frame cannot hold."""
+
+
+def pack_array(name: str, value: Any) -> Tuple[List[Any], bytes]:
+    """The entry ``[name, dtype, shape]`` and the bytes of `value`, an array or a scalar.
+
+    Raises
+    ------
+    WireError
+        The dtype is none that can be sent.
+    """
+    array = np.asarray(value)
+    dtype = array.dtype.name
+    if dtype not in _DTYPES:
+        raise WireError(f"{name}: arrays of dtype {array.dtype} cannot be sent")
+    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and sys.byteorder == "big"):
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return [name, dtype, list(array.shape)], array.tobytes()
+
+
+def unpack_arrays(
+    entries: Iterable[List[Any]], body: memoryview, offset: int, bfloat16: Any
+) -> Tuple["Arrays", int]:
+    """The arrays that `entries` list, read from `body` at `offset`, and the offset behind them.
+
+    `bfloat16` is the two-byte dtype that such arrays get. Every array owns its memory, is aligned
+    and may be written to: PyTorch warns of one that may not.
+    """
+    arrays = {}
+    for name, dtype_name, shape in entries:
+        if dtype_name not in _DTYPES:
+            raise WireError(f"{name}: unknown dtype {dtype_name}")
+        dtype = np.dtype("<u2" if dtype_name == "bfloat16" else dtype_name).newbyteorder("<")
+        array = np.empty(shape, dtype)
+        end = offset + array.nbytes
+        if end > len(body):
+            raise WireError(f"{name}: the body ends inside the array")
+        if array.nbytes:
+            array[...] = np.ndarray(shape, dtype, body, offset)
+        if dtype_name == "bfloat16":
+            array = array.view(bfloat16)
+        arrays[name] = array
+        offset = end
+    return arrays, offset
+
+
+def pack_frame(header: Mapping[str, Any], body: Iterable[bytes]) -> bytes:
+    """One frame; `header` must be JSON, NaN included."""
+    head = json.dumps(header, separators=(",", ":")).encode("ascii")
+    tail = b"".join(body)
+    return b"".join((_PREFIX.pack(_MAGIC, len(head), len(tail)), head, tail))
+
+
+def frame_size(data: Any) -> Optional[int]:
+    """The size of the frame that `data` begins with, None when its prefix is not complete.
+
+    Raises
+    ------
+    WireError
+        `data` is not the beginning of a frame.
+    """
+    if len(data) < _PREFIX.size:
+        return None
+    magic, head, tail = _PREFIX.unpack_from(data)
+    if magic != _MAGIC:
+        raise WireError(f"not a frame: {bytes(data[:16])!r}")
+    return int(_PREFIX.size + head + tail)
+
+
+def unpack_frame(frame: Any) -> Tuple[Dict[str, Any], memoryview]:
+    """Header and body of one whole frame."""
+    _, head, _ = _PREFIX.unpack_from(frame)
+    view = memoryview(frame)[_PREFIX.size :]
+    return json.loads(bytes(view[:head]).decode("ascii")), view[head:]
+
+
+def _read_frame(stream: IO[bytes]) -> Optional[Tuple[Dict[str, Any], memoryview]]:
+    """The next frame of `stream`, None where it ends: the supervisor is gone or wants no more."""
+    prefix = stream.read(_PREFIX.size)
+    size = frame_size(prefix)
+    if size is None:
+        return None
+    rest = stream.read(size - _PREFIX.size)
+    if len(rest) < size - _PREFIX.size:
+        return None
+    return unpack_frame(prefix + rest)
+
+
+# -- programs ------------------------------------------------------------------------------------
+
+
+class ContractError(Exception):
+    """The program is not what an emitted program must be. Not the framework's fault."""
+
+
+class Program(NamedTuple):
+    """One program of a batch, as read from the wire."""
+
+    kind: str
+    code: bytes
+    grad: bool
+    inputs: "Arrays"
+    params: "Arrays"
+
+
+# What building a program gives: its values and its gradients, not computed yet.
+Built = Tuple[Callable[[], Any], Callable[[], Any]]
+
+
+def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noqa: ARG001
+    """Execute the module's body; `run` and `gradients` are called later, each in its stage."""
+    text = program.code.decode("utf-8")
+    # A module and its lines that can be looked up, as if it were a file: frameworks that read the
+    # source of what they compile must treat it as they would treat the user's script.
+    module = types.ModuleType(PROGRAM_MODULE)
+    sys.modules[PROGRAM_MODULE] = module
+    linecache.cache[PROGRAM_FILE] = (len(text), None, text.splitlines(True), PROGRAM_FILE)
+    space = module.__dict__
+    exec(compile(text, PROGRAM_FILE, "exec"), space)  # noqa: S102 (this is what a worker is for)
+    for name in ("INPUTS", "OUTPUTS", "run"):
+        if name not in space:
+            raise ContractError(f"the program does not define {name}")
+    if program.grad and "gradients" not in space:
+        raise ContractError("the program does not define gradients")
+
+    def values() -> Any:
+        outputs = _named(space["run"](program.inputs, program.params), "run")
+        missing = [name for name in space["OUTPUTS"] if name not in outputs]
+        if missing:
+            raise ContractError("run() does not return {}".format(", ".join(missing)))
+        return _mark_bfloat16(outputs, space)
+
+    def gradients() -> Any:
+        found = _named(space["gradients"](program.inputs, program.params), "gradients")
+        return _mark_bfloat16(found, space)
+
+    return values, gradients
+
+
+def _named(value: Any, function: str) -> Dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ContractError(f"{function}() does not return a dictionary of arrays")
+    return value
+
+
+class _Bits(NamedTuple):
+    """A uint16 array whose elements are the bits of bfloat16 numbers."""
+
+    bits: "Array"
+
+
+def _mark_bfloat16(arrays: Dict[str, Any], space: Mapping[str, Any]) -> Dict[str, Any]:
+    names = space.get("BFLOAT16", ())
+    return {
+        name: _Bits(value) if name in names and np.asarray(value).dtype == np.uint16 else value
+        for name, value in arrays.items()
+    }
+
+
+_ORT_LEVELS = {
+    "off": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "full": "ORT_ENABLE_ALL",
+}
+_ONNX_BFLOAT16 = 16  # TensorProto.DataType.BFLOAT16
+
+
+def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
+    """Make an ONNX Runtime session; its outputs come in the model's order."""
+    if program.grad:
+        raise ContractError("a model file has no gradients")
+    ort = importlib.import_module("onnxruntime")
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.log_severity_level = 4  # errors reach us as exceptions; standard error stays readable
+    level = options.get("graph_optimization", "full")
+    settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _ORT_LEVELS[level])
+    providers = ["CUDAExecutionProvider"] * bool(options.get("gpu")) + ["CPUExecutionProvider"]
+    session = ort.InferenceSession(program.code, settings, providers=providers)
+
+    def values() -> Any:
+        given = dict(program.params, **program.inputs)
+        wanted = session.get_inputs()
+        missing = [node.name for node in wanted if node.name not in given]
+        if missing:
+            raise ContractError("no value for {}".format(", ".join(missing)))
+        results = session.get_outputs()
+        if any(node.type == "tensor(bfloat16)" for node in wanted + results):
+            return _run_ort_values(ort, session, given)
+        names = [node.name for node in results]
+        feed = {node.name: given[node.name] for node in wanted}
+        return dict(zip(names, session.run(names, feed)))
+
+    return values, dict
+
+
+def _run_ort_values(ort: Any, session: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Run a session that takes or gives bfloat16, for which its NumPy interface has no dtype."""
+    feed = {}
+    for node in session.get_inputs():
+        if node.type == "tensor(bfloat16)":
+            make = functools.partial(
+                ort.OrtValue.ortvalue_from_numpy_with_onnx_type, onnx_element_type=_ONNX_BFLOAT16
+            )
+        else:
+            make = ort.OrtValue.ortvalue_from_numpy
+        feed[node.name] = make(given[node.name])
+    names = [node.name for node in session.get_outputs()]
+    outputs: Dict[str, Any] = {}
+    for name, value in zip(names, session.run_with_ort_values(names, feed)):
+        if value.data_type() == "tensor(bfloat16)":
+            shape = tuple(value.shape())
+            size = 2 * int(np.prod(shape, dtype=np.int64))
+            data = ctypes.string_at(value.data_ptr(), size) if size else b""
+            outputs[name] = _Bits(np.frombuffer(data, "<u2").reshape(shape))
+        else:
+            outputs[name] = value.numpy()
+    return outputs
+
+
+_KINDS = {"python": _build_python, "onnx": _build_onnx}
+
+
+def execute(program: Program, options: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[bytes]]:
+    """Run one program; header and body of its answer. No exception of the program's leaves it."""
+    answer: Dict[str, Any] = {"status": "ok", "error": "", "detail": {}}
+    body: List[bytes] = []
+    start = time.perf_counter()
+    stage = "build"
+    try:
+        if program.kind not in _KINDS:
+            raise ContractError(f"unknown kind of program: {program.kind}")
+        values, gradients = _KINDS[program.kind](program, options)
+        stage = "run"
+        answer["outputs"] = _pack_named(values(), body)
+        if program.grad:
+            stage = "gradient"
+            answer["gradients"] = _pack_named(gradients(), body)
+    except MemoryError as error:
+        answer.update(_failure(error, stage), status="memory")
+    except (ContractError, WireError) as error:
+        answer.update(_failure(error, "contract"), status="refused")
+    except BaseException as error:  # noqa: BLE001 (SystemExit of a program is its result too)
+        answer.update(_failure(error, stage), status="refused")
+    finally:
+        sys.modules.pop(PROGRAM_MODULE, None)
+        linecache.cache.pop(PROGRAM_FILE, None)
+    answer["seconds"] = time.perf_counter() - start
+    return answer, body
+
+
+def _pack_named(arrays: Mapping[str, Any], body: List[bytes]) -> List[List[Any]]:
+    entries, chunks = [], []
+    for name, value in arrays.items():
+        entry, data = pack_array(name, value.bits if isinstance(value, _Bits) else value)
+        if isinstance(value, _Bits):
+            entry[1] = "bfloat16"
+        entries.append(entry)
+        chunks.append(data)
+    body.extend(chunks)  # all of them or none: the header must not miss what the body holds
+    return entries
+
+
+def _failure(error: BaseException, stage: str) -> Dict[str, Any]:
+    message = str(error)
+    if len(message) > MESSAGE_LIMIT:
+        quarter = MESSAGE_LIMIT // 4
+        message = f"{message[: 3 * quarter]} [...] {message[-quarter:]}"
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == PROGRAM_FILE
+    ]
+    if isinstance(error, SyntaxError) and error.filename == PROGRAM_FILE:
+        lines.append(error.lineno)
+    detail = {"type": type(error).__name__, "stage": stage, "line": lines[-1] if lines else None}
+    return {"error": message, "detail": detail}
+
+
+# -- frameworks ----------------------------------------------------------------------------------
+
+
+def _setup_torch(torch: Any) -> None:
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+
+
+def _setup_tensorflow(tf: Any) -> None:
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.get_logger().setLevel("ERROR")
+
+
+def _setup_nothing(module: Any) -> None:
+    """Nothing to set: this framework's threads are set per session, or by the environment."""
+
+
+# A target's name up to the colon, the module that it needs, and what to set once at the start.
+FRAMEWORKS = {
+    "numpy": ("numpy", _setup_nothing),
+    "torch": ("torch", _setup_torch),
+    "tf": ("tensorflow", _setup_tensorflow),
+    "onnxruntime": ("onnxruntime", _setup_nothing),
+}
+
+
+def _hello(target: str) -> Dict[str, Any]:
+    """Import the target's framework and say what it is, or why it cannot be used."""
+    family = target.split(":")[0]
+    if family not in FRAMEWORKS:
+        known = ", ".join(sorted(FRAMEWORKS))
+        return _unusable(LookupError(f"no target {family}; there are {known}"))
+    name, setup = FRAMEWORKS[family]
+    try:
+        framework = importlib.import_module(name)
+        setup(framework)
+    except Exception as error:  # noqa: BLE001 (a broken installation raises anything)
+        return _unusable(error)
+    return {
+        "hello": PROTOCOL,
+        "framework": name,
+        "version": str(getattr(framework, "__version__", "unknown")),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pid": os.getpid(),
+    }
+
+
+def _unusable(error: BaseException) -> Dict[str, Any]:
+    return {"hello": PROTOCOL, "error": type(error).__name__, "message": str(error)}
+
+
+# -- process -------------------------------------------------------------------------------------
+
+
+def _take_pipes() -> Tuple[IO[bytes], IO[bytes]]:
+    """The supervisor's two pipes under private descriptors; what is printed goes to stderr."""
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr  # not block-buffered: a crash must not lose what was printed before it
+    return incoming, outgoing
+
+
+def _restrain() -> None:
+    """No core files, no life without the supervisor, the first to go when memory runs out."""
+    faulthandler.enable(2)
+    if hasattr(faulthandler, "register"):
+        # The supervisor asks for a stack before it ends a program that hangs.
+        faulthandler.register(signal.SIGUSR1, 2)
+    if sys.platform.startswith("linux"):
+        import resource  # not on every platform
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")  # may be forbidden in a container; the supervisor watches as well
+
+
+def resident_bytes(pid: str = "self") -> int:
+    """Resident memory of a process; 0 where it is gone or the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any]) -> None:
+    """Answer batches until the supervisor closes its end or this process should be replaced."""
+    done = 0
+    programs_limit = options.get("retire_programs", 20000)
+    memory_limit = resident_bytes() + options.get("retire_growth", 2 << 30)
+    while True:
+        request = _read_frame(incoming)
+        if request is None:
+            return
+        header, body = request
+        offset = 0
+        for item in header["programs"]:
+            code = bytes(body[offset : offset + item["size"]])
+            offset += item["size"]
+            inputs, offset = unpack_arrays(item["inputs"], body, offset, np.uint16)
+            params, offset = unpack_arrays(item["params"], body, offset, np.uint16)
+            program = Program(item["kind"], code, item["grad"], inputs, params)
+            answer, data = execute(program, options)
+            done += 1
+            answer["retire"] = done >= programs_limit or resident_bytes() > memory_limit
+            outgoing.write(pack_frame(answer, data))
+            outgoing.flush()
+            if answer["retire"]:
+                return
+
+
+def main(arguments: List[str]) -> None:
+    """``TARGET [OPTIONS]``, the latter a JSON object (keys: see `irlang.lower.pool.Target`)."""
+    incoming, outgoing = _take_pipes()
+    _restrain()
+    options = json.loads(arguments[1]) if len(arguments) > 1 else {}
+    hello = _hello(arguments[0])
+    outgoing.write(pack_frame(hello, ()))
+    outgoing.flush()
+    if "error" not in hello:
+        _serve(incoming, outgoing, options)
+    # Frameworks are not taken down: it takes seconds, some crash, and there is nothing to save.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,575 @@
+"""Workers: what a program does to its process is that program's result, and nobody else's."""
+
+import ast
+import dataclasses
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from irlang.lower import worker as wire
+from irlang.lower.pool import Limits, Program, Target, Worker, WorkerError
+
+DOUBLE = """
+    import numpy as np
+
+    INPUTS = ("x",)
+    OUTPUTS = ("y",)
+
+    def run(inputs, params):
+        return {"y": 2 * inputs["x"] + params.get("b", 0)}
+
+    def gradients(inputs, params):
+        return {"x": np.full_like(inputs["x"], 2)}
+"""
+
+
+def program(code: str, grad: bool = False, **inputs: Any) -> Program:
+    return Program("python", textwrap.dedent(code), inputs, grad=grad)
+
+
+def body(statements: str, **inputs: Any) -> Program:
+    """A program whose `run` is `statements`."""
+    head = "import os, sys, time\nimport numpy as np\nINPUTS, OUTPUTS = (), ()\n"
+    run = "def run(inputs, params):\n" + textwrap.indent(textwrap.dedent(statements), "    ")
+    return Program("python", head + run, inputs)
+
+
+def double(value: float) -> Program:
+    return program(DOUBLE, x=np.array([value]))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+@pytest.fixture(scope="module")
+def numpy_worker() -> Iterator[Worker]:
+    with Worker(Target("numpy"), Limits(seconds=1.0)) as worker:
+        yield worker
+
+
+def around(worker: Worker, poison: Program) -> Any:
+    """The result of `poison`, after a check that its neighbours in the batch are unharmed."""
+    before, result, *after = worker.submit([double(1), poison, double(2), double(3)])
+    assert [before.status] + [other.status for other in after] == ["ok"] * 3
+    assert [other.outputs["y"].item() for other in (before, *after)] == [2, 4, 6]
+    return result
+
+
+def test_hello_says_what_runs(numpy_worker: Worker) -> None:
+    hello = numpy_worker.hello()
+    assert (hello.framework, hello.version, hello.numpy) == ("numpy",) + (np.__version__,) * 2
+    assert hello.python == ".".join(map(str, sys.version_info[:3]))
+    assert hello.pid != os.getpid()
+    assert alive(hello.pid)
+
+
+def test_results_come_in_the_order_of_the_batch(numpy_worker: Worker) -> None:
+    results = numpy_worker.submit([double(value) for value in range(300)])
+    assert [result.outputs["y"].item() for result in results] == [2 * v for v in range(300)]
+    assert all(result.status == "ok" and result.error == "" for result in results)
+    assert all(0 < result.seconds < 1 for result in results)
+
+
+def test_batches_are_collected_in_the_order_of_sending(numpy_worker: Worker) -> None:
+    for value in range(5):
+        numpy_worker.send([double(value)])
+    assert [numpy_worker.collect()[0].outputs["y"].item() for _ in range(5)] == [0, 2, 4, 6, 8]
+    with pytest.raises(WorkerError, match="no batch was sent"):
+        numpy_worker.collect()
+
+
+def test_an_empty_batch_has_no_results(numpy_worker: Worker) -> None:
+    assert numpy_worker.submit([]) == []
+
+
+def test_params_and_gradients(numpy_worker: Worker) -> None:
+    x, b = np.arange(3.0), np.array(0.5)
+    whole = Program("python", textwrap.dedent(DOUBLE), {"x": x}, {"b": b}, grad=True)
+    (result,) = numpy_worker.submit([whole])
+    np.testing.assert_array_equal(result.outputs["y"], 2 * x + 0.5)
+    np.testing.assert_array_equal(result.gradients["x"], [2, 2, 2])
+
+
+def test_outputs_survive_a_refused_gradient(numpy_worker: Worker) -> None:
+    code = textwrap.dedent(DOUBLE).replace("np.full_like", "np.no_such_function")
+    (result,) = numpy_worker.submit([program(code, grad=True, x=np.ones(1))])
+    assert (result.status, result.detail["stage"]) == ("refused", "gradient")
+    assert result.outputs["y"].item() == 2
+    assert result.gradients == {}
+
+
+@pytest.mark.parametrize("dtype", [*wire._DTYPES])
+def test_every_dtype_goes_there_and_back(numpy_worker: Worker, dtype: str) -> None:
+    real = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    values = np.array([[0, 1, 2], [3, 100, 1]]).astype(real)
+    arrays = {
+        "matrix": values,
+        "transposed": values.T,
+        "scalar": values[1, 1].reshape(()),
+        "empty": values[:0],
+        "swapped": values if dtype == "bfloat16" else values.astype(real.newbyteorder(">")),
+    }
+    code = """
+        INPUTS = OUTPUTS = ("matrix", "transposed", "scalar", "empty", "swapped")
+        BFLOAT16 = OUTPUTS if DTYPE == "bfloat16" else ()
+
+        def run(inputs, params):
+            expected = "uint16" if DTYPE == "bfloat16" else DTYPE
+            assert {array.dtype.name for array in inputs.values()} == {expected}
+            assert all(a.flags.writeable and a.flags.aligned for a in inputs.values())
+            return inputs
+    """.replace("DTYPE", repr(dtype))
+    (result,) = numpy_worker.submit([program(code, **arrays)])
+    assert result.status == "ok", result.error
+    for name, sent in arrays.items():
+        back = result.outputs[name]
+        assert (back.dtype, back.shape) == (real, sent.shape)
+        np.testing.assert_array_equal(back, sent)
+
+
+def test_bits_of_nan_and_signed_zero_are_kept(numpy_worker: Worker) -> None:
+    bits = np.array([0x7FC00001, 0xFFC00000, 0x80000000, 1], np.uint32)
+    code = 'INPUTS = OUTPUTS = ("x",)\ndef run(inputs, params):\n    return inputs\n'
+    (result,) = numpy_worker.submit([program(code, x=bits.view(np.float32))])
+    np.testing.assert_array_equal(result.outputs["x"].view(np.uint32), bits)
+
+
+def test_a_dtype_that_cannot_be_sent_is_refused_at_once(numpy_worker: Worker) -> None:
+    with pytest.raises(wire.WireError, match="x: arrays of dtype"):
+        numpy_worker.send([program(DOUBLE, x=np.array(["text"]))])
+
+
+@pytest.mark.parametrize(
+    ("poison", "kind", "stage", "line"),
+    [
+        (body("raise ValueError('no such kernel')"), "ValueError", "run", 5),
+        (body("return np.ones(2) @ np.ones(3)"), "ValueError", "run", 5),
+        (body("sys.exit('leaving')"), "SystemExit", "run", 5),
+        (program("INPUTS = 1 / 0"), "ZeroDivisionError", "build", 1),
+        (program("def run(:"), "SyntaxError", "build", 1),
+        (program("INPUTS = OUTPUTS = ()"), "ContractError", "contract", None),
+        (body("return 7"), "ContractError", "contract", None),
+        (body("return {'y': object()}"), "WireError", "contract", None),
+        (Program("onnx", b"a model", grad=True), "ContractError", "contract", None),
+        (Program("perl", "print 1"), "ContractError", "contract", None),  # type: ignore[arg-type]
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_exception_is_a_refusal(
+    numpy_worker: Worker, poison: Program, kind: str, stage: str, line: int | None
+) -> None:
+    pid = numpy_worker.hello().pid
+    result = around(numpy_worker, poison)
+    assert result.status == "refused"
+    assert result.error
+    assert result.detail == {"type": kind, "stage": stage, "line": line}
+    assert alive(pid), "an exception does not cost a process"
+
+
+def test_a_long_message_is_trimmed(numpy_worker: Worker) -> None:
+    result = around(numpy_worker, body("raise ValueError('begin' + 'x' * 10**6 + 'end')"))
+    assert len(result.error) < 1.1 * wire.MESSAGE_LIMIT
+    assert result.error.startswith("begin")
+    assert result.error.endswith("end")
+
+
+def test_a_program_leaves_nothing_to_the_next(numpy_worker: Worker) -> None:
+    first = body("global left\nleft = 1\nreturn {'y': inputs['x']}", x=np.ones(1))
+    second = body("return {'y': np.array('left' in globals())}")
+    assert not numpy_worker.submit([first, second])[1].outputs["y"].item()
+
+
+def test_abort_is_a_crash_with_its_signal_and_last_words() -> None:
+    with Worker(Target("numpy")) as worker:
+        result = around(worker, body("print('last words'); os.write(2, b'raw'); os.abort()"))
+        assert (result.status, result.detail["signal"]) == ("crash", "SIGABRT")
+        assert "SIGABRT" in result.error
+        assert "last words" in result.detail["output"]
+        assert "raw" in result.detail["output"]
+        assert "in run" in result.detail["output"], "the stack"
+        assert result.detail["programs_before"] == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "key", "value"),
+    [
+        ("import ctypes; ctypes.string_at(0)", "signal", "SIGSEGV"),
+        ("os.kill(os.getpid(), 9)", "signal", "SIGKILL"),
+        ("os._exit(3)", "exit_code", 3),
+        ("os._exit(0)", "exit_code", 0),
+    ],
+)
+def test_other_deaths(numpy_worker: Worker, statement: str, key: str, value: Any) -> None:
+    result = around(numpy_worker, body(statement))
+    assert (result.status, result.detail[key]) == ("crash", value)
+
+
+def test_several_crashes_in_one_batch(numpy_worker: Worker) -> None:
+    batch = [double(1), body("os.abort()"), body("os._exit(1)"), double(2), body("os.abort()")]
+    statuses = [result.status for result in numpy_worker.submit(batch)]
+    assert statuses == ["ok", "crash", "crash", "ok", "crash"]
+
+
+def test_a_hang_is_a_timeout_that_tells_where(numpy_worker: Worker) -> None:
+    start = time.monotonic()
+    result = around(numpy_worker, body("while True:\n    pass"))
+    assert result.status == "timeout"
+    assert result.error == "no answer within 1 s"
+    assert 'File "<program>", line 5 in run' in result.detail["output"]
+    assert 1 <= result.seconds < 5
+    assert time.monotonic() - start < 10
+
+
+def test_memory_is_bounded() -> None:
+    hoard = "kept = []\nwhile True:\n    kept.append(np.ones(1 << 20))\n    time.sleep(0.005)"
+    with Worker(Target("numpy"), Limits(memory=300 << 20)) as worker:
+        result = around(worker, body(hoard))
+    assert (result.status, result.error) == ("memory", "resident memory passed 300 MiB")
+    assert 300 << 20 < result.detail["peak"] < 1 << 30
+
+
+def test_an_allocation_that_fails_costs_no_process(numpy_worker: Worker) -> None:
+    pid = numpy_worker.submit([body("return {'pid': np.array(os.getpid())}")])[0].outputs["pid"]
+    result = around(numpy_worker, body("np.zeros(1 << 55)"))
+    assert (result.status, result.detail["stage"]) == ("memory", "run")
+    assert alive(pid.item())
+
+
+def test_what_is_printed_is_harmless(numpy_worker: Worker) -> None:
+    noisy = """
+        print("garbage on stdout" * 10_000, "é\\udc80")
+        for _ in range(20):
+            os.write(1, b"irl1" + bytes(range(256)) * 1000)
+        sys.__stdout__.write("x"); sys.__stdout__.flush()
+        os.system("echo from a child")
+        assert sys.stdin.read() == "", "there is nothing to read"
+        return {"y": np.array(1)}
+    """
+    result = around(numpy_worker, body(noisy))
+    assert result.status == "ok", result.error
+
+
+def test_closing_the_pipe_is_a_crash(numpy_worker: Worker) -> None:
+    result = around(numpy_worker, body("os.closerange(3, 100)\nreturn {}"))
+    assert result.status == "crash"
+
+
+def test_garbage_in_the_private_pipe_is_a_crash(numpy_worker: Worker) -> None:
+    scribble = """
+        for fd in range(3, 20):
+            try:
+                os.write(fd, b"x" * 100)
+            except OSError:
+                continue
+        time.sleep(60)
+    """
+    result = around(numpy_worker, body(scribble))
+    assert (result.status, result.detail["output"]) == ("crash", "")
+    assert "private pipe" in result.error
+
+
+def test_children_of_a_program_end_with_it(numpy_worker: Worker) -> None:
+    spawn = """
+        import subprocess
+        child = subprocess.Popen(["sleep", "600"])
+        print("child", child.pid)
+        os.abort()
+    """
+    output = around(numpy_worker, body(spawn)).detail["output"]
+    assert gone(int(output.split("child ")[1].split()[0]))
+
+
+def test_a_death_between_batches_costs_no_program() -> None:
+    with Worker(Target("numpy")) as worker:
+        first = worker.hello().pid
+        os.kill(first, signal.SIGKILL)
+        assert gone(first)
+        assert worker.submit([double(1)])[0].outputs["y"].item() == 2
+
+
+def test_processes_are_replaced_after_so_many_programs() -> None:
+    pid = body("return {'y': np.array(os.getpid())}")
+    with Worker(Target("numpy"), Limits(programs=3)) as worker:
+        pids = [result.outputs["y"].item() for result in worker.submit([pid] * 7)]
+    assert [pids.count(one) for one in dict.fromkeys(pids)] == [3, 3, 1]
+
+
+def test_processes_are_replaced_when_they_leak() -> None:
+    leak = """
+        sys.leak = getattr(sys, "leak", []) + [np.ones(5 << 20)]
+        return {"y": np.array(os.getpid())}
+    """
+    with Worker(Target("numpy"), Limits(growth=100 << 20)) as worker:
+        results = worker.submit([body(leak)] * 6)
+    assert [result.status for result in results] == ["ok"] * 6
+    pids = [result.outputs["y"].item() for result in results]
+    assert [pids.count(one) for one in dict.fromkeys(pids)] == [3, 3]
+
+
+def test_large_batches_and_answers_do_not_block_each_other(numpy_worker: Worker) -> None:
+    x = np.arange(1 << 17, dtype=np.float64)
+    for _ in range(3):
+        numpy_worker.send([program(DOUBLE, x=x)] * 20)
+    for _ in range(3):
+        for result in numpy_worker.collect():
+            np.testing.assert_array_equal(result.outputs["y"], 2 * x)
+
+
+def test_a_program_costs_little_more_than_it_takes(numpy_worker: Worker) -> None:
+    batch = [double(value) for value in range(500)]
+    numpy_worker.submit(batch)
+    start = time.perf_counter()
+    results = numpy_worker.submit(batch)
+    overhead = time.perf_counter() - start - sum(result.seconds for result in results)
+    # About 0.1 ms of the two processes' own time; the bound leaves room for a busy machine.
+    assert overhead / len(batch) < 3e-3
+
+
+def test_close_leaves_no_process_and_ends_one_at_work() -> None:
+    worker = Worker(Target("numpy"))
+    pid = worker.hello().pid
+    worker.send([double(1), body("while True:\n    pass"), double(2)])
+    worker.send([double(3)])
+    time.sleep(0.2)
+    start = time.monotonic()
+    worker.close()
+    assert time.monotonic() - start < 2
+    assert not alive(pid)
+    for _ in range(2):
+        with pytest.raises(WorkerError, match="closed"):
+            worker.collect()
+    with pytest.raises(WorkerError, match="closed"):
+        worker.send([double(1)])
+    worker.close()
+
+
+OWNER = """
+    import sys, time
+    from irlang.lower.pool import Program, Target, Worker
+
+    worker = Worker(Target("numpy"))
+    pid = worker.hello().pid
+    worker.send([Program("python", "while True: pass")])
+    time.sleep(0.2)
+    print(pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("ending", ["killed", "returns"])
+def test_an_orphan_does_not_survive_its_parent(ending: str) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(OWNER)]
+    root = Path(wire.__file__).parents[2]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root
+    ) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        assert alive(pid)
+        if ending == "killed":
+            owner.kill()
+        owner.communicate()
+    assert gone(pid)
+
+
+def test_an_unknown_target_says_which_there_are() -> None:
+    with Worker(Target("no_such_framework")) as worker:
+        with pytest.raises(WorkerError, match=r"no target no_such_framework; there are .*torch"):
+            worker.hello()
+        with pytest.raises(WorkerError, match="no target"):
+            worker.submit([double(1)])
+
+
+def test_an_interpreter_that_is_not_there() -> None:
+    with (
+        Worker(Target("numpy", python="/no/such/python")) as worker,
+        pytest.raises(WorkerError, match="/no/such/python: No such file"),
+    ):
+        worker.hello()
+
+
+def test_a_start_that_fails_shows_the_last_output() -> None:
+    with (
+        Worker(Target("numpy", python="/bin/false")) as worker,
+        pytest.raises(WorkerError, match="did not start: exited with status 1"),
+    ):
+        worker.hello()
+    environment = {"PYTHONHOME": "/no/such/library"}
+    with Worker(Target("numpy", environment=environment)) as worker:
+        with pytest.raises(WorkerError) as caught:
+            worker.hello()
+        assert "/no/such/library" in caught.value.output
+
+
+def test_the_worker_is_one_file_for_old_interpreters() -> None:
+    tree = ast.parse(Path(wire.__file__).read_text(), feature_version=(3, 6))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported <= sys.stdlib_module_names | {"numpy"}
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    missing = importlib.util.find_spec(module) is None
+    return pytest.mark.skipif(missing, reason=f"{module} is not installed")
+
+
+@needs("torch")
+def test_torch() -> None:
+    code = """
+        import torch
+        import torch.nn.functional as F
+
+        INPUTS, OUTPUTS, BFLOAT16 = ("x", "z"), ("y", "z", "threads"), ("z",)
+
+        def forward(x, w):
+            return F.conv2d(x, w).relu().sum()
+
+        def run(inputs, params):
+            x, w = torch.from_numpy(inputs["x"]), torch.from_numpy(params["w"])
+            z = torch.from_numpy(inputs["z"]).view(torch.bfloat16) * 2
+            y = forward(x, w).numpy()
+            return {"y": y, "z": z.view(torch.uint16).numpy(), "threads": torch.get_num_threads()}
+
+        def gradients(inputs, params):
+            w = torch.from_numpy(params["w"]).requires_grad_()
+            forward(torch.from_numpy(inputs["x"]), w).backward()
+            return {"w": w.grad.numpy()}
+    """
+    x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    z = np.array([1.5, -2], ml_dtypes.bfloat16)
+    good = Program("python", textwrap.dedent(code), {"x": x, "z": z}, {"w": w}, grad=True)
+    bad = dataclasses.replace(good, params={"w": np.ones((1, 2, 2, 2), np.float32)})
+    with Worker(Target("torch")) as worker:
+        result, refused = worker.submit([good, bad])
+    assert result.status == "ok", result.error
+    assert result.outputs["y"].item() == 16
+    assert result.outputs["threads"].item() == 1
+    np.testing.assert_array_equal(result.outputs["z"], z * 2)
+    np.testing.assert_array_equal(result.gradients["w"], np.full((1, 1, 2, 2), 4))
+    assert (refused.status, refused.detail["type"]) == ("refused", "RuntimeError")
+    assert refused.detail["stage"] == "run"
+
+
+@needs("tensorflow")
+def test_tensorflow() -> None:
+    code = """
+        import tensorflow as tf
+
+        INPUTS, OUTPUTS = ("x",), ("y", "z", "threads")
+
+        @tf.function(autograph=True)
+        def steps(x):
+            for _ in tf.range(3):  # needs the source of this function
+                x = x + 1
+            return x
+
+        def run(inputs, params):
+            x = tf.constant(inputs["x"])
+            y = tf.nn.conv2d(x, params["w"], strides=1, padding="VALID")
+            return {
+                "y": steps(y).numpy(),
+                "z": tf.cast(x, tf.bfloat16).numpy(),
+                "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+            }
+
+        def gradients(inputs, params):
+            w = tf.Variable(params["w"])
+            with tf.GradientTape() as tape:
+                y = tf.nn.conv2d(inputs["x"], w, strides=1, padding="VALID")
+            return {"w": tape.gradient(y, w).numpy()}
+    """
+    x, w = np.ones((1, 3, 3, 1), np.float32), np.ones((2, 2, 1, 1), np.float32)
+    good = Program("python", textwrap.dedent(code), {"x": x}, {"w": w}, grad=True)
+    bad = dataclasses.replace(good, params={"w": np.ones((2, 2, 2, 1), np.float32)})
+    with Worker(Target("tf")) as worker:
+        result, refused = worker.submit([good, bad])
+    assert result.status == "ok", result.error
+    np.testing.assert_array_equal(result.outputs["y"], np.full((1, 2, 2, 1), 7, np.float32))
+    np.testing.assert_array_equal(result.outputs["z"], x.astype(ml_dtypes.bfloat16))
+    assert result.outputs["threads"].item() == 1
+    np.testing.assert_array_equal(result.gradients["w"], np.full((2, 2, 1, 1), 4))
+    assert (refused.status, refused.detail["stage"]) == ("refused", "run")
+
+
+@needs("onnx")
+@needs("onnxruntime")
+@pytest.mark.parametrize("level", ["off", "full"])
+def test_onnxruntime(level: str) -> None:
+    from onnx import TensorProto, helper
+
+    def value(name: str, dtype: int, *shape: int) -> Any:
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    def model(nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> bytes:
+        graph = helper.make_graph(nodes, "test", inputs, outputs)
+        opset = [helper.make_opsetid("", 20)]
+        data: bytes = helper.make_model(
+            graph, ir_version=10, opset_imports=opset
+        ).SerializeToString()
+        return data
+
+    conv = model(
+        [helper.make_node("Conv", ["x", "w"], ["y"])],
+        [value("x", TensorProto.FLOAT, 1, 1, 3, 3), value("w", TensorProto.FLOAT, 1, 1, 2, 2)],
+        [value("y", TensorProto.FLOAT, 1, 1, 2, 2)],
+    )
+    half = model(
+        [
+            helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT),
+            helper.make_node("Identity", ["x"], ["z"]),
+        ],
+        [value("x", TensorProto.BFLOAT16, 2)],
+        [value("y", TensorProto.FLOAT, 2), value("z", TensorProto.BFLOAT16, 2)],
+    )
+    x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    z = np.array([1.5, -2], ml_dtypes.bfloat16)
+    with Worker(Target("onnxruntime", options={"graph_optimization": level})) as worker:
+        good, bits, garbage, shape, absent = worker.submit(
+            [
+                Program("onnx", conv, {"x": x, "unused": x}, {"w": w}),
+                Program("onnx", half, {"x": z}),
+                Program("onnx", b"\x08garbage"),
+                Program("onnx", conv, {"x": x[0]}, {"w": w}),
+                Program("onnx", conv, {"x": x}),
+            ]
+        )
+    assert good.status == "ok", good.error
+    np.testing.assert_array_equal(good.outputs["y"], np.full((1, 1, 2, 2), 4))
+    assert bits.status == "ok", bits.error
+    np.testing.assert_array_equal(bits.outputs["y"], [1.5, -2])
+    np.testing.assert_array_equal(bits.outputs["z"], z)
+    failures = [(result.status, result.detail["stage"]) for result in (garbage, shape, absent)]
+    assert failures == [("refused", "build"), ("refused", "run"), ("refused", "contract")]
+    assert "w" in absent.error
