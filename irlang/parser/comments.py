@@ -24,13 +24,13 @@ class _Attacher:
         self.source = source
         self.next = 0
 
-    def _take(self, before: int) -> list[Comment]:
+    def take(self, before: int) -> list[Comment]:
         first = self.next
         while self.next < len(self.comments) and self.comments[self.next].start < before:
             self.next += 1
         return self.comments[first : self.next]
 
-    def _trailing(self, end: int, limit: int) -> str:
+    def trailing_of(self, end: int, limit: int) -> str:
         """The comment on the line where something ends, if nothing else stands between."""
         if self.next == len(self.comments):
             return ""
@@ -41,7 +41,7 @@ class _Attacher:
         self.next += 1
         return comment.text
 
-    def _lines(self, comments: list[Comment], after: int, start: int | None) -> list[str]:
+    def lines_of(self, comments: list[Comment], after: int, start: int | None) -> list[str]:
         """Comments as lines, with one empty line wherever the text has some; `after` is a line."""
         lines: list[str] = []
         for comment in comments:
@@ -66,25 +66,25 @@ class _Attacher:
             span = statement.span
             begins = source.offset(span.line, span.column)
             ends = source.offset(span.end_line, span.end_column)
-            lines = self._lines(self._take(begins), after, span.line)
+            lines = self.lines_of(self.take(begins), after, span.line)
             if first and lines and not lines[0]:
                 del lines[0]
             first = False
             parts: dict[str, Any] = {}
             if isinstance(statement, _CONTAINERS):
                 opens = self._opening(statement)
-                lines += [comment.text for comment in self._take(opens)]
+                lines += [comment.text for comment in self.take(opens)]
                 parts["body"], parts["dangling"] = self.body(statement.body, opens, ends)
             else:
-                lines += [comment.text for comment in self._take(ends)]
+                lines += [comment.text for comment in self.take(ends)]
             following = statements[position + 1].span if position + 1 < len(statements) else None
             limit = source.offset(following.line, following.column) if following else end
-            trailing = self._trailing(ends, limit)
+            trailing = self.trailing_of(ends, limit)
             after = span.end_line
             if lines or trailing or parts:
                 statement = replace(statement, comments=tuple(lines), trailing=trailing, **parts)
             done.append(statement)
-        lines = self._lines(self._take(end), after, None)
+        lines = self.lines_of(self.take(end), after, None)
         if not done and lines and not lines[0]:
             del lines[0]
         return tuple(done), tuple(lines)
@@ -103,11 +103,12 @@ def attach(file: ast.File, tokens: Tokens, source: Source) -> ast.File:
     start = 0
     if file.version is not None:
         # A header is two tokens, and has no node of its own.
-        comments = tuple(attacher._lines(attacher._take(tokens.starts[0]), 0, None))
-        inside = attacher._take(tokens.ends[1])
+        header = source.line(tokens.starts[0])
+        comments = tuple(attacher.lines_of(attacher.take(tokens.starts[0]), 0, header))
+        inside = attacher.take(tokens.ends[1])
         comments += tuple(comment.text for comment in inside)
         limit = tokens.starts[2] if tokens.texts[2] else len(source.text) + 1
-        trailing = attacher._trailing(tokens.ends[1], limit)
+        trailing = attacher.trailing_of(tokens.ends[1], limit)
         start = tokens.ends[1]
     items, dangling = attacher.body(file.items, start, len(source.text) + 1)
     return replace(file, items=items, dangling=dangling, comments=comments, trailing=trailing)

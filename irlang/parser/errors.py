@@ -239,8 +239,13 @@ def found(stop: _Stop) -> str:
 def _unreadable(stop: _Stop) -> Diagnostic | None:
     start = stop.tokens.starts[stop.index]
     quotes = stop.source.text.startswith('"""', start) and stop.kind != "DOC"
-    if stop.kind != ERROR and not quotes:
+    if stop.kind not in (ERROR, "VBAR") and not quotes:
         return None
+    if stop.kind == "VBAR" and stop.kind_at(1) == "VBAR":
+        return stop.fault(
+            "character", "`||` is no part of the language", stop.span(None, stop.index + 1),
+            help=_FOREIGN["||"],
+        )  # fmt: skip
     if quotes:
         place = stop.source.span(start, start + 3)
         return stop.fault(
@@ -251,6 +256,8 @@ def _unreadable(stop: _Stop) -> Diagnostic | None:
         text = stop.text.rstrip()
         place = stop.source.span(start, start + len(text))
         return stop.fault("string", 'this text is not closed on its line: `"` is missing', place)
+    if stop.kind == "VBAR":
+        return None
     if stop.text == "." and stop.kind_at(-1) not in ("NUMBER", "NAME"):
         advice = _FOREIGN["."]
     elif stop.text == "." and stop.kind_at(-1) == "NAME":
