@@ -20,10 +20,17 @@ from irlang.render import Piece, ordered, report, show, visible, write
 
 def check_text(text: str, file: str = "") -> tuple[Diagnostic, ...]:
     """Every fault of `text`, in the order of places."""
+    return _read(text, file)[1]
+
+
+def _read(text: str, file: str) -> tuple[ast.File | None, tuple[Diagnostic, ...]]:
+    """The tree of `text`, if it is one, and every fault."""
+    tree = None
     try:
-        return tuple(ordered(_checked(parse(text, file))))
+        tree = parse(text, file)
+        return tree, tuple(ordered(_checked(tree)))
     except InvalidInput as error:
-        return tuple(ordered(error.diagnostics))
+        return tree, tuple(ordered(error.diagnostics))
 
 
 def _checked(file: ast.File) -> Sequence[Diagnostic]:
@@ -54,10 +61,10 @@ def command(files: tuple[str, ...], fix: bool, style: str) -> int:
             found += error.diagnostics
             continue
         sources[file] = text
-        diagnostics = check_text(text, file)
+        tree, diagnostics = _read(text, file)
         if style == "text":
             show(diagnostics, {file: text})
-            write(_verdict(file, text, diagnostics))
+            write(_verdict(file, tree, diagnostics))
         found += diagnostics
     if style == "text":
         show([d for d in found if d.span.file not in sources], {})
@@ -85,16 +92,13 @@ def _change(text: str) -> str:
     return f"wrote `{visible(text)}`" if text.strip() else "made a blank" if text else "removed it"
 
 
-def _verdict(file: str, text: str, diagnostics: Sequence[Diagnostic]) -> list[Piece]:
+def _verdict(file: str, tree: ast.File | None, diagnostics: Sequence[Diagnostic]) -> list[Piece]:
     """The last line: how many errors, and what can be done about them."""
     name = visible(file)
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     warnings = len(diagnostics) - errors
     others = f", {_counted(warnings, 'warning')}" if warnings else ""
-    try:
-        statements = _statements(parse(text, file))
-    except InvalidInput:
-        statements = []
+    statements = _statements(tree) if tree else []
     if not errors:
         counted = _counted(len(statements), "statement")
         return [(f"{name}: valid", "bold green"), (f" ({counted}){others}\n", "")]

@@ -1,4 +1,4 @@
-"""Syntax errors in the user's words, and where to go on after one.
+"""Syntax errors in the user's words.
 
 `explain` turns the state in which the parser stopped into a diagnostic: the special cases below
 first, each a function that knows one common slip; else what was expected and what was found.
@@ -6,21 +6,19 @@ first, each a function that knows one common slip; else what was expected and wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from irlang.diagnostics import Diagnostic, Edit, Note, Span
 from irlang.parser.lex import ERROR, Source, Tokens
+from irlang.parser.recover import ITEMS, STATEMENTS, first_on_line, skip
 from irlang.parser.table import END, Table
 
 MOST_ERRORS = 20
 
 _OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 _CLOSE = {close: opening for opening, close in _OPEN.items()}
-_ITEMS = frozenset(("OP", "MODEL", "BLOCK", "DOC"))
-_STATEMENTS = frozenset(("PARAM", "LET", "FOR", "REQUIRE", "ENSURE", "SOME", "GRAD", "UNSPECIFIED"))
 
 # Groups of terminals that have one name together; the first that fits wins.
 _GROUPS: tuple[tuple[frozenset[str], str], ...] = (
@@ -42,9 +40,9 @@ _BEGINS_VALUE = frozenset(
 _MEMBERS = {
     "an expression": _BEGINS_VALUE,
     "a value": _BEGINS_VALUE,
-    "a statement": _STATEMENTS | {"NAME"},
-    "`model`, `block`, `op` or `let`": _ITEMS | {"LET"},
-    "`model`, `block` or `op`": _ITEMS,
+    "a statement": STATEMENTS | {"NAME"},
+    "`model`, `block`, `op` or `let`": ITEMS | {"LET"},
+    "`model`, `block` or `op`": ITEMS,
     "an operator": frozenset(("ADD", "MUL", "CMP", "LT", "AND", "OR", "IN", "__ANON_1")),
     "a comparison": frozenset(("CMP", "LT", "IN")),
 }
@@ -350,7 +348,7 @@ def _reserved(stop: _Stop) -> Diagnostic | None:
     # The keyword that starts the next statement or item means that this one is unfinished.
     if not word or "NAME" not in stop.accepted or stop.text in ("nnir", "ties"):
         return None
-    if stop.kind in _STATEMENTS | _ITEMS and _first_on_line(stop.tokens, stop.index, stop.source):
+    if stop.kind in STATEMENTS | ITEMS and first_on_line(stop.tokens, stop.index, stop.source):
         return None
     return stop.fault(
         "reserved", f"expected a name, found the reserved word `{stop.text}`",
@@ -367,17 +365,17 @@ def _unclosed(stop: _Stop) -> Diagnostic | None:
     closing = stop.grammar.literals[_OPEN[slot.kind]]
     opening = stop.grammar.literals[slot.kind]
     if slot.kind == "LBRACE":
-        nested = stop.kind in _ITEMS
+        nested = stop.kind in ITEMS
         if not nested and stop.kind != END:
             return None
     elif (
         not (
             stop.kind in (END, "LBRACE", "RBRACE", "RPAR", "RSQB", "EQUAL")
-            or stop.kind in _ITEMS | _STATEMENTS
-            or _first_on_line(stop.tokens, stop.index, stop.source)
+            or stop.kind in ITEMS | STATEMENTS
+            or first_on_line(stop.tokens, stop.index, stop.source)
         )
         or not ({_OPEN[slot.kind]} & stop.accepted)
-        or (stop.kind == "EQUAL" and not _first_on_line(stop.tokens, stop.index - 1, stop.source))
+        or (stop.kind == "EQUAL" and not first_on_line(stop.tokens, stop.index - 1, stop.source))
     ):
         return None
     return stop.fault(
@@ -403,106 +401,3 @@ _SLIPS: tuple[Callable[[_Stop], Diagnostic | None], ...] = (
     _unreadable, _glued_comment, _attributes, _second_semicolon, _equals, _reserved, _no_call,
     _unclosed,
 )  # fmt: skip
-
-
-# ---- going on -----------------------------------------------------------------------------------
-
-
-def _first_on_line(tokens: Tokens, index: int, source: Source) -> bool:
-    if index <= 0:
-        return True
-    return source.line(tokens.ends[index - 1]) < source.line(tokens.starts[index])
-
-
-def _starts_statement(tokens: Tokens, index: int, source: Source) -> bool:
-    kind = tokens.kinds[index]
-    if kind in _STATEMENTS or kind in _ITEMS:
-        return _first_on_line(tokens, index, source)
-    if not re.fullmatch("NAME|COUNT|REDUCER|QUANTIFIER", kind):
-        return False
-    if not _first_on_line(tokens, index, source):
-        return False
-    following = tokens.kinds[index + 1]
-    return following in ("EQUAL", "LSQB", "COMMA") or (following == "CMP")
-
-
-def skip(tokens: Tokens, index: int, source: Source, *, complete: bool) -> Tokens | None:
-    """`tokens` without the statement, or item, around token `index`; None if nothing is left.
-
-    complete: what stands before the token is whole, so that the fault is not of the statement
-    before. Braces stay in balance: what follows is not reported for this fault again.
-    """
-    kinds = tokens.kinds
-    if kinds[index] == END:
-        return None
-    if kinds[index] in _ITEMS and index > 0 and not complete:
-        return _closed(tokens, index)
-    first = _statement_start(tokens, index, source)
-    if first == index and not complete and index > 0 and kinds[index - 1] != "LBRACE":
-        first = _statement_start(tokens, index - 1, source)
-        return (
-            tokens.without(first, index) if kinds[first] not in _HEADED else _closed(tokens, index)
-        )
-    last = max(_statement_end(tokens, first, index, source), first + 1)
-    rest = tokens.without(first, last)
-    return rest if len(rest.kinds) > 1 else None
-
-
-_HEADED = frozenset(("OP", "MODEL", "BLOCK", "DOC", "FOR"))
-
-
-def _statement_start(tokens: Tokens, index: int, source: Source) -> int:
-    """The token that the statement around `index` starts with."""
-    kinds = tokens.kinds
-    first = index
-    while first > 0 and not _starts_statement(tokens, first, source):
-        body = kinds[first - 1] == "LBRACE" and kinds[first - 2] not in ("NAME", "COLON")
-        # `{` after a name opens a match or, after `] `, a body.
-        if body or (kinds[first - 1] == "RBRACE" and kinds[index] == "RBRACE"):
-            break
-        first -= 1
-    if first > 0 and kinds[first - 1] == "DOC":
-        first -= 1
-    return first
-
-
-def _statement_end(tokens: Tokens, first: int, index: int, source: Source) -> int:
-    """The token after the statement that starts at `first` and has a fault at `index`."""
-    kinds = tokens.kinds
-    if kinds[first] in _ITEMS:
-        last = index + 1
-        while kinds[last] != END and not (
-            kinds[last] in _ITEMS and _first_on_line(tokens, last, source)
-        ):
-            last += 1
-        return last
-    depth = 0
-    for last in range(first, len(kinds)):
-        kind = kinds[last]
-        if kind == END:
-            return last
-        if kind == "LBRACE":
-            depth += 1
-        elif kind == "RBRACE":
-            if depth == 0:
-                return last
-            depth -= 1
-            if depth == 0 and kinds[first] == "FOR":
-                return last + 1
-        elif (
-            last > index
-            and _starts_statement(tokens, last, source)
-            and (kinds[first] != "FOR" or kind in _ITEMS)
-        ):
-            return last
-    return len(kinds) - 1
-
-
-def _closed(tokens: Tokens, index: int) -> Tokens:
-    place = tokens.ends[index - 1]
-    rest = tokens.without(index, index)
-    rest.kinds.insert(index, "RBRACE")
-    rest.texts.insert(index, "}")
-    rest.starts.insert(index, place)
-    rest.ends.insert(index, place)
-    return rest
