@@ -1,1 +1,1 @@
-"""The meanings of an operator: each module reads flat equations and nothing else."""
+"""The meanings of the equations, one a module."""

@@ -1,0 +1,198 @@
+"""Flat equations: what a call of an operator means, with no macro, attribute or `..` left.
+
+`expand` makes them; every meaning (reference, exact, rounding, …) reads nothing else. A size or a
+numeric attribute is a `Size`: a label (its source text) and the value of this call, so that calls
+which differ in sizes only have equations of equal `structure` and share one compiled kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Union
+
+from irlang.dtypes import DTYPES
+
+Scalar = Union[int, float, Fraction, bool]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Const:
+    """A number written in the definition."""
+
+    value: Scalar
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Size:
+    """A number known at the call: a size, a numeric attribute, or arithmetic on them."""
+
+    label: str
+    value: Scalar
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Index:
+    """A bound index."""
+
+    name: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Read:
+    """An element of a tensor; `default` is what stands outside it (None: outside is an error)."""
+
+    tensor: str
+    index: tuple[Expr, ...]
+    default: Expr | None = None
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Inside:
+    """Whether an index lies inside a tensor."""
+
+    tensor: str
+    index: tuple[Expr, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Apply:
+    """A scalar function or operator of `irlang.scalar`, by name."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Reduce:
+    """`kind` over all values of the binders that satisfy `where`.
+
+    kind: sum, prod, max, min, all, any, argmax, argmin, the, count (whose body is None).
+    argmax and argmin have one binder and give its value, the first among equals.
+    """
+
+    kind: str
+    binders: tuple[tuple[str, Expr], ...]
+    where: Expr | None
+    body: Expr | None
+
+
+Expr = Union[Const, Size, Index, Read, Inside, Apply, Reduce]
+
+
+@dataclass(slots=True, frozen=True)
+class TensorInfo:
+    """Shape and element type (a name of `irlang.dtypes`)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def kind(self) -> str:
+        """What the equations see: `real`, `int` or `bool`."""
+        return DTYPES[self.dtype].kind
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(slots=True, frozen=True)
+class Equation:
+    """`target[binders] = body` for every value of the binders.
+
+    Reading the target itself, or an equation further down, makes a recurrence: the group of
+    equations that read one another advances together along one axis.
+    """
+
+    target: str
+    binders: tuple[tuple[str, Expr], ...]
+    body: Expr
+    info: TensorInfo
+
+
+@dataclass(slots=True, frozen=True)
+class Check:
+    """A precondition on values: `condition` (a scalar of kind bool) must hold, or `message`."""
+
+    code: str
+    condition: Expr
+    message: str
+
+
+@dataclass(slots=True, frozen=True)
+class Expansion:
+    """All that a call means.
+
+    tensors: every tensor by name, inputs and outputs among them. unspecified: (target, mask)
+    pairs, mask being an equation of kind bool that is true where no verdict is given.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    equations: tuple[Equation, ...]
+    tensors: dict[str, TensorInfo]
+    checks: tuple[Check, ...] = ()
+    unspecified: tuple[Equation, ...] = ()
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside."""
+    if isinstance(expr, Apply):
+        return expr.args
+    if isinstance(expr, Read):
+        return expr.index if expr.default is None else (*expr.index, expr.default)
+    if isinstance(expr, Inside):
+        return expr.index
+    if isinstance(expr, Reduce):
+        bounds = tuple(bound for _, bound in expr.binders)
+        return bounds + tuple(part for part in (expr.where, expr.body) if part is not None)
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """`expr` and everything inside it, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def rebuild(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """`expr` with `f` applied to the expressions directly inside."""
+    if isinstance(expr, Apply):
+        return Apply(expr.function, tuple(map(f, expr.args)))
+    if isinstance(expr, Read):
+        default = None if expr.default is None else f(expr.default)
+        return Read(expr.tensor, tuple(map(f, expr.index)), default)
+    if isinstance(expr, Inside):
+        return Inside(expr.tensor, tuple(map(f, expr.index)))
+    if isinstance(expr, Reduce):
+        return Reduce(
+            expr.kind,
+            tuple((name, f(bound)) for name, bound in expr.binders),
+            None if expr.where is None else f(expr.where),
+            None if expr.body is None else f(expr.body),
+        )
+    return expr
+
+
+def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
+    """`expr` with indices replaced; binders are unique in an expansion, so nothing is captured."""
+    if isinstance(expr, Index):
+        return values.get(expr.name, expr)
+    return rebuild(expr, lambda part: substitute(part, values))
+
+
+def indices(expr: Expr) -> frozenset[str]:
+    """The names of the free indices."""
+    if isinstance(expr, Index):
+        return frozenset((expr.name,))
+    found = frozenset[str]().union(*map(indices, children(expr)))
+    if isinstance(expr, Reduce):
+        found -= {name for name, _ in expr.binders}
+    return found
+
+
+def reads(expr: Expr) -> frozenset[str]:
+    """The names of the tensors that are read."""
+    return frozenset(part.tensor for part in walk(expr) if isinstance(part, Read))

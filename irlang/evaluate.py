@@ -1,0 +1,576 @@
+"""Partial evaluation of the expressions of a definition.
+
+Everything that is known at the call (sizes, attributes, the rank of `S..`) is computed; what
+depends on indices or on elements of tensors becomes an equation expression. A value is therefore
+
+- a Python number, bool or string (`Fraction` for a quotient of integers),
+- a tuple: the sizes of `S..`, an attribute with one number an axis, the indices of `s..`;
+  arithmetic on tuples goes element by element, and a lone number serves all,
+- an `irlang.equations` expression,
+- a `Macro` (`let f(a) = …`), a `TensorRef` or a `FamilyRef`.
+
+Where a known value enters an equation it becomes a `Size` labelled with its source text, so that
+the equations of two calls which differ in sizes only have the same structure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from irlang import ast
+from irlang import equations as eq
+from irlang.diagnostics import InvalidInput, Span, fail
+from irlang.known import BUILTINS, EMPTY, KNOWN, PRELUDE
+from irlang.parser import parse_expr
+from irlang.parser.printer import print_expr
+from irlang.scalar import SCALARS, VARIADIC
+
+Value = Any
+RESIDUAL = (eq.Const, eq.Size, eq.Index, eq.Read, eq.Inside, eq.Apply, eq.Reduce)
+CONSTANTS: dict[str, Value] = {
+    "true": True, "false": False, "inf": math.inf, "nan": math.nan, "pi": math.pi, "e_": math.e,
+}  # fmt: skip
+_UNROLL_LIMIT = 4096  # axes and members of a family are few; anything longer is a mistake
+
+
+class Unbound(InvalidInput):
+    """A name has no value (yet): a default may refer to a size that is bound later."""
+
+
+@dataclass(slots=True)
+class Macro:
+    """`let f(a, b) = body`, with the scope that it sees."""
+
+    params: tuple[str, ...]
+    body: ast.Expr
+    scope: Scope
+
+
+@dataclass(slots=True)
+class TensorRef:
+    """A tensor in scope.
+
+    placement: actual axis of every declared axis, in declared order; sizes: the declared size of
+    every declared axis; an axis whose actual size is 1 and whose declared size is not is
+    broadcast, and the first `len(sizes) - rank` declared axes are absent. constant: the default
+    of an input that was not given. kind: of its elements.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    kind: str
+    placement: tuple[int, ...]
+    sizes: tuple[int, ...]
+    broadcast: bool = False
+    constant: eq.Expr | None = None
+
+
+@dataclass(slots=True)
+class FamilyRef:
+    """The members of a variadic input or output."""
+
+    members: tuple[TensorRef, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names and their values; `labels` are source texts of values known only inside a macro."""
+
+    names: dict[str, Value]
+    labels: dict[str, str]
+    used: set[str]  # index names already taken in this expansion
+
+    def inner(self) -> Scope:
+        """A scope for new names, over this one."""
+        return Scope(dict(self.names), dict(self.labels), self.used)
+
+    def fresh(self, name: str) -> str:
+        """An index name that no other binder of the expansion has."""
+        candidate, count = name, 1
+        while candidate in self.used:
+            count += 1
+            candidate = f"{name}_{count}"
+        self.used.add(candidate)
+        return candidate
+
+
+def is_residual(value: Value) -> bool:
+    """Whether a value is an equation expression, or a tuple that holds one."""
+    if isinstance(value, tuple):
+        return any(map(is_residual, value))
+    return isinstance(value, RESIDUAL)
+
+
+def lift(value: Value, label: str, span: Span) -> eq.Expr:
+    """A scalar value as an equation expression."""
+    if isinstance(value, RESIDUAL):
+        return value
+    if isinstance(value, (bool, int, float, Fraction)):
+        if isinstance(value, bool) or label in ("", str(value)) or _is_number(label):
+            return eq.Const(value)
+        return eq.Size(label, value)
+    raise fail("definition.value", f"`{label}` is not a number here", span)
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").replace(".", "", 1).replace("e-", "", 1).isdigit() or text in CONSTANTS
+
+
+def label(node: ast.Expr, scope: Scope) -> str:
+    """The source text of a known value, with macro parameters replaced by what they stand for."""
+    if isinstance(node, ast.Name):
+        return scope.labels.get(node.id, node.id)
+    if isinstance(node, ast.Read) and len(node.index) == 1:
+        position = node.index[0]
+        if not isinstance(position, (ast.Rest, ast.Each)):
+            return f"{label(ast.Name(node.name), scope)}[{label(position, scope)}]"
+    text = print_expr(node)
+    used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & scope.labels.keys()
+    return text if not used else f"{text} where {', '.join(f'{n} = {scope.labels[n]}' for n in sorted(used))}"
+
+
+class Evaluator:
+    """Evaluates expressions of one definition; faults are placed in the definition's text."""
+
+    def __init__(self) -> None:
+        self._dispatch: dict[type, Callable[[Any, Scope], Value]] = {
+            ast.Number: lambda node, scope: node.value,
+            ast.Text: lambda node, scope: node.value,
+            ast.Name: self._name,
+            ast.Unary: self._unary,
+            ast.Binary: self._binary,
+            ast.Chain: self._chain,
+            ast.If: self._if,
+            ast.Match: self._match,
+            ast.Call: self._call,
+            ast.Read: self._read,
+            ast.Reduce: self._reduce,
+            ast.Arity: self._arity,
+            ast.ListOf: lambda node, scope: tuple(self(item, scope) for item in node.items),
+            ast.Comprehension: self._comprehension,
+        }
+
+    def __call__(self, node: ast.Expr, scope: Scope) -> Value:
+        return self._dispatch[type(node)](node, scope)
+
+    def known(self, node: ast.Expr, scope: Scope) -> Value:
+        """A value that must not depend on indices or elements."""
+        value = self(node, scope)
+        if is_residual(value):
+            raise fail(
+                "definition.static",
+                f"`{print_expr(node)}` must be known from sizes and attributes alone",
+                node.span,
+            )
+        return value
+
+    def scalar(self, node: ast.Expr, scope: Scope) -> eq.Expr:
+        """The expression that `node` is in an equation."""
+        value = self(node, scope)
+        if isinstance(value, tuple):
+            raise fail(
+                "definition.list",
+                f"`{print_expr(node)}` is a list of {len(value)}; a single value is needed",
+                node.span,
+            )
+        return lift(value, label(node, scope), node.span)
+
+    # ---- leaves
+
+    def _name(self, node: ast.Name, scope: Scope) -> Value:
+        try:
+            return scope.names[node.id]
+        except KeyError:
+            pass
+        if node.id in CONSTANTS:
+            return CONSTANTS[node.id]
+        raise Unbound(*fail("definition.name", f"`{node.id}` is not defined", node.span).diagnostics)
+
+    def _arity(self, node: ast.Arity, scope: Scope) -> int:
+        value = self._name(ast.Name(node.name, span=node.span), scope)
+        if isinstance(value, FamilyRef):
+            return len(value.members)
+        if isinstance(value, tuple):
+            return len(value)
+        raise fail("definition.arity", f"`{node.name}` is neither a list nor variadic", node.span)
+
+    # ---- application
+
+    def apply(self, function: str, nodes: tuple[ast.Expr, ...], values: tuple[Value, ...], scope: Scope, span: Span) -> Value:  # fmt: skip
+        """A scalar function on values, element by element where they are tuples."""
+        lengths = {len(v) for v in values if isinstance(v, tuple)}
+        if lengths:
+            if len(lengths) > 1:
+                raise fail(
+                    "definition.lengths",
+                    f"lists of different lengths meet: {', '.join(map(str, sorted(lengths)))}",
+                    span,
+                )
+            return tuple(
+                self._apply(
+                    function,
+                    tuple(v[d] if isinstance(v, tuple) else v for v in values),
+                    lambda i, d=d: label(nodes[i], scope) if not isinstance(values[i], tuple) else f"({label(nodes[i], scope)})[{d}]",  # type: ignore[misc]
+                    span,
+                )
+                for d in range(lengths.pop())
+            )
+        return self._apply(function, values, lambda i: label(nodes[i], scope), span)
+
+    def _apply(self, function: str, values: tuple[Value, ...], text: Callable[[int], str], span: Span) -> Value:  # fmt: skip
+        if not any(isinstance(v, RESIDUAL) for v in values):
+            known = KNOWN.get(function)
+            if known is not None:
+                try:
+                    return known(*values)
+                except ZeroDivisionError:
+                    raise fail("definition.zero", "division by zero", span) from None
+                except (TypeError, ValueError, OverflowError) as error:
+                    raise fail("definition.value", f"`{function}` does not apply: {error}", span) from None
+            if any(not isinstance(v, (int, float, Fraction)) for v in values):
+                raise fail("definition.value", f"`{function}` does not apply to these values", span)
+        return eq.Apply(function, tuple(lift(v, text(i), span) for i, v in enumerate(values)))
+
+    def _unary(self, node: ast.Unary, scope: Scope) -> Value:
+        function = "neg" if node.op == "-" else "not"
+        operand = self(node.operand, scope)
+        if isinstance(operand, eq.Const):
+            return eq.Const(KNOWN[function](operand.value))
+        return self.apply(function, (node.operand,), (operand,), scope, node.span)
+
+    def _binary(self, node: ast.Binary, scope: Scope) -> Value:
+        left = self(node.left, scope)
+        if node.op == "and" and left is False or node.op == "or" and left is True:
+            return left
+        right = self(node.right, scope)
+        if node.op == "in":
+            return self._in(node, left, right, scope)
+        if node.op in ("and", "or"):
+            neutral = node.op == "and"
+            if left is neutral:
+                return right
+            if right is neutral:
+                return left
+            if right is (not neutral):
+                return right
+        return self.apply(node.op, (node.left, node.right), (left, right), scope, node.span)
+
+    def _in(self, node: ast.Binary, left: Value, right: Value, scope: Scope) -> Value:
+        if not isinstance(right, tuple):
+            raise fail("definition.list", "`in` needs a list on its right", node.span)
+        if not is_residual(left) and not is_residual(right):
+            return left in right
+        result: Value = False
+        for item in right:
+            same = self._apply("==", (left, item), lambda i: label(node.left, scope) if i == 0 else "", node.span)
+            result = same if result is False else eq.Apply("or", (result, same))
+        return result
+
+    def _chain(self, node: ast.Chain, scope: Scope) -> Value:
+        values = [self(operand, scope) for operand in node.operands]
+        result: Value = True
+        for i, op in enumerate(node.ops):
+            pair = (node.operands[i], node.operands[i + 1])
+            step = self.apply(op, pair, (values[i], values[i + 1]), scope, node.span)
+            if isinstance(step, tuple):
+                step = self._all(step)
+            if step is False:
+                return False
+            if result is True:
+                result = step
+            elif step is not True:
+                result = eq.Apply("and", (result, step))
+        return result
+
+    @staticmethod
+    def _all(values: tuple[Value, ...]) -> Value:
+        result: Value = True
+        for value in values:
+            if value is False:
+                return False
+            if value is not True:
+                result = value if result is True else eq.Apply("and", (result, value))
+        return result
+
+    def _if(self, node: ast.If, scope: Scope) -> Value:
+        condition = self(node.condition, scope)
+        if not is_residual(condition):
+            return self(node.yes if condition else node.no, scope)
+        nodes = (node.condition, node.yes, node.no)
+        values = (condition, self(node.yes, scope), self(node.no, scope))
+        return self.apply("select", nodes, values, scope, node.span)
+
+    def _match(self, node: ast.Match, scope: Scope) -> Value:
+        subject = self._name(ast.Name(node.subject, span=node.span), scope)
+        key = {True: "true", False: "false"}.get(subject, subject) if isinstance(subject, bool) else subject
+        for choice, arm in node.arms:
+            if choice == key:
+                return self(arm, scope)
+        raise fail("definition.match", f"`match {node.subject}` has no arm for {key}", node.span)
+
+    # ---- calls
+
+    def _call(self, node: ast.Call, scope: Scope) -> Value:
+        macro = scope.names.get(node.function)
+        if macro is None and node.function in PRELUDE:
+            params, body = PRELUDE[node.function]
+            macro = Macro(params, parse_expr(body), Scope({}, {}, scope.used))
+        if isinstance(macro, Macro):
+            return self._expand_macro(node, macro, scope)
+        if node.function == "inside":
+            return self._inside(node, scope)
+        values = tuple(self(arg, scope) for arg in node.args)
+        builtin = BUILTINS.get(node.function)
+        if builtin is not None:
+            return self._builtin(node, builtin, values)
+        row = SCALARS.get(node.function)
+        if row is None or row.symbol:
+            raise fail("definition.function", f"there is no function `{node.function}`", node.span)
+        if node.function in VARIADIC and len(values) >= 2:
+            result, first = values[0], node.args[0]
+            for value, arg in zip(values[1:], node.args[1:], strict=True):
+                result = self.apply(node.function, (first, arg), (result, value), scope, node.span)
+                first = node
+            return result
+        if len(values) != row.arity:
+            raise fail(
+                "definition.arguments",
+                f"`{node.function}` takes {row.arity} argument{'s' * (row.arity != 1)}, not {len(values)}",
+                node.span,
+            )
+        return self.apply(node.function, node.args, values, scope, node.span)
+
+    def _builtin(self, node: ast.Call, builtin: Callable[..., Value], values: tuple[Value, ...]) -> Value:
+        try:
+            return builtin(*values)
+        except (TypeError, ValueError, AttributeError, IndexError):
+            shown = ", ".join(map(print_expr, node.args))
+            raise fail("definition.value", f"`{node.function}({shown})` has no value", node.span) from None
+
+    def _expand_macro(self, node: ast.Call, macro: Macro, scope: Scope) -> Value:
+        if len(node.args) != len(macro.params):
+            raise fail(
+                "definition.arguments",
+                f"`{node.function}` takes {len(macro.params)} arguments, not {len(node.args)}",
+                node.span,
+            )
+        inner = macro.scope.inner()
+        for param, arg in zip(macro.params, node.args, strict=True):
+            value = self(arg, scope)
+            inner.names[param] = value
+            inner.labels[param] = label(arg, scope)
+        return self(macro.body, inner)
+
+    def _inside(self, node: ast.Call, scope: Scope) -> eq.Expr:
+        if len(node.args) != 1 or not isinstance(node.args[0], ast.Read):
+            raise fail("definition.inside", "`inside` takes one element, as `inside(x[i])`", node.span)
+        read = self(node.args[0], scope)
+        if isinstance(read, eq.Read):
+            return eq.Inside(read.tensor, read.index)
+        return eq.Const(True)
+
+    # ---- elements
+
+    def _read(self, node: ast.Read, scope: Scope) -> Value:
+        source = self._name(ast.Name(node.name, span=node.span), scope)
+        if isinstance(source, FamilyRef):
+            source = self._member(node, source, scope)
+        elif node.member is not None:
+            raise fail("definition.family", f"`{node.name}` is not variadic", node.span)
+        if isinstance(source, TensorRef):
+            return self._element(node, source, scope)
+        if isinstance(source, tuple) and len(node.index) == 1:
+            position = node.index[0]
+            if not isinstance(position, (ast.Rest, ast.Each)):
+                return self._item(node, source, self.known(position, scope))
+        raise fail("definition.read", f"`{node.name}` cannot be indexed like this", node.span)
+
+    def _item(self, node: ast.Read, source: tuple[Value, ...], position: Value) -> Value:
+        if isinstance(position, tuple):
+            return tuple(self._item(node, source, p) for p in position)
+        if isinstance(position, int) and -len(source) <= position < len(source):
+            return source[position]
+        raise fail(
+            "definition.item", f"`{node.name}` has {len(source)} entries, none at {position}", node.span
+        )
+
+    def _member(self, node: ast.Read, family: FamilyRef, scope: Scope) -> TensorRef:
+        if node.member is None:
+            raise fail("definition.family", f"`{node.name}` is variadic: say which member", node.span)
+        which = self.known(node.member, scope)
+        if isinstance(which, int) and 0 <= which < len(family.members):
+            return family.members[which]
+        raise fail("definition.family", f"`{node.name}` has no member {which}", node.span)
+
+    def positions(self, subscripts: tuple[ast.Subscript, ...], scope: Scope) -> list[eq.Expr]:
+        """Subscripts as one expression an axis, in declared order."""
+        found: list[eq.Expr] = []
+        for subscript in subscripts:
+            node = subscript.body if isinstance(subscript, ast.Each) else subscript
+            if isinstance(node, ast.Rest):
+                node = ast.Name(node.id, span=node.span)
+            elif not isinstance(subscript, ast.Each):
+                found.append(self.scalar(node, scope))
+                continue
+            value = self(node, scope)
+            if not isinstance(value, tuple):
+                raise fail("definition.each", f"`{print_expr(node)}` has no axes to go along", node.span)
+            text = label(node, scope)
+            found += [lift(v, f"({text})[{d}]", node.span) for d, v in enumerate(value)]
+        return found
+
+    def _element(self, node: ast.Read, tensor: TensorRef, scope: Scope) -> Value:
+        if tensor.constant is not None:
+            return tensor.constant
+        index = self.positions(node.index, scope)
+        if len(index) != len(tensor.sizes):
+            raise fail(
+                "definition.rank",
+                f"`{node.name}` has {len(tensor.sizes)} axes; {len(index)} indices are given",
+                node.span,
+            )
+        absent = len(tensor.sizes) - len(tensor.shape)
+        actual: list[eq.Expr] = [eq.Const(0)] * len(tensor.shape)
+        for declared, (expression, axis) in enumerate(zip(index, tensor.placement, strict=True)):
+            if declared < absent:
+                continue
+            size = tensor.shape[axis]
+            if not (tensor.broadcast and size == 1 and tensor.sizes[declared] != 1):
+                actual[axis] = expression
+        default = None if node.default is None else self.scalar(node.default, scope)
+        return eq.Read(tensor.name, tuple(actual), default)
+
+    # ---- reductions and lists
+
+    def _reduce(self, node: ast.Reduce, scope: Scope) -> Value:
+        if len(node.binders) == 1 and not node.binders[0].rest:
+            binder = node.binders[0]
+            bound = self(binder.bound, scope)
+            if isinstance(bound, int) and self._unrolls(node, binder.bound, scope):
+                return self._unroll(node, bound, scope)
+        inner = scope.inner()
+        binders = self.bind(node.binders, inner)
+        where = None if node.where is None else self(node.where, inner)
+        if where is False:
+            return eq.Const(EMPTY.get(node.kind, 0))
+        condition = None if where in (None, True) else lift(where, "", node.span)
+        body = None if node.body is None else self.scalar(node.body, inner)
+        return eq.Reduce(node.kind, binders, condition, body)
+
+    def bind(self, binders: tuple[ast.Binder, ...], inner: Scope) -> tuple[tuple[str, eq.Expr], ...]:
+        """Adds the indices of `binders` to `inner`; gives (name, bound) pairs."""
+        found: list[tuple[str, eq.Expr]] = []
+        for binder in binders:
+            bound = self(binder.bound, inner)
+            text = label(binder.bound, inner)
+            if not binder.rest:
+                name = inner.fresh(binder.name)
+                found.append((name, lift(bound, text, binder.span)))
+                inner.names[binder.name] = eq.Index(name)
+            else:
+                if not isinstance(bound, tuple):
+                    raise fail("definition.rest", f"`{text}` is not a list of sizes", binder.span)
+                names = [inner.fresh(f"{binder.name}.{d}") for d in range(len(bound))]
+                found += [(n, lift(b, f"{text}[{d}]", binder.span)) for d, (n, b) in enumerate(zip(names, bound, strict=True))]
+                inner.names[binder.name] = tuple(map(eq.Index, names))
+            inner.labels.pop(binder.name, None)
+        return tuple(found)
+
+    def _unrolls(self, node: ast.Reduce, bound: ast.Expr, scope: Scope) -> bool:
+        """Ranges over axes and members are structure; ranges over known values are arithmetic."""
+        if isinstance(bound, ast.Arity) or isinstance(bound, ast.Call) and bound.function == "rank":
+            return True
+        own = {node.binders[0].name}
+        for part in ast.walk(node):
+            name = {ast.Name: "id", ast.Read: "name", ast.Rest: "id", ast.Call: "function"}.get(type(part))
+            if name is None:
+                continue
+            value = scope.names.get(getattr(part, name))
+            if getattr(part, name) not in own and (isinstance(value, (TensorRef, FamilyRef, Macro)) or is_residual(value)):
+                return False
+        return True
+
+    def _unroll(self, node: ast.Reduce, bound: int, scope: Scope) -> Value:
+        if bound > _UNROLL_LIMIT:
+            raise fail("definition.unroll", f"{bound} terms are too many to write out", node.span)
+        terms: list[tuple[Value, Value]] = []
+        name = node.binders[0].name
+        for i in range(bound):
+            inner = scope.inner()
+            inner.names[name] = i
+            inner.labels[name] = str(i)
+            where = True if node.where is None else self(node.where, inner)
+            if where is False:
+                continue
+            body: Value = i if node.kind in ("argmax", "argmin") else 1
+            if node.body is not None:
+                body = self(node.body, inner)
+                if not is_residual(body) and not isinstance(body, tuple):
+                    body = _Labelled(body, label(node.body, inner))
+            terms.append((where, body))
+        return self._combine(node, terms)
+
+    def _combine(self, node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
+        """The reduction of terms that are written out, each with its condition."""
+        kind, span = node.kind, node.span
+        if kind == "the":
+            return self._the(node, terms)
+        function = {"sum": "+", "count": "+", "prod": "*", "max": "max", "min": "min", "all": "and", "any": "or"}.get(kind)
+        if function is None:
+            raise fail("definition.unroll", f"`{kind}` does not range over axes", span)
+        neutral = EMPTY[kind]
+        result: Value = None
+        for where, term in terms:
+            if where is not True:
+                term = eq.Apply("select", (lift(where, "", span), _lifted(term, span), eq.Const(neutral)))
+            if result is None:
+                result = term
+            elif isinstance(result, _Labelled) and isinstance(term, _Labelled):
+                result = _Labelled(KNOWN[function](result.value, term.value), f"{function}({result.text}, {term.text})")
+            else:
+                result = eq.Apply(function, (_lifted(result, span), _lifted(term, span)))
+        if result is None:
+            return neutral
+        return result.value if isinstance(result, _Labelled) else result
+
+    def _the(self, node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
+        if not terms:
+            raise fail("definition.the", "no value satisfies the condition of `the`", node.span)
+        *earlier, (_, result) = terms
+        for where, term in reversed(earlier):
+            if where is True:
+                result = term
+            else:
+                span = node.span
+                result = eq.Apply("select", (lift(where, "", span), _lifted(term, span), _lifted(result, span)))
+        return result.value if isinstance(result, _Labelled) else result
+
+    def _comprehension(self, node: ast.Comprehension, scope: Scope) -> tuple[Value, ...]:
+        bound = self.known(node.binder.bound, scope)
+        if not isinstance(bound, int) or bound > _UNROLL_LIMIT:
+            raise fail("definition.list", "a list needs a small known length", node.span)
+        items: list[Value] = []
+        for i in range(bound):
+            inner = scope.inner()
+            inner.names[node.binder.name] = i
+            inner.labels[node.binder.name] = str(i)
+            if node.condition is None or self.known(node.condition, inner):
+                items.append(self(node.body, inner))
+        return tuple(items)
+
+
+@dataclass(slots=True)
+class _Labelled:
+    """A known value on its way through an unrolled reduction, with its source text."""
+
+    value: Value
+    text: str
+
+
+def _lifted(term: Value, span: Span) -> eq.Expr:
+    return lift(term.value, term.text, span) if isinstance(term, _Labelled) else lift(term, "", span)

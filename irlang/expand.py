@@ -1,0 +1,482 @@
+"""A definition and a call become flat equations.
+
+`instantiate` says whether a call fits and what it gives (all that shape checking needs);
+`expand` writes out the equations of a call that fits. Both evaluate the same text in the same
+scope. Non-goal: judging the definition itself beyond what this call meets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from irlang import ast
+from irlang import equations as eq
+from irlang.diagnostics import InvalidInput, fail
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.evaluate import Evaluator, FamilyRef, Macro, Scope, TensorRef, is_residual, label, lift
+from irlang.kinds import kind_of
+from irlang.known import EMPTY
+from irlang.parser import parse_expr
+from irlang.signature import (
+    Binding,
+    Fault,
+    Given,
+    bind,
+    declared_sizes,
+    involved,
+    place_known,
+    resolve_dtype,
+    show,
+)
+
+evaluate = Evaluator()
+_DEPTH_LIMIT = 32  # definitions that use one another
+
+
+class Definitions(Protocol):
+    """Where definitions are looked up by name (`irlang.catalog.Catalog`)."""
+
+    def op(self, name: str) -> ast.Op | None:
+        """The definition of that name."""
+
+
+@dataclass(slots=True)
+class Instance:
+    """A call that has been judged.
+
+    outputs: (name, type) pairs, members of a family one by one as `ys.0`; None where faults leave
+    them unknown. deferred: preconditions on values, not decidable from shapes.
+    """
+
+    binding: Binding
+    outputs: tuple[tuple[str, TensorInfo], ...] | None = None
+    deferred: list[tuple[ast.Require, eq.Expr]] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Every violated precondition."""
+        return self.binding.faults
+
+
+def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
+    """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs."""
+    binding = bind(op, inputs, attrs)
+    instance = Instance(binding)
+    if not binding.complete:
+        return instance
+    try:
+        for statement in op.body:
+            if isinstance(statement, ast.Let):
+                _let(statement, binding.scope)
+            elif isinstance(statement, ast.Require):
+                _require(statement, instance)
+        instance.outputs = tuple(_output_types(binding))
+    except InvalidInput:
+        # A size that cannot be computed because a precondition is violated is not a second fault.
+        if not binding.faults:
+            raise
+    return instance
+
+
+def _let(statement: ast.Let, scope: Scope) -> None:
+    if statement.params:
+        scope.names[statement.name] = Macro(statement.params, statement.value, scope)
+        return
+    value = evaluate(statement.value, scope)
+    if statement.rest and not isinstance(value, tuple):
+        message = f"`{statement.name}..` needs a list, as `S..` or [1, 2]"
+        raise fail("definition.rest", message, statement.span)
+    scope.names[statement.name] = value
+
+
+def _require(statement: ast.Require, instance: Instance) -> None:
+    binding = instance.binding
+    try:
+        value = evaluate(statement.condition, binding.scope)
+    except InvalidInput:
+        if binding.faults:
+            return
+        if _reads_elements(statement.condition, binding):
+            return  # decided when the equations are built
+        raise
+    if is_residual(value):
+        instance.deferred.append((statement, value))
+        return
+    if value is True:
+        return
+    binding.fault(
+        statement.name,
+        interpolate(statement.message, binding.scope),
+        max(badness(statement.condition, binding.scope), 1e-9),
+        *involved(binding, statement.condition),
+    )
+
+
+def _reads_elements(node: ast.Expr, binding: Binding) -> bool:
+    declared = {s.name for s in binding.op.body if isinstance(s, ast.Equation)}
+    return any(isinstance(part, ast.Read) and part.name in declared for part in ast.walk(node))
+
+
+def interpolate(message: str, scope: Scope) -> str:
+    """The message of a `require` with the actual numbers in place of `{expressions}`."""
+
+    def value(match: re.Match[str]) -> str:
+        try:
+            return show(evaluate(parse_expr(match.group(1)), scope))
+        except InvalidInput:
+            return match.group(1)
+
+    return re.sub(r"\{([^{}]+)\}", value, message)
+
+
+def badness(node: ast.Expr, scope: Scope) -> float:
+    """How far a condition is from holding; 0 where it holds."""
+    value = evaluate(node, scope)
+    if value is True:
+        return 0.0
+    if isinstance(node, ast.Chain):
+        operands = [evaluate(operand, scope) for operand in node.operands]
+        return sum(
+            _distance(op, operands[i], operands[i + 1]) for i, op in enumerate(node.ops)
+        )
+    if isinstance(node, ast.Binary) and node.op == "and":
+        return badness(node.left, scope) + badness(node.right, scope)
+    if isinstance(node, ast.Binary) and node.op == "or":
+        return min(badness(node.left, scope), badness(node.right, scope))
+    if isinstance(node, ast.If):
+        chosen = node.yes if evaluate(node.condition, scope) is True else node.no
+        return badness(chosen, scope)
+    if isinstance(node, ast.Reduce) and node.kind == "all" and node.body and len(node.binders) == 1:
+        return sum(badness(node.body, inner) for inner in _each(node, scope))
+    return 1.0
+
+
+def _each(node: ast.Reduce, scope: Scope) -> list[Scope]:
+    found = []
+    bound = evaluate(node.binders[0].bound, scope)
+    for i in range(bound if isinstance(bound, int) else 0):
+        inner = scope.inner()
+        inner.names[node.binders[0].name] = i
+        if node.where is None or evaluate(node.where, inner) is True:
+            found.append(inner)
+    return found
+
+
+def _distance(op: str, left: Any, right: Any) -> float:
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        length = max(len(v) for v in (left, right) if isinstance(v, tuple))
+        pairs = zip(*(v if isinstance(v, tuple) else (v,) * length for v in (left, right)), strict=False)
+        return sum(_distance(op, a, b) for a, b in pairs)
+    if isinstance(left, str) or isinstance(right, str):
+        return float((left == right) != (op == "=="))
+    gap = float(left) - float(right)
+    strict = 1.0 if isinstance(left, int) and isinstance(right, int) else 1e-9
+    return {
+        "==": abs(gap),
+        "!=": 0.0 if gap else 1.0,
+        "<=": max(gap, 0.0),
+        ">=": max(-gap, 0.0),
+        "<": max(gap + strict, 0.0) if gap >= 0 else 0.0,
+        ">": max(-gap + strict, 0.0) if gap <= 0 else 0.0,
+    }[op]
+
+
+def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
+    found: list[tuple[str, TensorInfo]] = []
+    for output in binding.op.outputs:
+        dtype = resolve_dtype(binding, output.type.dtype)
+        if not output.family:
+            found.append((output.name, TensorInfo(_actual(output.type, binding.scope), dtype)))
+            continue
+        count = evaluate.known(output.count, binding.scope) if output.count else 0
+        for member in range(count):
+            scope = binding.scope.inner()
+            scope.names[output.family] = member
+            found.append((f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype)))
+    return found
+
+
+def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
+    """The shape that a declared type has once `@` has placed its axes."""
+    sizes = declared_sizes(kind.dims, scope)
+    for size, dim in zip(sizes, kind.dims, strict=False):
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise fail("definition.size", f"a size is {show(size)}, not an integer", dim.span)
+    placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
+    shape = [0] * len(sizes)
+    for size, axis in zip(sizes, placed, strict=True):
+        if size < 0:
+            raise fail("definition.size", f"a size is {size}", kind.span)
+        shape[axis] = size
+    return tuple(shape)
+
+
+# ---- equations --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Build:
+    """One expansion in the making; `prefix` sets apart the tensors of a definition used inside."""
+
+    definitions: Definitions
+    equations: list[eq.Equation] = field(default_factory=list)
+    tensors: dict[str, TensorInfo] = field(default_factory=dict)
+    checks: list[eq.Check] = field(default_factory=list)
+    unspecified: list[eq.Equation] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    depth: int = 0
+
+
+def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
+    """The equations of a call that fits (`instance.faults` is empty)."""
+    build = _Build(definitions)
+    binding = instance.binding
+    inputs: list[str] = []
+    for item in binding.op.inputs:
+        given = binding.inputs.get(item.name)
+        if isinstance(given, tuple):
+            for member, info in enumerate(given):
+                build.tensors[f"{item.name}[{member}]"] = info
+                inputs.append(f"{item.name}[{member}]")
+        elif given is not None:
+            build.tensors[item.name] = given
+            inputs.append(item.name)
+    _body(build, instance, {})
+    outputs = tuple(name for name, _ in instance.outputs or ())
+    return eq.Expansion(
+        tuple(inputs), outputs, tuple(build.equations), build.tensors, tuple(build.checks),
+        tuple(build.unspecified),
+    )  # fmt: skip
+
+
+def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: str = "") -> None:
+    """Adds the equations of an instance.
+
+    renamed: what its inputs are called in the expansion, where that differs.
+    """
+    binding = instance.binding
+    op, scope = binding.op, binding.scope
+    scope.used = build.used
+    build.depth += 1
+    if build.depth > _DEPTH_LIMIT:
+        message = f"`{op.name}` uses itself, or too many definitions inside one another"
+        raise fail("definition.depth", message, op.span)
+    outputs = dict(instance.outputs or ())
+    for name, ref in list(scope.names.items()):
+        if isinstance(ref, TensorRef):
+            ref.name = renamed.get(ref.name, ref.name)
+        elif isinstance(ref, FamilyRef):
+            for member in ref.members:
+                member.name = renamed.get(member.name, member.name)
+        del name
+    _declare_outputs(binding, outputs, prefix)
+    for name, info in outputs.items():
+        build.tensors[prefix + name] = info
+    for statement in op.body:  # everything is in scope before any equation: recurrences read ahead
+        if isinstance(statement, ast.Equation) and statement.name not in scope.names:
+            _declare(build, binding, statement, prefix)
+        elif isinstance(statement, ast.Assign):
+            _declare_composed(build, binding, statement, prefix)
+        elif isinstance(statement, (ast.Some, ast.Ensure)):
+            message = f"`{op.name}` leaves values open: it can be checked, not computed"
+            raise fail("definition.nondeterministic", message, statement.span)
+    for statement in op.body:
+        if isinstance(statement, ast.Equation):
+            _equation(build, binding, statement, outputs)
+        elif isinstance(statement, ast.Assign):
+            _compose(build, binding, statement, prefix)
+        elif isinstance(statement, ast.Unspecified):
+            _unspecified(build, binding, statement)
+        elif isinstance(statement, ast.Require):
+            _check(build, binding, statement)
+    build.depth -= 1
+
+
+def _declare_outputs(binding: Binding, outputs: dict[str, TensorInfo], prefix: str) -> None:
+    scope = binding.scope
+    for output in binding.op.outputs:
+        if output.family:
+            members = []
+            for member in range(sum(name.startswith(f"{output.name}.") for name in outputs)):
+                inner = scope.inner()
+                inner.names[output.family] = member
+                name = f"{output.name}.{member}"
+                members.append(_reference(prefix + name, output.type, outputs[name], inner))
+            scope.names[output.name] = FamilyRef(tuple(members))
+        else:
+            ref = _reference(prefix + output.name, output.type, outputs[output.name], scope)
+            scope.names[output.name] = ref
+
+
+def _reference(name: str, kind: ast.TensorType, info: TensorInfo, scope: Scope) -> TensorRef:
+    sizes = declared_sizes(kind.dims, scope)
+    placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
+    return TensorRef(name, info.shape, info.dtype, info.kind, placed, sizes)
+
+
+def _compute_dtype(binding: Binding, kind: str) -> str:
+    """The type of an intermediate: reals are kept in the type of the call's own reals."""
+    if kind == "bool":
+        return "bool"
+    if kind == "int":
+        return "i64"
+    reals = [d for d in binding.dtypes.values() if DTYPES[d].kind == "real"]
+    return reals[0] if reals else "f64"
+
+
+def _declare(build: _Build, binding: Binding, statement: ast.Equation, prefix: str) -> None:
+    scope = binding.scope
+    sizes: list[int] = []
+    for index in statement.index:
+        if index.bound is None:
+            message = f"`{index.name}` needs a bound here, as `{index.name} < N`"
+            raise fail("definition.bound", message, index.span)
+        value = evaluate.known(index.bound, scope)
+        sizes += value if index.rest else (value,)
+    dtype = _compute_dtype(binding, kind_of(statement.value, scope) or "real")
+    shape = tuple(sizes)
+    build.tensors[prefix + statement.name] = TensorInfo(shape, dtype)
+    scope.names[statement.name] = TensorRef(
+        prefix + statement.name, shape, dtype, DTYPES[dtype].kind, tuple(range(len(shape))), shape
+    )
+
+
+def _equation(build: _Build, binding: Binding, statement: ast.Equation, outputs: dict[str, TensorInfo]) -> None:  # fmt: skip
+    target = binding.scope.names[statement.name]
+    if not isinstance(target, FamilyRef):
+        _one_equation(build, binding, statement, target, binding.scope.inner())
+        return
+    for member, ref in enumerate(target.members):
+        scope = binding.scope.inner()
+        scope.names[statement.member] = member
+        scope.labels[statement.member] = str(member)
+        _one_equation(build, binding, statement, ref, scope)
+    del outputs
+
+
+def _one_equation(build: _Build, binding: Binding, statement: ast.Equation, ref: TensorRef, inner: Scope) -> None:  # fmt: skip
+    binders = _left_side(binding, statement.index, statement.name, ref, inner)
+    body = evaluate.scalar(statement.value, inner)
+    info = build.tensors.get(ref.name) or TensorInfo(ref.shape, ref.dtype)
+    build.equations.append(eq.Equation(ref.name, binders, body, info))
+
+
+def _left_side(binding: Binding, left: tuple[ast.Index, ...], name: str, ref: TensorRef, inner: Scope) -> tuple[tuple[str, eq.Expr], ...]:  # fmt: skip
+    """Binds the indices of an equation's left side; gives (name, bound) by actual axis."""
+    output = next((o for o in binding.op.outputs if o.name == name), None)
+    declared: list[tuple[str, eq.Expr]] = []
+    for position, index in enumerate(left):
+        bound_node = index.bound
+        if bound_node is None and output is not None and position < len(output.type.dims):
+            bound_node = output.type.dims[position].size
+        if bound_node is None:
+            raise fail("definition.bound", f"`{index.name}` needs a bound", index.span)
+        declared += evaluate.bind((ast.Binder(index.name, bound_node, index.rest, span=index.span),), inner)  # fmt: skip
+    if len(declared) != len(ref.sizes):
+        message = f"`{name}` has {len(ref.sizes)} axes; {len(declared)} indices are given"
+        raise fail("definition.rank", message, left[0].span if left else binding.op.span)
+    actual: list[tuple[str, eq.Expr]] = [("", eq.Const(0))] * len(declared)
+    for pair, axis in zip(declared, ref.placement, strict=True):
+        actual[axis] = pair
+    return tuple(actual)
+
+
+def _check(build: _Build, binding: Binding, statement: ast.Require) -> None:
+    value = evaluate(statement.condition, binding.scope)
+    if is_residual(value):
+        code = f"{binding.op.name}.{statement.name}"
+        message = interpolate(statement.message, binding.scope)
+        build.checks.append(eq.Check(code, lift(value, "", statement.span), message))
+    elif value is not True:
+        message = interpolate(statement.message, binding.scope)
+        raise fail(f"{binding.op.name}.{statement.name}", message, statement.span)
+
+
+def _unspecified(build: _Build, binding: Binding, statement: ast.Unspecified) -> None:
+    inner = binding.scope.inner()
+    ref = binding.scope.names.get(statement.name)
+    if not isinstance(ref, TensorRef):
+        raise fail("definition.name", f"`{statement.name}` is not a result", statement.span)
+    binders = _left_side(binding, statement.index, statement.name, ref, inner)
+    value = evaluate(statement.condition, inner)
+    if value is False:
+        return
+    mask = lift(value, "", statement.span)
+    build.unspecified.append(eq.Equation(ref.name, binders, mask, TensorInfo(ref.shape, "bool")))
+
+
+# ---- definitions used inside definitions ------------------------------------------------------
+
+
+def _declare_composed(build: _Build, binding: Binding, statement: ast.Assign, prefix: str) -> None:
+    instance, _ = _inner_instance(build, binding, statement)
+    outputs = instance.outputs or ()
+    if len(outputs) < len(statement.targets):
+        message = f"`{statement.value.function}` gives {len(outputs)} results"
+        raise fail("definition.results", message, statement.span)
+    for target, (name, info) in zip(statement.targets, outputs, strict=False):
+        full = f"{prefix}{statement.targets[0]}.{name}"
+        axes = tuple(range(len(info.shape)))
+        binding.scope.names[target] = TensorRef(full, info.shape, info.dtype, info.kind, axes, info.shape)
+
+
+def _inner_instance(build: _Build, binding: Binding, statement: ast.Assign) -> tuple[Instance, dict[str, str]]:  # fmt: skip
+    call = statement.value
+    op = build.definitions.op(call.function)
+    if op is None:
+        raise fail("definition.op", f"there is no operator `{call.function}`", call.span)
+    given: dict[str, Given] = {}
+    renamed: dict[str, str] = {}
+
+    def tensor(node: ast.Expr) -> TensorRef:
+        value = evaluate(node, binding.scope)
+        if not isinstance(value, TensorRef) or value.constant is not None:
+            raise fail("definition.tensor", "a whole tensor is needed here", node.span)
+        return value
+
+    formals = list(op.inputs)
+    pairs: list[tuple[ast.Input, ast.Expr]] = []
+    for number, node in enumerate(call.args):
+        formal = formals[min(number, len(formals) - 1)] if formals else None
+        if formal is None or number >= len(formals) and not formal.family:
+            raise fail("definition.arguments", f"`{op.name}` takes {len(formals)} inputs", node.span)
+        pairs.append((formal, node))
+    attrs: dict[str, Any] = {}
+    declared = {attr.name: attr for attr in op.attrs}
+    for key, node in call.attrs:
+        formal = next((f for f in formals if f.name == key), None)
+        if formal is not None:
+            pairs.append((formal, node))
+        elif key in declared:
+            enum = declared[key].type.kind == "enum" or declared[key].type.name == "dtype"
+            literal = enum and isinstance(node, ast.Name) and node.id not in binding.scope.names
+            attrs[key] = node.id if literal and isinstance(node, ast.Name) else evaluate.known(node, binding.scope)
+        else:
+            raise fail("definition.attribute", f"`{op.name}` has no attribute `{key}`", node.span)
+    for formal, node in pairs:
+        ref = tensor(node)
+        info = TensorInfo(ref.shape, ref.dtype)
+        if formal.family:
+            earlier = given.get(formal.name) or ()
+            assert isinstance(earlier, tuple)
+            renamed[f"{formal.name}[{len(earlier)}]"] = ref.name
+            given[formal.name] = (*earlier, info)
+        else:
+            renamed[formal.name] = ref.name
+            given[formal.name] = info
+    instance = instantiate(op, given, attrs)
+    if instance.faults or instance.outputs is None:
+        fault = instance.faults[0]
+        raise fail(fault.code, f"inside `{binding.op.name}`: {fault.message}", call.span)
+    return instance, renamed
+
+
+def _compose(build: _Build, binding: Binding, statement: ast.Assign, prefix: str) -> None:
+    instance, renamed = _inner_instance(build, binding, statement)
+    _body(build, instance, renamed, f"{prefix}{statement.targets[0]}.")
+
+

@@ -1,0 +1,107 @@
+"""A checked model as a flat list of operator calls: what is run, lowered and generated.
+
+Blocks are inlined, repetitions unrolled, nested calls named, sizes and attributes known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from irlang import ast
+from irlang.diagnostics import NOWHERE, Span
+from irlang.equations import Expansion, TensorInfo
+from irlang.expand import Definitions, Instance, expand
+
+Operand = str | tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Port:
+    """An input of a model: its type and the values that it may take (both ends included)."""
+
+    info: TensorInfo
+    within: tuple[float, float] | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True)
+class Initial:
+    """Where a parameter's value comes from.
+
+    kind: `constant` (args: the number), `literal` (args: nested tuples), `uniform` (low, high),
+    `normal` (mean, standard deviation), `data` (file, key). seed: of a random one, None where it
+    follows the seed of the run.
+    """
+
+    kind: str
+    args: tuple[Any, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(slots=True)
+class Param:
+    """A parameter, or a number that stands in a call (`literal` true)."""
+
+    info: TensorInfo
+    within: tuple[float, float] | None = None
+    initial: Initial | None = None
+    span: Span = NOWHERE
+    literal: bool = False
+
+
+@dataclass(slots=True)
+class Node:
+    """A call. inputs: by the definition's names; outputs: value names, one for every result."""
+
+    name: str
+    op: ast.Op
+    inputs: dict[str, Operand]
+    attrs: dict[str, Any]
+    outputs: tuple[str, ...]
+    instance: Instance
+    span: Span = NOWHERE
+    _expansion: Expansion | None = field(default=None, repr=False, compare=False)
+
+    def operands(self) -> Iterator[str]:
+        """The names of the values that are read, in order."""
+        for operand in self.inputs.values():
+            yield from (operand,) if isinstance(operand, str) else operand
+
+    def expansion(self, definitions: Definitions) -> Expansion:
+        """The equations of the call, made once."""
+        if self._expansion is None:
+            self._expansion = expand(self.instance, definitions)
+        return self._expansion
+
+    def feeds(self) -> dict[str, str]:
+        """The name of a value for every input of the expansion (`xs[0]` for a family's first)."""
+        found: dict[str, str] = {}
+        for formal, operand in self.inputs.items():
+            if isinstance(operand, str):
+                found[formal] = operand
+            else:
+                found.update({f"{formal}[{i}]": value for i, value in enumerate(operand)})
+        return found
+
+    def results(self) -> dict[str, str]:
+        """The value name of every output of the expansion."""
+        names = [name for name, _ in self.instance.outputs or ()]
+        return dict(zip(names, self.outputs, strict=True))
+
+
+@dataclass(slots=True)
+class Graph:
+    """A model. `values` types every value by name; `outputs` maps a result's name to its value."""
+
+    name: str
+    inputs: dict[str, Port] = field(default_factory=dict)
+    params: dict[str, Param] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+    values: dict[str, TensorInfo] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    folder: str = "."
+    loss: str | None = None
+    doc: str = ""

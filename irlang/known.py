@@ -1,0 +1,101 @@
+"""What is known at the call, computed: arithmetic on sizes and attributes, and lists of them.
+
+Exact: integers stay integers and their quotients are fractions, so that no meaning inherits a
+rounding from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+
+Value = Any
+_LARGEST_POWER = 4096  # bits of an integer power, so that a text cannot ask for a huge number
+
+
+def _divide(a: Value, b: Value) -> Value:
+    if b == 0:
+        raise ZeroDivisionError
+    if isinstance(a, (int, Fraction)) and isinstance(b, (int, Fraction)):
+        quotient = Fraction(a, b) if isinstance(a, int) and isinstance(b, int) else Fraction(a) / b
+        return quotient.numerator if quotient.denominator == 1 else quotient
+    return a / b
+
+
+def _power(a: Value, b: Value) -> Value:
+    if isinstance(a, int) and isinstance(b, int):
+        if b >= 0 and a.bit_length() * b <= _LARGEST_POWER:
+            return a**b
+    elif isinstance(a, Fraction) and isinstance(b, int) and abs(b) < 64:
+        return a**b
+    return float(a) ** float(b)
+
+
+KNOWN: dict[str, Callable[..., Value]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "neg": lambda a: -a,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "not": lambda a: not a,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "max": max,
+    "min": min,
+    "abs": abs,
+    "sq": lambda a: a * a,
+    "sign": lambda a: (a > 0) - (a < 0),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "int": math.trunc,
+    "round": round,
+    "real": lambda a: a,
+    "ceildiv": lambda a, b: -(-a // b),
+    "pow": _power,
+    "select": lambda c, a, b: a if c else b,
+}
+
+# The value of a reduction over nothing.
+EMPTY: dict[str, Any] = {
+    "sum": 0, "count": 0, "prod": 1, "max": -math.inf, "min": math.inf, "all": True, "any": False,
+}  # fmt: skip
+
+
+def _rank(value: Value) -> int:
+    return len(value.sizes) if hasattr(value, "sizes") else len(value)
+
+
+def _find(values: tuple[Value, ...], wanted: Value) -> int:
+    return values.index(wanted)
+
+
+def _size(value: Value) -> int:
+    return math.prod(value if isinstance(value, tuple) else value.shape)
+
+
+BUILTINS: dict[str, Callable[..., Value]] = {
+    "rank": _rank,
+    "size": _size,
+    "range": lambda n: tuple(range(n)),
+    "find": _find,
+    "join": lambda *lists: tuple(item for part in lists for item in part),
+    "sorted": lambda values: tuple(sorted(values)),
+    "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
+}
+
+# Functions written in the language itself, for every definition.
+PRELUDE: dict[str, tuple[tuple[str, ...], str]] = {
+    "clamp": (("t", "low", "high"), "max(low, min(t, high))"),
+}

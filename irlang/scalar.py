@@ -1,0 +1,207 @@
+"""The scalar functions: the leaves of every definition, one row each.
+
+A row says what the function is (kind of its result, NumPy and mpmath value), its derivative *in
+the language itself* (one text per argument, over the argument names `a`, `b`, `c`; `y` is the
+value), where it is defined, its monotone pieces, and its allowance: how far a correct
+implementation may be off, in units in the last place of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One function.
+
+    kind: `real`, `bool`, `int`, or `same` (that of the arguments). numpy: over arrays, by the
+    rules of IEEE 754. exact: over mpmath numbers. derivative: texts, empty where it is zero almost
+    everywhere. domain: interval where it is defined (others give NaN). monotone: breakpoints
+    between which it is monotone, None for a function of several arguments. ulps: the allowance.
+    symbol: how it is printed where it is an operator.
+    """
+
+    name: str
+    arity: int
+    kind: str
+    numpy: Callable[..., Array]
+    exact: Callable[..., Any]
+    derivative: tuple[str, ...] = ()
+    domain: tuple[float, float] = (-math.inf, math.inf)
+    monotone: tuple[float, ...] | None = None
+    ulps: float = 0.0
+    symbol: bool = False
+
+
+def _sigmoid(x: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+
+
+def _sigmoid_exact(x: Any) -> Any:
+    return 1 / (1 + mpmath.exp(-x))
+
+
+_ERF = np.frompyfunc(math.erf, 1, 1)
+
+
+def _erf(x: Array) -> Array:
+    return np.asarray(_ERF(np.asarray(x, dtype=np.float64)), dtype=np.float64)
+
+
+def _floor_divide(a: Array, b: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.floor_divide(a, b)
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.remainder(a, b)
+
+
+def _round_even(x: Any) -> Any:
+    return mpmath.nint(x)
+
+
+def _exact_pow(a: Any, b: Any) -> Any:
+    if mpmath.isnan(a) or mpmath.isnan(b):
+        return mpmath.mpf(1) if b == 0 or a == 1 else mpmath.nan
+    if b == 0 or a == 1:
+        return mpmath.mpf(1)
+    if a == 0 and b < 0:
+        return mpmath.inf
+    if a < 0 and not mpmath.isint(b) and mpmath.isfinite(a) and mpmath.isfinite(b):
+        return mpmath.nan
+    return mpmath.power(a, b)
+
+
+def _guarded(function: Callable[[Any], Any], defined: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """NaN outside the domain, where mpmath would give a complex number or raise."""
+
+    def value(x: Any) -> Any:
+        return function(x) if not mpmath.isnan(x) and defined(x) else mpmath.nan
+
+    return value
+
+
+def _ceildiv(a: Array, b: Array) -> Array:
+    return -_floor_divide(-a, b)
+
+
+def _nan_max(*args: Any) -> Any:
+    return mpmath.nan if any(mpmath.isnan(a) for a in args) else max(args)
+
+
+def _nan_min(*args: Any) -> Any:
+    return mpmath.nan if any(mpmath.isnan(a) for a in args) else min(args)
+
+
+def _exact_divide(a: Any, b: Any) -> Any:
+    if b == 0:
+        return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.inf * mpmath.sign(a)
+    return mpmath.mpf(a) / b
+
+
+def _exact_log(x: Any) -> Any:
+    return mpmath.log(x) if x > 0 else mpmath.ninf
+
+
+def _exact_log1p(x: Any) -> Any:
+    return mpmath.log1p(x) if x > -1 else mpmath.ninf
+
+
+def _atanh(x: Any) -> Any:
+    return mpmath.inf * mpmath.sign(x) if abs(x) == 1 else mpmath.atanh(x)
+
+
+def _finite(x: Any) -> bool:
+    return bool(mpmath.isfinite(x))
+
+
+def _ufunc(name: str) -> Callable[..., Array]:
+    function = getattr(np, name)
+
+    def value(*args: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return value
+
+
+_INF = math.inf
+_ROWS = (
+    # arithmetic: correctly rounded everywhere, so the allowance (half an ulp) is the rounding itself
+    Scalar("+", 2, "same", _ufunc("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
+    Scalar("-", 2, "same", _ufunc("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
+    Scalar("*", 2, "same", _ufunc("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
+    Scalar("/", 2, "real", _ufunc("true_divide"), _exact_divide, ("1 / b", "-y / b"), symbol=True),
+    Scalar("//", 2, "same", _floor_divide, lambda a, b: mpmath.floor(_exact_divide(a, b)), ("", ""), symbol=True),
+    Scalar("%", 2, "same", _remainder, lambda a, b: a - b * mpmath.floor(_exact_divide(a, b)), ("1", "-floor(a / b)"), symbol=True),
+    Scalar("neg", 1, "same", np.negative, lambda a: -a, ("-1",), monotone=(), symbol=True),
+    # comparison and logic
+    Scalar("<", 2, "bool", np.less, lambda a, b: a < b, symbol=True),
+    Scalar("<=", 2, "bool", np.less_equal, lambda a, b: a <= b, symbol=True),
+    Scalar(">", 2, "bool", np.greater, lambda a, b: a > b, symbol=True),
+    Scalar(">=", 2, "bool", np.greater_equal, lambda a, b: a >= b, symbol=True),
+    Scalar("==", 2, "bool", np.equal, lambda a, b: a == b, symbol=True),
+    Scalar("!=", 2, "bool", np.not_equal, lambda a, b: a != b, symbol=True),
+    Scalar("and", 2, "bool", np.logical_and, lambda a, b: bool(a) and bool(b), symbol=True),
+    Scalar("or", 2, "bool", np.logical_or, lambda a, b: bool(a) or bool(b), symbol=True),
+    Scalar("not", 1, "bool", np.logical_not, lambda a: not a, symbol=True),
+    Scalar("select", 3, "same", np.where, lambda c, a, b: a if c else b, ("", "if a then 1 else 0", "if a then 0 else 1")),
+    Scalar("isnan", 1, "bool", np.isnan, lambda a: bool(mpmath.isnan(a))),
+    Scalar("isinf", 1, "bool", np.isinf, lambda a: bool(mpmath.isinf(a))),
+    # conversions between kinds (an assignment converts too)
+    Scalar("real", 1, "real", lambda a: np.asarray(a, dtype=np.float64), lambda a: mpmath.mpf(a), ("1",), monotone=()),
+    Scalar("int", 1, "int", lambda a: np.trunc(a) if np.asarray(a).dtype.kind == "f" else np.asarray(a, dtype=np.int64), lambda a: mpmath.sign(a) * mpmath.floor(abs(a)) if _finite(a) else a, ("",), monotone=()),
+    # order; NaN is passed on (IEEE 754-2019 `maximum` and `minimum`)
+    Scalar("max", 2, "same", np.maximum, _nan_max, ("if a >= b then 1 else 0", "if b > a then 1 else 0")),
+    Scalar("min", 2, "same", np.minimum, _nan_min, ("if a <= b then 1 else 0", "if b < a then 1 else 0")),
+    Scalar("abs", 1, "same", np.abs, abs, ("sign(a)",), monotone=(0.0,)),
+    Scalar("sign", 1, "same", np.sign, lambda a: a if mpmath.isnan(a) else mpmath.sign(a), ("",), monotone=()),
+    Scalar("floor", 1, "same", _ufunc("floor"), lambda a: mpmath.floor(a) if _finite(a) else a, ("",), monotone=()),
+    Scalar("ceil", 1, "same", _ufunc("ceil"), lambda a: mpmath.ceil(a) if _finite(a) else a, ("",), monotone=()),
+    Scalar("round", 1, "same", _ufunc("rint"), lambda a: _round_even(a) if _finite(a) else a, ("",), monotone=()),
+    Scalar("trunc", 1, "same", _ufunc("trunc"), lambda a: mpmath.sign(a) * mpmath.floor(abs(a)) if _finite(a) else a, ("",), monotone=()),
+    Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
+    # powers
+    Scalar("sq", 1, "same", np.square, lambda a: a * a, ("2 * a",), monotone=(0.0,), ulps=0.5),
+    Scalar("sqrt", 1, "real", _ufunc("sqrt"), _guarded(mpmath.sqrt, lambda a: a >= 0), ("0.5 / y",), (0.0, _INF), (), 0.5),
+    Scalar("rsqrt", 1, "real", lambda a: _ufunc("true_divide")(1.0, _ufunc("sqrt")(a)), _guarded(lambda a: mpmath.inf if a == 0 else 1 / mpmath.sqrt(a), lambda a: a >= 0), ("-0.5 * y / a",), (0.0, _INF), (), 4),
+    Scalar("pow", 2, "real", lambda a, b: _ufunc("power")(np.asarray(a, dtype=np.float64), b), _exact_pow, ("b * pow(a, b - 1)", "y * log(a)"), ulps=16),
+    # exponentials and logarithms
+    Scalar("exp", 1, "real", _ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
+    Scalar("expm1", 1, "real", _ufunc("expm1"), lambda a: mpmath.expm1(a), ("y + 1",), monotone=(), ulps=8),
+    Scalar("log", 1, "real", _ufunc("log"), _guarded(_exact_log, lambda a: a >= 0), ("1 / a",), (0.0, _INF), (), 4),
+    Scalar("log1p", 1, "real", _ufunc("log1p"), _guarded(_exact_log1p, lambda a: a >= -1), ("1 / (1 + a)",), (-1.0, _INF), (), 8),
+    Scalar("sigmoid", 1, "real", _sigmoid, _sigmoid_exact, ("y * (1 - y)",), monotone=(), ulps=8),
+    Scalar("softplus", 1, "real", lambda a: _ufunc("logaddexp")(a, 0.0), lambda a: a if a == mpmath.inf else mpmath.log1p(mpmath.exp(-abs(a))) + max(a, 0), ("sigmoid(a)",), monotone=(), ulps=8),
+    Scalar("tanh", 1, "real", _ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8),
+    Scalar("erf", 1, "real", _erf, mpmath.erf, ("1.1283791670955126 * exp(-a * a)",), monotone=(), ulps=8),
+    # trigonometric and hyperbolic
+    Scalar("sin", 1, "real", _ufunc("sin"), _guarded(mpmath.sin, _finite), ("cos(a)",), ulps=4),
+    Scalar("cos", 1, "real", _ufunc("cos"), _guarded(mpmath.cos, _finite), ("-sin(a)",), ulps=4),
+    Scalar("tan", 1, "real", _ufunc("tan"), _guarded(mpmath.tan, _finite), ("1 + y * y",), ulps=8),
+    Scalar("asin", 1, "real", _ufunc("arcsin"), _guarded(mpmath.asin, lambda a: abs(a) <= 1), ("1 / sqrt(1 - a * a)",), (-1.0, 1.0), (), 8),
+    Scalar("acos", 1, "real", _ufunc("arccos"), _guarded(mpmath.acos, lambda a: abs(a) <= 1), ("-1 / sqrt(1 - a * a)",), (-1.0, 1.0), (), 8),
+    Scalar("atan", 1, "real", _ufunc("arctan"), mpmath.atan, ("1 / (1 + a * a)",), monotone=(), ulps=8),
+    Scalar("sinh", 1, "real", _ufunc("sinh"), mpmath.sinh, ("cosh(a)",), monotone=(), ulps=8),
+    Scalar("cosh", 1, "real", _ufunc("cosh"), mpmath.cosh, ("sinh(a)",), monotone=(0.0,), ulps=8),
+    Scalar("asinh", 1, "real", _ufunc("arcsinh"), mpmath.asinh, ("1 / sqrt(a * a + 1)",), monotone=(), ulps=8),
+    Scalar("acosh", 1, "real", _ufunc("arccosh"), _guarded(mpmath.acosh, lambda a: a >= 1), ("1 / sqrt(a * a - 1)",), (1.0, _INF), (), 8),
+    Scalar("atanh", 1, "real", _ufunc("arctanh"), _guarded(_atanh, lambda a: abs(a) <= 1), ("1 / (1 - a * a)",), (-1.0, 1.0), (), 8),
+)  # fmt: skip
+
+SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
+
+# Functions that are written in terms of the rows above wherever they occur.
+VARIADIC = frozenset({"max", "min"})
