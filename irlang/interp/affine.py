@@ -89,3 +89,68 @@ def bounds_of(expr: eq.Expr) -> dict[str, eq.Expr]:
         if isinstance(part, eq.Reduce)
         for name, bound in part.binders
     }
+
+
+Interval = tuple[float, float]
+
+
+def interval(
+    expr: eq.Expr, bounds: Mapping[str, eq.Expr], tensors: Mapping[str, eq.TensorInfo]
+) -> Interval | None:
+    """Where the values of an index expression lie; None where nothing is known.
+
+    bounds: of every index in the expression. An interval with its ends reversed is empty.
+    """
+    form = affine(expr)
+    if form is not None:
+        ends = [extreme(form, bounds, least=least) for least in (True, False)]
+        low, high = (end.constant if end is not None and end.known else None for end in ends)
+        if low is not None and high is not None:
+            return low, high
+    if isinstance(expr, eq.Apply):
+        if expr.function == "select":
+            arms = [interval(arg, bounds, tensors) for arg in expr.args[1:]]
+            found = [arm for arm in arms if arm is not None]
+            if len(found) < 2:
+                return None
+            return min(low for low, _ in found), max(high for _, high in found)
+        args = [interval(arg, bounds, tensors) for arg in expr.args]
+        known = [arg for arg in args if arg is not None]
+        return _applied(expr.function, known) if len(known) == len(args) else None
+    return None
+
+
+def _applied(function: str, args: list[Interval]) -> Interval | None:
+    a = args[0]
+    b = args[-1]
+    match function:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case "*":
+            ends = [x * y for x in a for y in b]
+            return min(ends), max(ends)
+        case "//" if b[0] == b[1] > 0:
+            return a[0] // b[0], a[1] // b[0]
+        case "%" if b[0] == b[1] > 0:
+            return 0, b[0] - 1
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case _:
+            return None
+
+
+def surely_inside(
+    read: eq.Read | eq.Inside,
+    bounds: Mapping[str, eq.Expr],
+    tensors: Mapping[str, eq.TensorInfo],
+) -> bool:
+    """Whether a read is within its tensor for all values of its indices."""
+    for part, extent in zip(read.index, tensors[read.tensor].shape, strict=True):
+        found = interval(part, bounds, tensors)
+        if found is None or not (found[0] >= 0 and found[1] < extent):
+            return found is not None and found[0] > found[1]
+    return True
