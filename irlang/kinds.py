@@ -108,7 +108,8 @@ def kind(expr: eq.Expr, tensors: Mapping[str, eq.TensorInfo]) -> str:
         case eq.Reduce():
             if expr.kind in _REDUCTIONS:
                 return _REDUCTIONS[expr.kind]
-            return kind(expr.body, tensors) if expr.body is not None else "int"
+            found = kind(expr.body, tensors) if expr.body is not None else "int"
+            return "int" if found == "bool" and expr.kind in ("sum", "prod") else found
         case eq.Apply():
             row = SCALARS[expr.function]
             if row.kind != "same":
