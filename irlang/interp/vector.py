@@ -1,0 +1,556 @@
+"""Equations evaluated by vectorised NumPy: every index is an axis of an array.
+
+What is too small to be worth a compiled kernel runs here, and `rounding` runs here too: the walk
+over an equation is written once, over a `Domain` that says what a number is (a plain float64, or a
+value with its radius). Indices that are affine become strided views, nothing is copied for them;
+sums of products become one contraction.
+
+Reals are float64, integers int64 (wrapped to their stored type on assignment), as in `reference`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from irlang import equations as eq
+from irlang.diagnostics import InvalidInput, fail
+from irlang.dtypes import DTYPES
+from irlang.interp.affine import Affine, affine
+from irlang.interp.schedule import Recurrence, hoist, schedule
+from irlang.scalar import SCALARS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Value = Any  # what the domain says: an array or number, or a value with its radius
+_CHUNK = 1 << 21  # elements of a temporary array; more are done piece by piece
+_NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "all": True, "any": False}
+_FOLD: dict[str, Callable[..., Array]] = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "all": np.all, "any": np.any,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Frame:
+    """The indices in scope: axis and range of each, or the number that it is fixed at.
+
+    active: where the value is wanted at all (None: everywhere); outside it, a read past the end of
+    a tensor is no error.
+    """
+
+    axes: dict[str, int]
+    ranges: list[tuple[int, int]]
+    fixed: dict[str, int] = field(default_factory=dict)
+    active: Any = None
+
+    def deeper(self, extents: list[tuple[str, int]]) -> Frame:
+        """This frame with more axes behind."""
+        axes, ranges = dict(self.axes), list(self.ranges)
+        for name, extent in extents:
+            axes[name] = len(ranges)
+            ranges.append((0, extent))
+        active = self.active
+        if active is not None:
+            active = active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
+        return Frame(axes, ranges, self.fixed, active)
+
+    def where(self, condition: Any) -> Frame:
+        """This frame, with values wanted only where `condition` holds."""
+        active = condition if self.active is None else self.active & condition
+        return Frame(self.axes, self.ranges, self.fixed, active)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of every axis."""
+        return tuple(stop - start for start, stop in self.ranges)
+
+
+class Plain:
+    """The domain of plain numbers: arrays of float64, int64 and bool."""
+
+    def number(self, value: eq.Scalar) -> Value:
+        """A number of the text or of the call."""
+        return float(value) if isinstance(value, Fraction) else value
+
+    def array(self, value: Array) -> Value:
+        """Whole numbers or truth values, free of error."""
+        return value
+
+    def parts(self, value: Value, change: Callable[[Any], Any]) -> Value:
+        """A value whose arrays are rearranged by `change`."""
+        return change(value)
+
+    def padded(self, value: Value, default: Value, change: Callable[[Any, Any], Any]) -> Value:
+        """A value rearranged with a default around it."""
+        return change(value, default)
+
+    def sample(self, value: Value) -> Any:
+        """The values alone."""
+        return value
+
+    def apply(self, function: str, args: list[Value]) -> Value:
+        """A scalar function."""
+        return SCALARS[function].numpy(*args)
+
+    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+        """`yes` where the condition holds, `no` elsewhere."""
+        return np.where(condition, yes, no)
+
+    def fold(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
+        """A reduction over the trailing axes."""
+        if kind in ("max", "min") and value.dtype == np.bool_:
+            kind = "any" if kind == "max" else "all"
+        return _FOLD[kind](value, axis=axes)
+
+    def contract(self, factors: list[Value], rank: int) -> Value:
+        """The sum over all axes from `rank` on of the product of the factors."""
+        return contract(factors, rank)
+
+    def place(self, kind: str, value: Value) -> Value:
+        """The position of the greatest or least element along the last axis."""
+        return np.argmax(value, -1) if kind == "argmax" else np.argmin(value, -1)
+
+    def pick(self, value: Value, at: Array, certain: Any) -> Value:  # noqa: ARG002
+        """The elements at positions `at` along the last axis."""
+        return np.take_along_axis(value, at[..., None], -1)[..., 0]
+
+    def gather(self, value: Value, index: tuple[Any, ...], certain: list[Any]) -> Value:  # noqa: ARG002
+        """Elements at computed positions."""
+        return value[index]
+
+    def store(self, value: Value, info: eq.TensorInfo, shape: tuple[int, ...]) -> Value:
+        """A value converted to the kind of a tensor and spread to `shape`."""
+        return np.ascontiguousarray(np.broadcast_to(convert(value, info), shape))
+
+    def empty(self, info: eq.TensorInfo) -> Value:
+        """A tensor to be filled step by step."""
+        kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
+        return np.zeros(info.shape, kinds[info.kind])
+
+    def assign(self, target: Value, where: tuple[Any, ...], value: Value) -> None:
+        """Fills a part of a tensor."""
+        target[where] = value
+
+
+def convert(value: Any, info: eq.TensorInfo) -> Array:
+    """Assignment: reals become integers by truncation, integers wrap, truth is `!= 0`."""
+    array = np.asarray(value)
+    if info.kind == "real":
+        return array.astype(np.float64, copy=False)
+    if info.kind == "bool":
+        return array if array.dtype == np.bool_ else array != 0
+    with np.errstate(invalid="ignore"):
+        whole = array if array.dtype.kind in "iu" else np.trunc(array).astype(np.int64)
+        return whole.astype(DTYPES[info.dtype].numpy, copy=False).astype(np.int64, copy=False)
+
+
+def contract(factors: list[Any], rank: int) -> Any:
+    """The sum of a product of arrays over their axes from `rank` on, without the whole product."""
+    arrays = [np.asarray(f) for f in factors]
+    width = max(a.ndim for a in arrays)
+    scale: Any = 1
+    operands: list[Any] = []
+    present: set[int] = set()
+    for array in arrays:
+        if array.ndim == 0 or array.size == 1:
+            scale = scale * array.reshape(())
+            continue
+        full = array.reshape((1,) * (width - array.ndim) + array.shape)
+        axes = [axis for axis, size in enumerate(full.shape) if size != 1]
+        operands += [full.reshape([full.shape[axis] for axis in axes]), axes]
+        present.update(axes)
+    outer = [axis for axis in sorted(present) if axis < rank]
+    if not operands:
+        return np.asarray(scale).reshape((1,) * rank)
+    size = math.prod(max(a.shape[axis] if a.ndim == width else 1 for a in arrays) for axis in range(width))
+    total = np.einsum(*operands, outer, optimize=size > 1 << 15) * scale
+    shape = [1] * rank
+    for axis, extent in zip(outer, np.shape(total), strict=True):
+        shape[axis] = extent
+    return np.asarray(total).reshape(shape)
+
+
+class Vector:
+    """Evaluates equations over a domain. `tensors` holds what has been computed."""
+
+    def __init__(self, domain: Any, tensors: dict[str, Value], infos: Mapping[str, eq.TensorInfo]) -> None:
+        self.domain = domain
+        self.tensors = tensors
+        self.infos = infos
+        self._walk: dict[type, Callable[[Any, Frame], Value]] = {
+            eq.Const: lambda expr, frame: domain.number(expr.value),
+            eq.Size: lambda expr, frame: domain.number(expr.value),
+            eq.Index: self._index,
+            eq.Read: self._read,
+            eq.Inside: lambda expr, frame: domain.array(self._inside(expr, frame)),
+            eq.Apply: self._apply,
+            eq.Reduce: self._reduce,
+        }
+
+    def __call__(self, expr: eq.Expr, frame: Frame) -> Value:
+        return self._walk[type(expr)](expr, frame)
+
+    # ---- equations
+
+    def equation(self, equation: eq.Equation) -> Value:
+        """The tensor that an equation without recurrence defines."""
+        shape = equation.info.shape
+        names = [name for name, _ in equation.binders]
+        pieces = self._pieces(equation.body, shape)
+        results = []
+        for ranges in pieces:
+            frame = Frame({name: axis for axis, name in enumerate(names)}, ranges)
+            extents = frame.shape
+            results.append(self.domain.store(self(equation.body, frame), equation.info, extents))
+        if len(results) == 1:
+            return results[0]
+        axis = next(a for a, (start, stop) in enumerate(pieces[0]) if stop - start != shape[a])
+        whole = self.domain.empty(equation.info)
+        for ranges, part in zip(pieces, results, strict=True):
+            where = (slice(None),) * axis + (slice(*ranges[axis]),)
+            self.domain.assign(whole, where, part)
+        return whole
+
+    def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
+        """Ranges that keep temporary arrays small: the longest axis is cut where it must be."""
+        whole = [(0, size) for size in shape]
+        work = math.prod(shape) * _inner(body)
+        if work <= _CHUNK or not shape or max(shape) < 2:
+            return [whole]
+        axis = max(range(len(shape)), key=shape.__getitem__)
+        step = max(1, int(shape[axis] * _CHUNK / work))
+        return [
+            [*whole[:axis], (start, min(start + step, shape[axis])), *whole[axis + 1 :]]
+            for start in range(0, shape[axis], step)
+        ]
+
+    def recurrence(self, group: Recurrence) -> None:
+        """Runs a group of equations step by step; their tensors are filled in place."""
+        hoisted, group = hoist(group, dict(self.infos))
+        for equation in hoisted:
+            self.infos = {**self.infos, equation.target: equation.info}
+            self.tensors[equation.target] = self.equation(equation)
+        for equation in group.equations:
+            self.tensors[equation.target] = self.domain.empty(equation.info)
+        steps = range(group.length)
+        for step in reversed(steps) if group.descending else steps:
+            for equation, axis in zip(group.equations, group.axes, strict=True):
+                if step < equation.info.shape[axis]:
+                    self._step(equation, axis, step)
+
+    def _step(self, equation: eq.Equation, axis: int, step: int) -> None:
+        names = [name for name, _ in equation.binders]
+        rest = [(n, s) for a, (n, s) in enumerate(zip(names, equation.info.shape, strict=True)) if a != axis]
+        frame = Frame({n: a for a, (n, _) in enumerate(rest)}, [(0, s) for _, s in rest], {names[axis]: step})
+        value = self.domain.store(self(equation.body, frame), equation.info, frame.shape)
+        self.domain.assign(self.tensors[equation.target], (slice(None),) * axis + (step,), value)
+
+    # ---- expressions
+
+    def _index(self, expr: eq.Index, frame: Frame) -> Value:
+        if expr.name in frame.fixed:
+            return self.domain.number(frame.fixed[expr.name])
+        axis = frame.axes[expr.name]
+        shape = [1] * len(frame.ranges)
+        shape[axis] = -1
+        return self.domain.array(np.arange(*frame.ranges[axis]).reshape(shape))
+
+    def _apply(self, expr: eq.Apply, frame: Frame) -> Value:
+        if expr.function == "select":
+            condition = self(expr.args[0], frame)
+            chosen = np.asarray(self.domain.sample(condition))
+            yes = self(expr.args[1], frame.where(chosen))
+            no = self(expr.args[2], frame.where(~chosen))
+            return self.domain.select(condition, yes, no)
+        return self.domain.apply(expr.function, [self(arg, frame) for arg in expr.args])
+
+    def _reduce(self, expr: eq.Reduce, frame: Frame) -> Value:
+        extents: list[tuple[str, int]] = []
+        limits: list[tuple[str, Any]] = []
+        for name, bound in expr.binders:
+            if isinstance(bound, (eq.Const, eq.Size)):
+                extents.append((name, max(int(bound.value), 0)))
+                continue
+            value = np.asarray(self.domain.sample(self(bound, frame)))
+            extents.append((name, max(int(value.max(initial=0)), 0)))
+            limits.append((name, value))
+        rank = len(frame.ranges)
+        inner = frame.deeper(extents)
+        condition = self._condition(expr, limits, inner, rank)
+        count = len(extents)
+        axes = tuple(range(rank, rank + count))
+        if expr.kind == "count":
+            return self._count(condition, inner, axes)
+        assert expr.body is not None
+        if condition is not None:
+            inner = inner.where(np.asarray(self.domain.sample(condition)))
+        if expr.kind == "sum" and isinstance(expr.body, eq.Apply) and expr.body.function == "*":
+            return self._contraction(expr.body, inner, condition, rank)
+        body = self(expr.body, inner)
+        if expr.kind in ("argmax", "argmin", "the"):
+            return self._choose(expr.kind, body, condition, inner, rank)
+        if condition is not None:
+            body = self.domain.select(condition, body, self.domain.number(_NEUTRAL[expr.kind]))
+        body = self._spread(body, inner, rank)
+        if math.prod(inner.shape[rank:]) == 0:
+            shape = tuple(np.shape(self.domain.sample(body))[:rank])
+            return self.domain.parts(self.domain.number(_NEUTRAL[expr.kind]), lambda n: np.full(shape, n))
+        return self.domain.fold(expr.kind, body, axes)
+
+    def _condition(self, expr: eq.Reduce, limits: list[tuple[str, Any]], inner: Frame, rank: int) -> Value:
+        """The filter of a reduction, with bounds that depend on outer indices; None for none."""
+        condition = None if expr.where is None else self(expr.where, inner)
+        for name, limit in limits:
+            below = np.asarray(self.domain.sample(self._index(eq.Index(name), inner)))
+            deep = limit.reshape(limit.shape + (1,) * (len(inner.ranges) - rank)) if limit.ndim else limit
+            bound = self.domain.array(below < deep)
+            condition = bound if condition is None else self.domain.apply("and", [condition, bound])
+        return condition
+
+    def _spread(self, value: Value, inner: Frame, rank: int) -> Value:
+        """The value at full extent along the reduced axes, and of full rank."""
+
+        def change(array: Any) -> Any:
+            array = np.asarray(array)
+            if array.ndim == 0:
+                array = array.reshape((1,) * len(inner.ranges))
+            shape = array.shape[:rank] + inner.shape[rank:]
+            return array if array.shape == shape else np.broadcast_to(array, shape)
+
+        return self.domain.parts(value, change)
+
+    def _count(self, condition: Value, inner: Frame, axes: tuple[int, ...]) -> Value:
+        spread = self._spread(condition, inner, axes[0])
+        return self.domain.fold("sum", self.domain.apply("int", [spread]), axes)
+
+    def _contraction(self, body: eq.Apply, inner: Frame, condition: Value, rank: int) -> Value:
+        factors = [self(factor, inner) for factor in _factors(body)]
+        if condition is not None:
+            factors[0] = self.domain.select(condition, factors[0], self.domain.number(0))
+        widest = [1] * len(inner.ranges)
+        for factor in factors:
+            shape = np.shape(self.domain.sample(factor))
+            for axis, size in enumerate(shape):
+                widest[axis] = max(widest[axis], size) if size else 0
+        missing = [a for a in range(rank, len(widest)) if widest[a] == 1 and inner.shape[a] != 1]
+        if missing or 0 in inner.shape[rank:]:  # a factor of 1 for indices that no factor has
+            ones = [inner.shape[a] if a in missing or not inner.shape[a] else 1 for a in range(len(widest))]
+            factors.append(self.domain.array(np.ones([1] * rank + ones[rank:], dtype=np.int64)))
+        return self.domain.contract(factors, rank)
+
+    def _choose(self, kind: str, body: Value, condition: Value, inner: Frame, rank: int) -> Value:
+        """`argmax`, `argmin` and `the`, over all reduced axes as one."""
+        if 0 in inner.shape[rank:]:
+            raise fail("run.empty", f"`{kind}` ranges over nothing")
+
+        def flat(array: Any) -> Any:
+            return array.reshape((*array.shape[:rank], -1))
+
+        if kind == "the":
+            mask = flat(np.asarray(self._spread(self.domain.sample(condition), inner, rank) if not hasattr(condition, "radius") else self.domain.sample(self._spread(condition, inner, rank))))
+            found = mask.any(-1)
+            if not np.all(found if inner.active is None or frame_inactive(inner, rank) else found):
+                raise fail("run.none", "no value satisfies the condition of `the`")
+            at = mask.argmax(-1)
+            spread = self.domain.parts(self._spread(body, inner, rank), flat)
+            shape = np.broadcast_shapes(at.shape, np.shape(self.domain.sample(spread))[:-1])
+            spread = self.domain.parts(spread, lambda a: np.broadcast_to(a, (*shape, a.shape[-1])))
+            return self.domain.pick(spread, np.broadcast_to(at, shape), condition)
+        if condition is not None:
+            worst = -math.inf if kind == "argmax" else math.inf
+            body = self.domain.select(condition, body, self.domain.number(worst))
+        return self.domain.place(kind, self.domain.parts(self._spread(body, inner, rank), flat))
+
+    # ---- reads
+
+    def _read(self, expr: eq.Read, frame: Frame) -> Value:
+        tensor = self.tensors[expr.tensor]
+        shape = np.shape(self.domain.sample(tensor))
+        forms = [_form(position, frame) for position in expr.index]
+        if all(form is not None for form in forms):
+            value = self._view(expr, tensor, shape, [f for f in forms if f is not None], frame)
+            if value is not None:
+                return value
+        return self._gather(expr, tensor, shape, frame)
+
+    def _view(self, expr: eq.Read, tensor: Value, shape: tuple[int, ...], forms: list[Affine], frame: Frame) -> Value | None:  # fmt: skip
+        """A strided view, of the tensor or of a padded copy; None where neither will do."""
+        if 0 in frame.shape or 0 in shape:
+            return None
+        below, above, apart = [], [], False
+        for form, size in zip(forms, shape, strict=True):
+            least = greatest = form.constant
+            for name, coefficient in form.coefficients.items():
+                start, stop = frame.ranges[frame.axes[name]]
+                ends = (coefficient * start, coefficient * (stop - 1))
+                least += min(ends)
+                greatest += max(ends)
+            below.append(max(-least, 0))
+            above.append(max(greatest - size + 1, 0))
+            apart = apart or greatest < 0 or least >= size
+        if apart and expr.default is not None:
+            return self(expr.default, frame)
+        if any(below) or any(above):
+            if not isinstance(expr.default, (eq.Const, eq.Size)):
+                return None
+            if sum(below) + sum(above) > 4 * sum(shape) + 64:
+                return None
+            default = self.domain.number(expr.default.value)
+            tensor = self.domain.padded(tensor, default, lambda a, d: _pad(a, d, below, above))
+        return self.domain.parts(tensor, lambda a: _strided(a, forms, below, frame))
+
+    def _gather(self, expr: eq.Read, tensor: Value, shape: tuple[int, ...], frame: Frame) -> Value:
+        """Elements at computed positions, checked against the shape."""
+        positions = [self(position, frame) for position in expr.index]
+        found = [self._whole(self.domain.sample(p)) for p in positions]
+        inside: Any = True
+        for index, size in zip(found, shape, strict=True):
+            inside = inside & (index >= 0) & (index < size)
+        every = bool(np.all(inside))
+        if not every and expr.default is None:
+            wanted = ~np.asarray(inside) if frame.active is None else ~np.asarray(inside) & frame.active
+            if np.any(wanted):
+                raise _outside(expr, found, shape, wanted)
+        if 0 in shape:
+            if expr.default is None:
+                info = self.infos[expr.tensor]
+                return self.domain.store(self.domain.number(0), eq.TensorInfo((), info.dtype), (1,) * len(frame.ranges))
+            return self(expr.default, frame)
+        clipped = tuple(np.clip(index, 0, size - 1) for index, size in zip(found, shape, strict=True))
+        if not clipped:
+            value = tensor
+        else:
+            value = self.domain.gather(tensor, clipped, positions)
+        if every or expr.default is None:
+            return value
+        default = self(expr.default, frame.where(~np.asarray(inside)))
+        return self.domain.select(self.domain.array(np.asarray(inside)), value, default)
+
+    def _inside(self, expr: eq.Inside, frame: Frame) -> Any:
+        shape = self.infos[expr.tensor].shape
+        inside: Any = np.asarray(True)
+        for position, size in zip(expr.index, shape, strict=True):
+            index = np.asarray(self.domain.sample(self(position, frame)))
+            inside = inside & (index >= 0) & (index < size)
+        return inside
+
+    @staticmethod
+    def _whole(index: Any) -> Any:
+        array = np.asarray(index)
+        if array.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                return np.where(np.isfinite(array), np.clip(np.floor(array), -(2**62), 2**62), -1).astype(np.int64)
+        return array.astype(np.int64, copy=False)
+
+
+def frame_inactive(frame: Frame, rank: int) -> bool:
+    """Whether some outer element is not wanted, so that a missing choice there is no fault."""
+    outer = frame.active
+    return outer is not None and np.ndim(outer) > rank and not bool(np.all(np.any(outer, axis=tuple(range(rank, np.ndim(outer))))))
+
+
+def _form(position: eq.Expr, frame: Frame) -> Affine | None:
+    """The affine form of an index in a frame, fixed indices being numbers."""
+    if isinstance(position, eq.Index):
+        if position.name in frame.fixed:
+            return Affine({}, frame.fixed[position.name])
+        return Affine({position.name: 1})
+    form = affine(position)
+    if form is None or not frame.fixed:
+        return form
+    known = sum(c * frame.fixed[n] for n, c in form.coefficients.items() if n in frame.fixed)
+    return Affine({n: c for n, c in form.coefficients.items() if n not in frame.fixed}, form.constant + known)
+
+
+def _strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
+    """The view whose axes are those of the frame (extent 1 where an index takes no part)."""
+    strides = [0] * len(frame.ranges)
+    offset = 0
+    for form, shift, stride in zip(forms, below, array.strides, strict=True):
+        base = form.constant + shift
+        for name, coefficient in form.coefficients.items():
+            axis = frame.axes[name]
+            strides[axis] += coefficient * stride
+            base += coefficient * frame.ranges[axis][0]
+        offset += base * stride
+    used = {frame.axes[name] for form in forms for name in form.coefficients}
+    shape = tuple(n if axis in used else 1 for axis, n in enumerate(frame.shape))
+    return np.ndarray(shape, array.dtype, array, offset, tuple(strides))
+
+
+def _pad(array: Any, default: Any, below: list[int], above: list[int]) -> Array:
+    shape = [b + n + a for b, n, a in zip(below, array.shape, above, strict=True)]
+    padded = np.full(shape, default, dtype=np.result_type(array, default) if array.dtype.kind != "f" else array.dtype)
+    padded[tuple(slice(b, b + n) for b, n in zip(below, array.shape, strict=True))] = array
+    return padded
+
+
+def _factors(expr: eq.Expr) -> list[eq.Expr]:
+    """The factors of a product, flat."""
+    if isinstance(expr, eq.Apply) and expr.function == "*":
+        return [factor for arg in expr.args for factor in _factors(arg)]
+    return [expr]
+
+
+def _inner(expr: eq.Expr) -> int:
+    """How many elements a reduction inside an expression ranges over, at most."""
+    own = 1
+    if isinstance(expr, eq.Reduce):
+        for _, bound in expr.binders:
+            own *= max(int(bound.value), 1) if isinstance(bound, (eq.Const, eq.Size)) else 64
+    return own * max(map(_inner, eq.children(expr)), default=1)
+
+
+def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: Any) -> InvalidInput:
+    place = tuple(int(i[0]) for i in np.nonzero(wanted))
+    at = [int(np.broadcast_to(index, np.shape(wanted))[place]) for index in found]
+    return fail("run.outside", f"`{expr.tensor}` is read at {at}, outside its shape {list(shape)}")
+
+
+def load(info: eq.TensorInfo, array: Any) -> Array:
+    """An input as the evaluators take it: float64, int64 or bool, contiguous."""
+    kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
+    return np.ascontiguousarray(np.asarray(array).astype(kinds[info.kind], copy=False))
+
+
+def evaluate_equation(equation: eq.Equation, tensors: Mapping[str, Any], infos: Mapping[str, eq.TensorInfo]) -> Array:
+    """One equation without recurrence, over plain arrays."""
+    return Vector(Plain(), dict(tensors), infos).equation(equation)  # type: ignore[no-any-return]
+
+
+def run_check(vector: Vector, check: eq.Check) -> None:
+    """Raises the diagnostic of a precondition on values that does not hold."""
+    if not bool(np.all(vector.domain.sample(vector(check.condition, Frame({}, []))))):
+        raise fail(check.code, check.message)
+
+
+def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any], domain: Any = None) -> dict[str, Value]:
+    """Every tensor of an expansion by name; raises `InvalidInput` where a precondition fails."""
+    domain = domain or Plain()
+    tensors: dict[str, Value] = {
+        name: value if domain.__class__ is not Plain else load(expansion.tensors[name], value)
+        for name, value in inputs.items()
+    }
+    vector = Vector(domain, tensors, expansion.tensors)
+    pending = list(expansion.checks)
+    with np.errstate(all="ignore"):
+        _run_ready(vector, pending)
+        for step in schedule(expansion.equations):
+            if isinstance(step, Recurrence):
+                vector.recurrence(step)
+            else:
+                tensors[step.target] = vector.equation(step)
+        _run_ready(vector, pending)
+    return tensors
+
+
+def _run_ready(vector: Vector, pending: list[eq.Check]) -> None:
+    """Runs the checks whose tensors are there."""
+    for check in list(pending):
+        if eq.reads(check.condition) <= vector.tensors.keys():
+            run_check(vector, check)
+            pending.remove(check)
