@@ -25,7 +25,7 @@ Arrays = Mapping[str, Array]
 Operand = tuple[Array, tuple[str, ...]]
 Evaluate = Callable[[eq.Equation, Arrays], Array]
 
-BLOCK = 1 << 16  # elements gathered at a time: half a mebibyte, within a core's second-level cache
+BLOCK = 1 << 17  # elements gathered at a time: a mebibyte, within a core's second-level cache
 _PADDED = 4  # a padded copy may be this many times as large as the tensor (and a bit)
 
 
