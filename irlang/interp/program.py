@@ -1,0 +1,69 @@
+"""Whole models: the reference value, and value with radius, of every tensor of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
+from irlang.expand import Definitions
+from irlang.graph import Graph, Node
+from irlang.interp import rounding, vector
+from irlang.interp.rounding import Ball
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Evaluate = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
+
+
+def run(graph: Graph, values: Mapping[str, Array], definitions: Definitions, evaluate: Evaluate = vector.evaluate) -> dict[str, Array]:  # fmt: skip
+    """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
+
+    values: of all inputs and parameters, in their own types. Raises `InvalidInput`, placed at the
+    call, where a precondition on values fails.
+    """
+    found = {name: vector.load(graph.values[name], array) for name, array in values.items()}
+    for node in graph.nodes:
+        expansion = node.expansion(definitions)
+        feeds = {formal: found[name] for formal, name in node.feeds().items()}
+        try:
+            tensors = evaluate(expansion, feeds)
+        except InvalidInput as error:
+            raise _placed(error, node) from None
+        for formal, name in node.results().items():
+            found[name] = tensors[formal]
+    return found
+
+
+def balls(graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str) -> dict[str, Ball]:  # fmt: skip
+    """Every value with its radius, propagated through the whole program, at a precision."""
+    found = {
+        name: Ball(vector.load(graph.values[name], array)) for name, array in values.items()
+    }
+    for node in graph.nodes:
+        found.update(node_balls(node, found, definitions, dtype))
+    return found
+
+
+def node_balls(node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str) -> dict[str, Ball]:  # fmt: skip
+    """The results of one call as balls, by value name, given its operands as balls."""
+    expansion = node.expansion(definitions)
+    feeds = {formal: found[name] for formal, name in node.feeds().items()}
+    tensors = rounding.evaluate(expansion, feeds, dtype)
+    results = {}
+    for formal, name in node.results().items():
+        ball = tensors[formal]
+        results[name] = Ball(ball.value, rounding.oracle_error(ball, dtype))
+    return results
+
+
+def precision(graph: Graph) -> str:
+    """The coarsest floating-point type of a program, whose unit roundoff its radii take."""
+    reals = {info.dtype for info in graph.values.values() if info.kind == "real"}
+    return max(reals, key=lambda name: DTYPES[name].unit, default="f32")
+
+
+def _placed(error: InvalidInput, node: Node) -> InvalidInput:
+    return InvalidInput(*(d if d.span.line else d.at(node.span, node.name) for d in error.diagnostics))
