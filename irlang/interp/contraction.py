@@ -59,6 +59,11 @@ class Contraction:
         return math.prod(self.extents[name] for name in (*self.free, *self.summed))
 
     @property
+    def info(self) -> eq.TensorInfo:
+        """The type of the result."""
+        return eq.TensorInfo(self.shape, "f64")
+
+    @property
     def narrow(self) -> bool:
         """Whether the matrices are so thin that gathering costs more than multiplying."""
         sets = [frozenset(factor.names) for factor in self.factors]
@@ -68,15 +73,18 @@ class Contraction:
         )
         return min(math.prod(self.extents[n] for n in side) for side in sides) < 4
 
-    def run(self, arrays: Arrays, evaluate: Evaluate, at: int = 0) -> Array:
-        """The result, of shape `shape`. at: the value of `step`."""
+    def run(
+        self, arrays: Arrays, evaluate: Evaluate, at: int = 0, out: Array | None = None
+    ) -> Array:
+        """The result, of shape `shape`, in `out` if given. at: the value of `step`."""
         gathered = [(self._gather(f, arrays, evaluate, at), f.names) for f in self.factors]
         while len(gathered) > 2:
             gathered = self._merge(gathered)
         (left, left_names), (right, right_names) = gathered
-        out = np.empty([self.extents[name] for name in self.free])
-        product(left, left_names, right, right_names, out, self.free)
-        return out.reshape(self.shape)
+        result = np.empty(self.shape) if out is None else out
+        parted = result.reshape([self.extents[name] for name in self.free])
+        product(left, left_names, right, right_names, parted, self.free)
+        return result
 
     def _merge(self, operands: list[Operand]) -> list[Operand]:
         """One pair less: the pair whose product is smallest."""

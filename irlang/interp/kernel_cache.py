@@ -11,16 +11,16 @@ import atexit
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import irlang
 
@@ -51,11 +51,17 @@ def folder() -> Path:
 
 @cache
 def _surroundings() -> str:
-    import llvmlite.binding
-    import numba
+    """What besides a kernel's text decides its machine code; found without importing numba."""
+    packages = [f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")]
+    return "\n".join([irlang.__version__, *packages, sys.version, platform.machine(), _processor()])
 
-    parts = [irlang.__version__, numba.__version__, np.__version__, sys.version]
-    return "\n".join([*parts, llvmlite.binding.get_host_cpu_name()])
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(dict.fromkeys(x for x in lines if x.startswith(("model name", "flags"))))
 
 
 def _name(text: str) -> str:

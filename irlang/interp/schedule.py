@@ -225,6 +225,33 @@ def hoist(
     return tuple(before), Recurrence(tuple(changed), recurrence.axes, recurrence.descending)
 
 
+def separate(
+    equation: eq.Equation, tensors: Mapping[str, eq.TensorInfo]
+) -> tuple[tuple[eq.Equation, ...], eq.Equation]:
+    """Reductions that need fewer indices than the equation has, as equations of their own.
+
+    A loop nest would compute them again for every value of the indices that they do not have.
+    """
+    bounds = dict(equation.binders)
+    before: list[eq.Equation] = []
+
+    def lifted(expr: eq.Expr) -> eq.Expr:
+        if isinstance(expr, eq.Reduce):
+            shape = _hoisted_shape(expr, frozenset(), bounds)
+            if shape is None or len(shape) == len(bounds):
+                return expr
+            name = f"{equation.target}#{len(before) + 1}"
+            moved, read = _moved(expr, name, shape, bounds, tensors)
+            before.append(moved)
+            return read
+        if isinstance(expr, eq.Apply) and expr.function in ("select", "and", "or"):
+            return eq.Apply(expr.function, (lifted(expr.args[0]), *expr.args[1:]))
+        return eq.rebuild(expr, lifted) if isinstance(expr, eq.Apply) else expr
+
+    body = lifted(equation.body)
+    return tuple(before), eq.Equation(equation.target, equation.binders, body, equation.info)
+
+
 def _hoisted_shape(
     expr: eq.Reduce, members: frozenset[str], bounds: Mapping[str, eq.Expr]
 ) -> tuple[int, ...] | None:
