@@ -106,6 +106,11 @@ def is_residual(value: Value) -> bool:
     return isinstance(value, RESIDUAL)
 
 
+def _plain(value: Value) -> Value:
+    """A truth value that is known, as such: the default of an input that was not given is one."""
+    return value.value if isinstance(value, eq.Const) and isinstance(value.value, bool) else value
+
+
 def lift(value: Value, label: str, span: Span) -> eq.Expr:
     """A scalar value as an equation expression."""
     if isinstance(value, RESIDUAL):
@@ -245,9 +250,13 @@ class Evaluator:
 
     def _binary(self, node: ast.Binary, scope: Scope) -> Value:
         left = self(node.left, scope)
+        if node.op in ("and", "or"):
+            left = _plain(left)
         if node.op == "and" and left is False or node.op == "or" and left is True:
             return left
         right = self(node.right, scope)
+        if node.op in ("and", "or"):
+            right = _plain(right)
         if node.op == "in":
             return self._in(node, left, right, scope)
         if node.op in ("and", "or"):
@@ -298,7 +307,7 @@ class Evaluator:
         return result
 
     def _if(self, node: ast.If, scope: Scope) -> Value:
-        condition = self(node.condition, scope)
+        condition = _plain(self(node.condition, scope))
         if not is_residual(condition):
             return self(node.yes if condition else node.no, scope)
         nodes = (node.condition, node.yes, node.no)
@@ -348,7 +357,7 @@ class Evaluator:
     def _builtin(self, node: ast.Call, builtin: Callable[..., Value], values: tuple[Value, ...]) -> Value:
         try:
             return builtin(*values)
-        except (TypeError, ValueError, AttributeError, IndexError):
+        except (TypeError, ValueError, AttributeError, LookupError):
             shown = ", ".join(map(print_expr, node.args))
             raise fail("definition.value", f"`{node.function}({shown})` has no value", node.span) from None
 
@@ -460,6 +469,11 @@ class Evaluator:
             return eq.Const(EMPTY.get(node.kind, 0))
         condition = None if where in (None, True) else lift(where, "", node.span)
         body = None if node.body is None else self.scalar(node.body, inner)
+        if node.kind in ("all", "any") and isinstance(body, eq.Const):
+            neutral = node.kind == "all"
+            over = [bound.value for _, bound in binders if isinstance(bound, (eq.Const, eq.Size))]
+            if bool(body.value) is neutral or condition is None and len(over) == len(binders) and all(over):
+                return bool(body.value)  # the same for every value of the binders
         return eq.Reduce(node.kind, binders, condition, body)
 
     def bind(self, binders: tuple[ast.Binder, ...], inner: Scope) -> tuple[tuple[str, eq.Expr], ...]:

@@ -101,6 +101,8 @@ def bind(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> B
     for attr in op.attrs:
         _stretch(binding, attr)
     _compare(binding, pending)
+    for variable, dtype in binding.dtypes.items():
+        names.setdefault(variable, dtype)  # so that the body may say `integral(T)`
     if binding.complete:
         _references(binding, pending)
     return binding
@@ -132,7 +134,9 @@ def _early(attr: ast.Attr, attrs: Mapping[str, Any], binding: Binding, final: bo
         binding.fault(attr.name, f"`{attr.name}` {problem}", 1, attr.name)
         binding.complete = False
     else:
-        names[attr.name] = value
+        # A list of any length is a list before it says where axes lie; one number is a list of one.
+        lone = attr.type.kind == "vector" and attr.type.dims is None and not isinstance(value, tuple)
+        names[attr.name] = (value,) if lone else value
     return True
 
 
