@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from irlang.dtypes import DTYPES, integer_range
 
 Value = Any
 _LARGEST_POWER = 4096  # bits of an integer power, so that a text cannot ask for a huge number
@@ -85,6 +86,18 @@ def _size(value: Value) -> int:
     return math.prod(value if isinstance(value, tuple) else value.shape)
 
 
+def _is_integer(dtype: Value) -> bool:
+    return DTYPES[dtype].kind == "int"
+
+
+def _limit(dtype: Value, which: int) -> Value:
+    """The least or the largest value of an element type: for `lowest(T)` and `largest(T)`."""
+    row = DTYPES[dtype]
+    if row.kind == "real":
+        return (-row.largest, row.largest)[which]
+    return integer_range(dtype)[which] if row.kind == "int" else which
+
+
 BUILTINS: dict[str, Callable[..., Value]] = {
     "rank": _rank,
     "size": _size,
@@ -92,6 +105,9 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "find": _find,
     "join": lambda *lists: tuple(item for part in lists for item in part),
     "sorted": lambda values: tuple(sorted(values)),
+    "integral": _is_integer,
+    "lowest": lambda dtype: _limit(dtype, 0),
+    "largest": lambda dtype: _limit(dtype, 1),
     "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
 }
 
