@@ -1,0 +1,173 @@
+"""`irlang fuzz`: a campaign against targets, with live progress and a table at the end."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import random
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from irlang.diff.campaign import Campaign
+
+_SHOWN = 20  # findings in the table; all are in the campaign's folder
+
+
+class Seconds(click.ParamType):
+    """A span of time: `90`, `60s`, `5m`, `2h`."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+        if not match:
+            self.fail(f"{value!r} is not a time; write 60s, 5m or 2h", param, ctx)
+        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+@click.command()
+@click.option("--targets", metavar="A,B", help="Default: every installed target.")
+@click.option("--programs", type=click.IntRange(1), metavar="N", help="How many programs.")
+@click.option("--time", "seconds", type=Seconds(), metavar="60s", help="For how long (default: 60s).")
+@click.option("--seed", type=click.IntRange(0), help="Default: a new one, which is printed.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4).")
+@click.option("--ops", metavar="A,B", help="Only these operators.")
+@click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(targets: str | None, programs: int | None, seconds: float | None, seed: int | None, jobs: int | None, ops: str | None, grad: bool, out: Path | None, resume: Path | None, form: str) -> int:  # fmt: skip
+    """Generate programs, run them on targets, and report where these differ from the oracle."""
+    from irlang.commands.loading import split_names
+    from irlang.diagnostics import fail
+    from irlang.diff.campaign import Campaign, Settings
+    from irlang.lower.target import require_installed
+    from irlang.lower.target import targets as describe
+
+    if resume is not None and (out is not None or seed is not None or programs is not None):
+        raise fail("usage.resume", "--resume goes on as the campaign was started", help="give --time alone with it")
+    if resume is not None:
+        campaign = Campaign(resume, None)
+        seconds = seconds or campaign.settings.seconds or 60.0
+    else:
+        installed = ",".join(t.name for t in describe() if t.installed)
+        names = tuple(split_names(targets, installed))
+        for name in names:
+            require_installed(name)
+        seed = random.SystemRandom().randrange(10**7) if seed is None else seed
+        if programs is None and seconds is None:
+            seconds = 60.0
+        count = jobs or min(os.cpu_count() or 1, 4)
+        chosen = _operators(ops)
+        stamp = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        folder = out or Path("campaigns") / f"{stamp}-{seed}"
+        campaign = Campaign(folder, Settings(names, seed, programs, seconds, chosen, grad, count))
+    _run(campaign, seconds, form)
+    report = campaign.report()
+    (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")
+    if form == "json":
+        click.echo(json.dumps(report))
+    else:
+        _show(campaign, report)
+    return 1 if report["findings"] else 0
+
+
+def _operators(ops: str | None) -> tuple[str, ...]:
+    from irlang.catalog import builtin
+    from irlang.commands.loading import split_names
+    from irlang.diagnostics import fail
+
+    catalog = builtin()
+    names = tuple(split_names(ops, ""))
+    for name in names:
+        if catalog.op(name) is None:
+            near = ", ".join(catalog.nearest(name))
+            raise fail("usage.ops", f"there is no operator `{name}`", help=f"did you mean {near}?" if near else "")
+    return names
+
+
+def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
+    """Runs with a progress line on a terminal, silently elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    settings = campaign.settings
+    if form == "text":
+        Console().print(f"irlang fuzz  seed {settings.seed}  targets {' · '.join(settings.targets)}  jobs {settings.jobs}", highlight=False)
+    total = float(settings.programs) if settings.programs else (seconds or 60.0)
+    with Progress(
+        BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"), console=console,
+        disable=form == "json" or not sys.stderr.isatty(),
+    ) as bar:  # fmt: skip
+        task = bar.add_task("starting the targets", total=total)
+
+        def progress(now: Campaign) -> None:
+            tally = now.tally
+            done = float(tally.programs) if settings.programs else tally.seconds
+            rate = tally.programs / tally.seconds if tally.seconds else 0.0
+            used = len(tally.covered.get("operators", ()))
+            text = f"{tally.programs:,} programs  {rate:.0f}/s  {len(now.findings)} findings  {used} operators"
+            bar.update(task, completed=min(done, total), description=text)
+
+        campaign.run(progress, seconds)
+
+
+def _show(campaign: Campaign, report: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    tally = campaign.tally
+    rate = report["programs"] / report["seconds"] if report["seconds"] else 0.0
+    covered = report["coverage"]
+    console.print(
+        f"{report['programs']:,} programs in {report['seconds']:.0f} s ({rate:.0f}/s)  "
+        f"{len(report['findings'])} findings  {covered['operators']} of {covered['of']} operators",
+        highlight=False,
+    )
+    console.print(_verdicts({name: dict(counts) for name, counts in tally.targets.items()}))
+    if report["findings"]:
+        console.print(_findings(report["findings"]))
+    console.print(f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False)
+
+
+def _verdicts(targets: dict[str, dict[str, int]]) -> Table:
+    from rich.table import Table
+
+    from irlang.diff.verdict import SEVERITY
+
+    shown = [v for v in SEVERITY if v in ("agrees", "wrong") or any(counts.get(v) for counts in targets.values())]
+    table = Table(box=None, pad_edge=True)
+    table.add_column("")
+    for verdict in shown:
+        table.add_column(verdict, justify="right")
+    for name, counts in targets.items():
+        table.add_row(name, *(f"{counts.get(v, 0):,}" for v in shown))
+    return table
+
+
+def _findings(findings: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from irlang.render import visible
+
+    table = Table(box=None, pad_edge=True)
+    for heading in ("finding", "verdict", "target", "operator", "when", ""):
+        table.add_column(heading, overflow="fold")
+    for f in findings[:_SHOWN]:
+        when = ", ".join(f"{k} = {v}" for k, v in f["attributes"].items()) or f["message"].split("\n")[0][:70]
+        size = f"{f['operators']} operator{'s' * (f['operators'] != 1)}"
+        table.add_row(f["id"], f["verdict"], f["target"], f["operator"], Text(visible(when)), size)
+    if len(findings) > _SHOWN:
+        table.add_row("…", f"{len(findings) - _SHOWN} more", "", "", "", "")
+    return table

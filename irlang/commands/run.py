@@ -1,0 +1,132 @@
+"""`irlang run`: a model's results, by the oracle or on a target."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irlang.catalog import Catalog
+    from irlang.graph import Graph
+
+_LIMIT = 1000  # elements of a result that a terminal is shown
+
+
+@click.command()
+@click.argument("file")
+@click.option("--on", "target", metavar="TARGET", help="Run on a target instead of the oracle.")
+@click.option("--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input.")
+@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
+@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
+@click.option("--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn.")
+@click.option("--grad", is_flag=True, help="Gradients of the loss as well.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write one .npy file a result.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(file: str, target: str | None, given: tuple[str, ...], bind: tuple[str, ...], model: str | None, seed: int, grad: bool, out: Path | None, form: str) -> int:  # fmt: skip
+    """Run a model: inputs are drawn from their ranges unless they are given."""
+    from irlang.commands.loading import load_inputs, load_model
+    from irlang.interp.values import initial_values, inputs
+
+    arrays = load_inputs(given)
+    graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    values = {**inputs(graph, seed, arrays), **initial_values(graph, seed)}
+    results = _on_target(graph, catalog, values, target, grad) if target else _by_oracle(graph, catalog, values, grad)
+    if out is not None:
+        _save(results, out)
+    if form == "json":
+        click.echo(json.dumps({"outputs": {name: as_json(array) for name, array in results.items()}}))
+    elif out is None:
+        _show(results)
+    return 0
+
+
+def _by_oracle(graph: Graph, catalog: Catalog, values: dict[str, Any], grad: bool) -> dict[str, Any]:
+    import numpy as np
+
+    from irlang.dtypes import DTYPES
+    from irlang.interp import reference
+    from irlang.interp.program import run
+
+    found = run(graph, values, catalog, reference.evaluate)
+    with np.errstate(over="ignore"):
+        results = {
+            name: found[value].astype(DTYPES[graph.values[value].dtype].numpy)
+            for name, value in graph.outputs.items()
+        }
+    if graph.loss and graph.loss not in graph.outputs.values():
+        results["loss"] = found[graph.loss]
+    if grad:
+        from irlang.interp.gradient import gradients
+
+        slopes = gradients(graph, values, catalog)
+        results.update({f"d_{name}": array for name, array in slopes.items()})
+    return results
+
+
+def _on_target(graph: Graph, catalog: Catalog, values: dict[str, Any], target: str, grad: bool) -> dict[str, Any]:
+    from irlang.diagnostics import fail
+    from irlang.diff.runner import Case, Session, program
+    from irlang.lower.lower import lower
+
+    params = {name: values[name] for name in graph.params}
+    case = Case(graph, {name: values[name] for name in graph.inputs}, params, catalog)
+    with Session([target]) as session:
+        session.versions()
+        lowered = lower(graph, target, catalog, params)
+        if lowered.unsupported:
+            raise fail("lower.unsupported", f"{target}: {lowered.unsupported[0]}")
+        sent = program(lowered, case, grad)
+        (result,) = session.workers[target].submit([sent])
+    if result.status != "ok":
+        raise fail(f"run.{result.status}", f"{target}: {result.error}")
+    slopes = {f"d_{name}": array for name, array in result.gradients.items()}
+    return {**{name: result.outputs[name] for name in graph.outputs}, **slopes}
+
+
+def as_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Type, shape and nested values; NaN and infinities as text, since JSON has neither."""
+    import numpy as np
+
+    from irlang.dtypes import DTYPES
+
+    name = next((n for n, d in DTYPES.items() if d.numpy == array.dtype), str(array.dtype))
+    wide = array.astype(np.float64) if name in ("bf16", "f16", "f32", "f64") else array
+    return {"dtype": name, "shape": list(array.shape), "values": _plain(wide.tolist())}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    return value
+
+
+def _save(results: dict[str, Any], out: Path) -> None:
+    import numpy as np
+
+    from irlang.diagnostics import fail
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, array in results.items():
+            stored = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+            np.save(out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy", stored)
+    except OSError as error:
+        raise fail("file.write", f"{out} cannot be written: {error.strerror}") from None
+
+
+def _show(results: dict[str, Any]) -> None:
+    import numpy as np
+
+    for name, array in results.items():
+        described = as_json(array[:0] if array.ndim else array)
+        click.echo(f"{name}: {described['dtype']}{list(array.shape)}")
+        shown = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+        click.echo(np.array2string(shown, threshold=_LIMIT, separator=", "))

@@ -1,0 +1,1 @@
+"""Targets against the oracle: running, judging, localising, storing and reporting."""

@@ -1,0 +1,221 @@
+"""A fuzzing campaign: generate, run everywhere, judge, and keep what disagrees.
+
+Programs come in batches; a batch is a function of the campaign's seed and its number alone, so
+that any program can be made again and a campaign resumed. Batches run in one process or several
+(`jobs`), each with workers of its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from irlang.catalog import builtin
+from irlang.diff.finding import Found, find, write
+from irlang.diff.runner import Case, Session
+from irlang.diff.store import Store
+from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
+from irlang.gen.build import generate
+from irlang.gen.coverage import Coverage
+from irlang.gen.values import inputs
+from irlang.interp.values import initial_values
+
+BATCH = 32  # programs that go to a worker together
+_LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a campaign is. programs: how many to run; seconds: for how long; either may be None."""
+
+    targets: tuple[str, ...]
+    seed: int
+    programs: int | None = None
+    seconds: float | None = None
+    ops: tuple[str, ...] = ()
+    grad: bool = False
+    jobs: int = 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over finished batches. `targets` counts verdicts, `covered` operators and pairs."""
+
+    programs: int = 0
+    valid: int = 0
+    seconds: float = 0.0
+    targets: dict[str, Counter[str]] = field(default_factory=dict)
+    covered: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, batch: dict[str, Any]) -> None:
+        """Adds the result of a batch."""
+        self.programs += batch["programs"]
+        self.valid += batch["valid"]
+        for target, counts in batch["targets"].items():
+            self.targets.setdefault(target, Counter()).update(counts)
+        for kind, counts in batch["covered"].items():
+            self.covered.setdefault(kind, Counter()).update(counts)
+
+
+_SESSION: dict[tuple[str, ...], Session] = {}
+
+
+def _session(targets: tuple[str, ...]) -> Session:
+    """The workers of this process, started once."""
+    if targets not in _SESSION:
+        _SESSION[targets] = Session(targets).__enter__()
+    return _SESSION[targets]
+
+
+def close_sessions() -> None:
+    """Ends the workers of this process."""
+    while _SESSION:
+        _SESSION.popitem()[1].__exit__(None, None, None)
+
+
+def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Found]]:
+    """One batch: its counts, and its disagreements localised."""
+    catalog = builtin()
+    session = _session(settings.targets)
+    coverage = Coverage()
+    cases = []
+    left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
+    for offset in range(left):
+        seed = program_seed(settings.seed, number * BATCH + offset)
+        made = generate(catalog, seed, ops=settings.ops or None, coverage=coverage)
+        case = Case(made.graph, inputs(made.graph, seed), initial_values(made.graph, seed), catalog)
+        cases.append((seed, case))
+    outcomes = session.compare([case for _, case in cases], grad=settings.grad)
+    targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
+    found: list[Found] = []
+    valid = 0
+    for (seed, case), outcome in zip(cases, outcomes, strict=True):
+        valid += outcome.refusal is None
+        for target, verdicts in outcome.verdicts.items():
+            verdict = gravest([v.verdict for v in verdicts])
+            targets[target][verdict] += 1
+            if verdict in FINDINGS and len(found) < _LOCALISED:
+                found.append(find(session, case, seed, target, outcome))
+    covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
+    result = {
+        "programs": len(cases), "valid": valid,
+        "targets": {name: dict(counts) for name, counts in targets.items()},
+        "covered": {name: dict(counts) for name, counts in covered.items()},
+    }  # fmt: skip
+    return result, found
+
+
+def program_seed(seed: int, number: int) -> int:
+    """The seed of a campaign's program."""
+    return (seed * 1_000_003 + number) & (2**62 - 1)
+
+
+def _run_apart(settings: Settings, number: int) -> tuple[int, dict[str, Any], list[Found]]:
+    return (number, *run_batch(settings, number))
+
+
+class Campaign:
+    """A campaign in its folder."""
+
+    def __init__(self, folder: Path, settings: Settings | None) -> None:
+        """Starts a campaign, or with no settings takes up the one that the folder holds."""
+        self.folder = folder
+        self.store = Store(folder, None if settings is None else asdict(settings))
+        if settings is None:
+            saved = self.store.settings
+            saved.update(targets=tuple(saved["targets"]), ops=tuple(saved["ops"]))
+            settings = Settings(**saved)
+        self.settings = settings
+        self.tally = Tally(targets={name: Counter() for name in settings.targets})
+        self.done: set[int] = set()
+        for number, batch in self.store.batches():
+            self.tally.add(batch)
+            self.done.add(number)
+        self.findings = self.store.findings()
+
+    def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:
+        """Runs until the programs or the time are used up; `progress` is called after batches."""
+        start = time.monotonic()
+        limit = seconds if seconds is not None else self.settings.seconds
+        before = self.tally.seconds
+
+        def finished(number: int, batch: dict[str, Any], found: list[Found]) -> None:
+            self.store.add_batch(number, batch)
+            self.done.add(number)
+            self.tally.add(batch)
+            for one in found:
+                self._keep(one)
+            self.tally.seconds = before + time.monotonic() - start
+            progress(self)
+
+        numbers = self._numbers(start, limit)
+        if self.settings.jobs <= 1:
+            try:
+                for number in numbers:
+                    finished(number, *run_batch(self.settings, number))
+            finally:
+                close_sessions()
+        else:
+            self._run_apart(numbers, finished)
+        self.tally.seconds = before + time.monotonic() - start
+
+    def _numbers(self, start: float, limit: float | None) -> Iterator[int]:
+        """Batches that are still to be done, while there is time."""
+        number = 0
+        while self.settings.programs is None or number * BATCH < self.settings.programs:
+            if limit is not None and time.monotonic() - start >= limit:
+                return
+            if number not in self.done:
+                yield number
+            number += 1
+
+    def _run_apart(self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]) -> None:
+        """Spreads batches over processes, two waiting for each."""
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.settings.jobs, mp_context=context) as pool:
+            pending: set[Future[tuple[int, dict[str, Any], list[Found]]]] = set()
+            for number in numbers:
+                pending.add(pool.submit(_run_apart, self.settings, number))
+                if len(pending) > self.settings.jobs:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        finished(*future.result())
+            for future in pending:
+                finished(*future.result())
+
+    def _keep(self, found: Found) -> None:
+        """Records a finding unless one like it is there."""
+        if self.store.known(found.signature):
+            return
+        identity = f"f-{len(self.findings) + 1:03d}"
+        described = write(found, self.folder / identity, identity)
+        self.store.add_finding(identity, found.signature, described)
+        self.findings.append(described)
+
+    def report(self) -> dict[str, Any]:
+        """The keys of `irlang fuzz --format json`."""
+        catalog = builtin()
+        used = self.tally.covered.get("operators", Counter())
+        wanted = self.settings.ops or tuple(op.name for op in catalog)
+        return {
+            "programs": self.tally.programs,
+            "valid": self.tally.valid,
+            "seconds": round(self.tally.seconds, 3),
+            "seed": self.settings.seed,
+            "targets": {
+                name: {v: counts[v] for v in SEVERITY if counts[v]}
+                for name, counts in self.tally.targets.items()
+            },
+            "findings": self.findings,
+            "coverage": {
+                "operators": len([name for name in wanted if used[name]]),
+                "of": len(wanted),
+                "uses": dict(sorted(used.items())),
+            },
+        }

@@ -1,0 +1,174 @@
+"""Runs programs on several targets beside the oracle and judges every output.
+
+A `Session` keeps one worker per target; their processes start once. `compare` lowers a batch,
+sends it to all targets, computes the oracle while they work, and judges what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput, fail
+from irlang.diff.verdict import Verdict, judge
+from irlang.graph import Graph
+from irlang.interp.gradient import gradient_balls
+from irlang.interp.program import balls, precision
+from irlang.interp.rounding import Ball
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
+from irlang.lower.target import require_installed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Case:
+    """A program with the values of its inputs and parameters, in their own types."""
+
+    graph: Graph
+    inputs: dict[str, Array]
+    params: dict[str, Array]
+    catalog: Catalog
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Everything that is given."""
+        return {**self.inputs, **self.params}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a case: the oracle's balls and one list of verdicts for every target.
+
+    refusal: why the oracle itself has no value (a precondition on values fails).
+    """
+
+    balls: dict[str, Ball] = field(default_factory=dict)
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    slopes: dict[str, Ball] = field(default_factory=dict)
+    results: dict[str, Result] = field(default_factory=dict)
+    refusal: InvalidInput | None = None
+
+
+class Session:
+    """Workers for a set of targets."""
+
+    def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
+        if not targets:
+            raise fail("usage.targets", "no target is named", help="as in --targets torch,onnxruntime")
+        self.targets = tuple(dict.fromkeys(targets))
+        descriptions = {name: require_installed(name) for name in self.targets}
+        self.workers = {name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()}
+
+    def __enter__(self) -> Self:
+        for worker in self.workers.values():
+            worker.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:  # fmt: skip
+        for worker in self.workers.values():
+            worker.close()
+
+    def versions(self) -> dict[str, str]:
+        """The version of every target's framework; waits until all have started."""
+        found = {}
+        for name, worker in self.workers.items():
+            try:
+                found[name] = worker.hello().version
+            except WorkerError as error:
+                message = f"{name} does not start: {error}"
+                raise fail("usage.target", message, help=error.output[-500:]) from None
+        return found
+
+    def compare(self, cases: Sequence[Case], exposed: bool = False, grad: bool = False) -> list[Outcome]:  # fmt: skip
+        """Judges every output of every case; with `exposed`, every intermediate value too."""
+        graphs = [expose(case.graph) if exposed else case.graph for case in cases]
+        outcomes = [Outcome() for _ in cases]
+        sent: dict[str, list[int]] = {}
+        for target, worker in self.workers.items():
+            programs = []
+            sent[target] = []
+            for number, (case, graph) in enumerate(zip(cases, graphs, strict=True)):
+                lowered = lower(graph, target, case.catalog, case.params, grad=grad)
+                if lowered.unsupported:
+                    outcomes[number].verdicts[target] = _same(graph, target, "unsupported", lowered.unsupported[0])
+                    continue
+                programs.append(program(lowered, case, grad and lowered.gradients))
+                sent[target].append(number)
+            worker.send(programs)
+        for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
+            try:
+                outcome.balls = balls(graph, case.values, case.catalog, precision(graph))
+                if grad:
+                    outcome.slopes = gradient_balls(graph, case.values, case.catalog, outcome.balls)
+            except InvalidInput as error:
+                outcome.refusal = error
+        for target, worker in self.workers.items():
+            try:
+                results = worker.collect()
+            except WorkerError as error:
+                raise fail("usage.target", f"{target} cannot be used: {error}", help=error.output[-500:]) from None
+            for number, result in zip(sent[target], results, strict=True):
+                outcomes[number].results[target] = result
+                outcomes[number].verdicts[target] = verdicts(graphs[number], target, outcomes[number], result)
+        return outcomes
+
+
+def program(lowered: Lowered, case: Case, grad: bool = False) -> Program:
+    """What a worker is sent for a case."""
+    return Program(lowered.kind, lowered.code, case.inputs, lowered.params, grad)
+
+
+def expose(graph: Graph) -> Graph:
+    """The graph with every value that a call gives as an output."""
+    named = {value: name for name, value in graph.outputs.items()}
+    outputs = {named.get(v, v): v for node in graph.nodes for v in node.outputs}
+    return Graph(
+        graph.name, graph.inputs, graph.params, graph.nodes, outputs, graph.values, graph.sizes,
+        graph.folder, graph.loss, graph.doc,
+    )  # fmt: skip
+
+
+def _same(graph: Graph, target: str, verdict: str, message: str) -> list[Verdict]:
+    return [Verdict(name, target, verdict, message=message) for name in graph.outputs]
+
+
+_LOST = {"crash": "crash", "timeout": "timeout", "memory": "memory"}
+
+
+def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> list[Verdict]:
+    """Judges what a target gave; an oracle that refuses makes a target's value `accepted`."""
+    if result.status in _LOST:
+        return _same(graph, target, _LOST[result.status], _reason(result))
+    if outcome.refusal is not None:
+        message = outcome.refusal.diagnostics[0].message
+        return _same(graph, target, "refused" if result.status == "refused" else "unstable", message)
+    if result.status == "refused":
+        if result.detail.get("stage") == "contract":
+            raise fail("lower.contract", f"{target}: the emitted program is at fault: {result.error}")
+        return _same(graph, target, "refused", _reason(result))
+    found = []
+    for name, value in graph.outputs.items():
+        info = graph.values[value]
+        if name not in result.outputs:
+            found.append(Verdict(name, target, "wrong", message="the program gives no such result"))
+        else:
+            found.append(judge(name, target, info, outcome.balls[value], result.outputs[name]))
+    for name, slope in result.gradients.items():
+        if name in outcome.slopes:
+            info = graph.values[name]
+            found.append(judge(f"d_{name}", target, info, outcome.slopes[name], slope))
+    return found
+
+
+def _reason(result: Result) -> str:
+    signal = result.detail.get("signal")
+    return f"{signal}: {result.error}" if signal else result.error
+
+

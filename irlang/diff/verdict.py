@@ -1,0 +1,125 @@
+"""What a target's result is worth, element by element, against a value and its radius.
+
+No tolerance is chosen here: an element agrees when it lies inside its radius. The two remaining
+distinctions only name a disagreement or the strength of an agreement:
+
+- `rounding` agrees, but within a radius so wide (beyond the square root of the unit roundoff,
+  relative to the largest element) that the agreement says little;
+- `inaccurate` lies outside the radius, yet within that same distance: half of the digits are
+  right. Further off, it is `wrong`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.interp.rounding import Ball
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# From the least to the gravest; a program's verdict is the gravest of its outputs'.
+SEVERITY = (
+    "agrees", "rounding", "unstable", "unsupported", "refused", "inaccurate", "nonfinite", "wrong",
+    "accepted", "memory", "timeout", "crash",
+)  # fmt: skip
+FINDINGS = frozenset({"inaccurate", "nonfinite", "wrong", "accepted", "memory", "timeout", "crash", "refused"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one output on one target.
+
+    max_error: the largest |got - expected| over elements that have a verdict. radius: at that
+    element. index: of the element that is furthest outside its radius, or nearest to its edge.
+    """
+
+    name: str
+    target: str
+    verdict: str
+    max_error: float | None = None
+    radius: float | None = None
+    index: tuple[int, ...] | None = None
+    expected: float | None = None
+    got: float | None = None
+    message: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys of `irlang diff --format json`; what is not finite becomes text."""
+        return {
+            "name": self.name, "target": self.target, "verdict": self.verdict,
+            "max_error": _plain(self.max_error), "radius": _plain(self.radius),
+            "index": None if self.index is None else list(self.index),
+            "expected": _plain(self.expected), "got": _plain(self.got), "message": self.message,
+        }  # fmt: skip
+
+
+def _plain(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def gravest(verdicts: list[str]) -> str:
+    """The gravest of several verdicts; `agrees` for none."""
+    return max(verdicts, key=SEVERITY.index, default="agrees")
+
+
+def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Verdict:
+    """Judges an output."""
+    array = np.asarray(got)
+    if array.shape != info.shape:
+        message = f"shape {list(array.shape)}, not {list(info.shape)}"
+        return Verdict(name, target, "wrong", message=message)
+    if array.dtype != DTYPES[info.dtype].numpy:
+        return Verdict(name, target, "wrong", message=f"type {array.dtype}, not {info.dtype}")
+    if not array.size:
+        return Verdict(name, target, "agrees", 0.0, 0.0)
+    if info.kind == "int":
+        return _judge_whole(name, target, ball, array)
+    value = np.broadcast_to(np.asarray(ball.value, dtype=np.float64), info.shape)
+    radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), info.shape)
+    actual = array.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        same = (value == actual) | (np.isnan(value) & np.isnan(actual))
+        error = np.where(same, 0.0, np.abs(actual - value))
+    known = ~(np.isinf(radius) | np.isnan(radius))
+    if not known.any():
+        return Verdict(name, target, "unstable")
+    strange = known & ~same & ~(np.isfinite(actual) & np.isfinite(value))
+    if strange.any():
+        return _at(name, target, "nonfinite", strange.astype(np.float64), value, radius, actual, error)
+    outside = np.where(known, error - radius, -np.inf)
+    scale = float(np.max(np.abs(value[np.isfinite(value)]), initial=0.0))
+    half = math.sqrt(DTYPES[info.dtype].unit) * scale
+    if (outside > 0).any():
+        grave = "inaccurate" if float(np.max(np.where(known, error, 0.0))) <= half else "wrong"
+        return _at(name, target, grave, outside, value, radius, actual, error)
+    wide = float(np.max(np.where(known, radius, 0.0))) > half and float(np.max(error[known])) > 0
+    return _at(name, target, "rounding" if wide else "agrees", np.where(known, error, -1.0), value, radius, actual, error)
+
+
+def _judge_whole(name: str, target: str, ball: Ball, array: Array) -> Verdict:
+    """Integers are compared as integers: no float stands between."""
+    value = np.broadcast_to(np.asarray(ball.value), array.shape)
+    radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), array.shape)
+    actual = array.astype(np.int64)
+    known = np.isfinite(radius)
+    if not known.any():
+        return Verdict(name, target, "unstable")
+    # the difference wraps where it does not fit; then it is far from small in any case
+    error = np.where(value == actual, 0.0, np.maximum(np.abs(actual.astype(np.float64) - value.astype(np.float64)), 1.0))
+    outside = np.where(known, error - radius, -np.inf)
+    verdict = "wrong" if (outside > 0).any() else "agrees"
+    measured = outside if verdict == "wrong" else np.where(known, error, -1.0)
+    return _at(name, target, verdict, measured, value, radius, actual, error)
+
+
+def _at(name: str, target: str, verdict: str, measure: Array, value: Array, radius: Array, actual: Array, error: Array) -> Verdict:  # fmt: skip
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(measure)), measure.shape))
+    return Verdict(
+        name, target, verdict, float(error[index]), float(radius[index]), index, float(value[index]), float(actual[index])
+    )
