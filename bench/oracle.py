@@ -135,7 +135,9 @@ def main() -> None:
             result = case.oracle()
         gap = float(np.abs(result - expected).max())
         other = case.onnx()
-        assert np.allclose(other, expected, rtol=1e-9, atol=1e-9), "the three do not compute the same"
+        assert np.allclose(other, expected, rtol=1e-9, atol=1e-9), (
+            "the three do not compute the same"
+        )
         times = fastest([case.oracle, case.torch, case.onnx])
         shown = "".join(f"{1e3 * t:7.2f} ms" for t in times)
         print(

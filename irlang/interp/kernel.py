@@ -64,7 +64,10 @@ class Prepared:
     def bind(self, tensors: Mapping[str, Array]) -> Any:
         """A function of (first, last): the kernel with its tensors."""
         kernel = kernel_cache.load(self.source.text)
-        arrays = [tensors[name] for name in self.source.tensors]
+        # compiled for arrays that may be written, which a caller's own need not be
+        arrays = [
+            np.require(tensors[name], requirements=("C", "W")) for name in self.source.tensors
+        ]
         arrays = [array if array.ndim else array.reshape(1) for array in arrays]
         whole, real, status = self._whole, self._real, self._status
 

@@ -68,7 +68,7 @@ HELPERS: dict[str, str] = {
         "def quotient(a, b):\n"
         "    if b == 0.0:\n"
         "        return a / b\n"
-        "    rest = math.fmod(a, b)\n"
+        "    rest = np.fmod(a, b)\n"
         "    result = (a - rest) / b\n"
         "    if rest != 0.0 and (rest < 0.0) != (b < 0.0):\n"
         "        result -= 1.0\n"
@@ -79,7 +79,7 @@ HELPERS: dict[str, str] = {
     ),
     "remainder": (
         "def remainder(a, b):\n"
-        "    rest = math.fmod(a, b)\n"
+        "    rest = np.fmod(a, b)\n"
         "    if rest != 0.0 and (rest < 0.0) != (b < 0.0):\n"
         "        rest += b\n"
         "    return rest\n"
