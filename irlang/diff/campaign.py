@@ -23,8 +23,8 @@ from irlang.diff.store import Store
 from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
-from irlang.gen.values import inputs
-from irlang.interp.values import initial_values
+
+from irlang.interp.values import initial_values, inputs
 
 BATCH = 32  # programs that go to a worker together
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted

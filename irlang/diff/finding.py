@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from irlang import ast
 from irlang.diff.localise import isolate, localise
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
-from irlang.gen.text import to_text
+from irlang.graph import Graph
+from irlang.graph_text import to_ast
 from irlang.lower.lower import lower, write_program
+from irlang.parser.printer import print_file
 from irlang.signature import show
 
 
@@ -96,8 +99,8 @@ def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     """Writes a finding's files; gives its entry in `irlang fuzz --format json`."""
     folder.mkdir(parents=True, exist_ok=True)
     reduced = folder / "finding.nnir"
-    reduced.write_text(to_text(found.reduced.graph, [f"{found.verdict.verdict}: {found.target}, {found.operator}"]), "utf-8")
-    (folder / "program.nnir").write_text(to_text(found.whole.graph, [f"seed {found.seed}"]), "utf-8")
+    reduced.write_text(to_text(found.reduced.graph, (f"{found.verdict.verdict}: {found.target}, {found.operator}",)), "utf-8")
+    (folder / "program.nnir").write_text(to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8")
     for name, array in found.reduced.inputs.items():
         stored = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         np.save(folder / f"{name}.npy", stored)
@@ -134,3 +137,10 @@ def _markdown(found: Found, identity: str, script: str) -> str:
         "", "```", to_text(found.reduced.graph).strip(), "```", "",
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def to_text(graph: Graph, notes: tuple[str, ...] = ()) -> str:
+    """A graph as a `.nnir` file, its first lines saying what it is."""
+    model = to_ast(graph)
+    model.comments = tuple(f"# {' '.join(note.split())}" for note in notes)
+    return print_file(ast.File((model,), 1))

@@ -241,7 +241,8 @@ class _Machine:
             for inner in _ranges(bounds, environment):
                 self.spend(size)
                 if where is None or where(inner):
-                    yield inner[bounds[0][0]], True if body is None else body(inner)
+                    place = inner[bounds[0][0]] if bounds else 0
+                    yield place, True if body is None else body(inner)
 
         return lambda environment: reduction(values(environment))
 

@@ -84,14 +84,14 @@ class Balls:
         if radius is None:
             return Ball(change(value.value))
         if np.shape(radius) != np.shape(value.value):
-            radius = np.ascontiguousarray(np.broadcast_to(radius, np.shape(value.value)))
+            radius = np.asarray(np.broadcast_to(radius, np.shape(value.value)), order="C")
         return Ball(change(value.value), change(radius))
 
     def padded(self, value: Ball, default: Ball, change: Callable[[Any, Any], Any]) -> Ball:
         """A ball rearranged with a default around it."""
         if value.radius is None and default.radius is None:
             return Ball(change(value.value, default.value))
-        radius = np.ascontiguousarray(np.broadcast_to(value.bound, np.shape(value.value)))
+        radius = np.asarray(np.broadcast_to(value.bound, np.shape(value.value)), order="C")
         return Ball(change(value.value, default.value), change(radius, default.bound))
 
     def sample(self, value: Ball) -> Any:
@@ -198,7 +198,7 @@ class Balls:
 
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
         """Assignment to a tensor: conversion, and nothing finite beyond the largest number."""
-        value = np.ascontiguousarray(np.broadcast_to(vector.convert(ball.value, info), shape))
+        value = np.asarray(np.broadcast_to(vector.convert(ball.value, info), shape), order="C")
         radius = ball.radius
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
@@ -214,7 +214,7 @@ class Balls:
                 doubtful = (np.asarray(ball.bound) > 0) & (np.abs(ball.value) <= ball.bound)
                 radius = doubtful.astype(np.float64)
         if radius is not None:
-            radius = np.ascontiguousarray(np.broadcast_to(np.asarray(radius, dtype=np.float64), shape))
+            radius = np.asarray(np.broadcast_to(np.asarray(radius, dtype=np.float64), shape), order="C")
             # NaN: a radius that has no value says nothing
             radius = np.where(np.isnan(radius), np.inf, radius)
         return Ball(value, radius)
@@ -483,5 +483,6 @@ def _unspecify(walk: Vector, mask: eq.Equation) -> None:
 
 def oracle_error(ball: Ball, dtype: str) -> Any:
     """The radius with the oracle's own rounding, done in float64, added to it."""
-    unit = DTYPES[dtype].unit
-    return ball.bound * (1 + 2.0**-53 / unit) if unit else ball.bound
+    if ball.radius is None:
+        return None
+    return np.asarray(ball.radius * (1 + 2.0**-53 / DTYPES[dtype].unit))

@@ -124,7 +124,7 @@ class Plain:
 
     def store(self, value: Value, info: eq.TensorInfo, shape: tuple[int, ...]) -> Value:
         """A value converted to the kind of a tensor and spread to `shape`."""
-        return np.ascontiguousarray(np.broadcast_to(convert(value, info), shape))
+        return np.asarray(np.broadcast_to(convert(value, info), shape), order="C")
 
     def empty(self, info: eq.TensorInfo) -> Value:
         """A tensor to be filled step by step."""
@@ -298,7 +298,7 @@ class Vector:
         body = self._spread(body, inner, rank)
         if math.prod(inner.shape[rank:]) == 0:
             shape = tuple(np.shape(self.domain.sample(body))[:rank])
-            return self.domain.parts(self.domain.number(_NEUTRAL[expr.kind]), lambda n: np.full(shape, n))
+            return self.domain.array(np.full(shape, _NEUTRAL[expr.kind]))
         return self.domain.fold(expr.kind, body, axes)
 
     def _condition(self, expr: eq.Reduce, limits: list[tuple[str, Any]], inner: Frame, rank: int) -> Value:
@@ -348,7 +348,7 @@ class Vector:
             raise fail("run.empty", f"`{kind}` ranges over nothing")
 
         def flat(array: Any) -> Any:
-            return array.reshape((*array.shape[:rank], -1))
+            return array.reshape((*array.shape[:rank], math.prod(array.shape[rank:])))
 
         if kind == "the":
             mask = flat(np.asarray(self._spread(self.domain.sample(condition), inner, rank) if not hasattr(condition, "radius") else self.domain.sample(self._spread(condition, inner, rank))))
@@ -514,7 +514,7 @@ def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: An
 def load(info: eq.TensorInfo, array: Any) -> Array:
     """An input as the evaluators take it: float64, int64 or bool, contiguous."""
     kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-    return np.ascontiguousarray(np.asarray(array).astype(kinds[info.kind], copy=False))
+    return np.asarray(np.asarray(array).astype(kinds[info.kind], copy=False), order="C")
 
 
 def evaluate_equation(equation: eq.Equation, tensors: Mapping[str, Any], infos: Mapping[str, eq.TensorInfo]) -> Array:

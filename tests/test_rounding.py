@@ -1,0 +1,167 @@
+"""Radii hold: float32 evaluations in shuffled orders, and exact values, lie inside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang import equations as eq
+from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
+from irlang.gen.build import generate
+
+from irlang.graph import Graph
+from irlang.interp import exact, rounding, vector
+from irlang.interp.program import balls, precision, run
+from irlang.interp.rounding import Ball, Balls
+from irlang.interp.values import initial_values, inputs
+from irlang.interp.vector import Plain
+from irlang.scalar import SCALARS
+
+CATALOG = builtin()
+Array = Any
+
+
+class Single(Plain):
+    """Evaluation in float32, sums in a shuffled order: one of those that a radius must cover."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+
+    @staticmethod
+    def _single(value: Array) -> Array:
+        array = np.asarray(value)
+        return array.astype(np.float32) if array.dtype == np.float64 else array
+
+    def number(self, value: eq.Scalar) -> Array:
+        return value if isinstance(value, (bool, int)) else np.float32(float(value))
+
+    def apply(self, function: str, args: list[Array]) -> Array:
+        arrays = [self._single(a) if isinstance(a, np.ndarray) else a for a in args]
+        return self._single(SCALARS[function].numpy(*arrays))
+
+    def fold(self, kind: str, value: Array, axes: tuple[int, ...]) -> Array:
+        if kind != "sum" or not axes or np.asarray(value).dtype.kind != "f":
+            return self._single(super().fold(kind, value, axes))
+        outer = value.shape[: axes[0]]
+        flat = self._single(value).reshape((*outer, math.prod(value.shape[axes[0] :])))
+        total = np.zeros(flat.shape[:-1], np.float32)
+        for position in self.random.permutation(flat.shape[-1]):
+            total = (total + flat[..., position]).astype(np.float32)
+        return total
+
+    def contract(self, factors: list[Array], rank: int) -> Array:
+        arrays = [self._single(f) for f in factors]
+        if all(np.asarray(a).dtype.kind in "ib" for a in arrays):
+            return super().contract(factors, rank)
+        width = max(np.ndim(a) for a in arrays)
+        term: Array = np.float32(1)
+        for array in arrays:
+            term = (term * array).astype(np.float32)
+        term = np.asarray(term).reshape((1,) * (width - np.ndim(term)) + np.shape(term))
+        return self.fold("sum", term, tuple(range(rank, width)))
+
+    def store(self, value: Array, info: eq.TensorInfo, shape: tuple[int, ...]) -> Array:
+        stored = super().store(value, info, shape)
+        return stored.astype(np.float32).astype(np.float64) if info.kind == "real" else stored
+
+
+def _program(seed: int) -> tuple[Graph, dict[str, Array], dict[str, Ball]]:
+    made = generate(CATALOG, seed, size=(1, 6))
+    values = {**inputs(made.graph, seed), **initial_values(made.graph, seed)}
+    try:
+        return made.graph, values, balls(made.graph, values, CATALOG, precision(made.graph))
+    except InvalidInput as error:
+        pytest.skip(f"the drawn values violate a precondition: {error}")
+
+
+def _outside(ball: Ball, got: Array) -> Array:
+    value = np.asarray(ball.value, dtype=np.float64)
+    radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), value.shape)
+    got = np.asarray(got, dtype=np.float64).reshape(value.shape)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - value) <= radius
+    return ~(near | np.isinf(radius) | (got == value) | (np.isnan(got) & np.isnan(value)))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_single_precision_in_any_order_stays_inside(seed: int) -> None:
+    graph, values, found = _program(seed)
+    single = Single(seed)
+    computed: dict[str, Array] = {n: vector.load(graph.values[n], v) for n, v in values.items()}
+    for node in graph.nodes:
+        expansion = node.expansion(CATALOG)
+        feeds = {formal: computed[name] for formal, name in node.feeds().items()}
+        tensors = vector.evaluate(expansion, feeds, single)
+        for formal, name in node.results().items():
+            computed[name] = tensors[formal]
+            assert not _outside(found[name], tensors[formal]).any(), (node.op.name, name)
+
+
+def test_the_reference_value_is_inside_at_double_precision() -> None:
+    checked = 0
+    for seed in range(60):
+        graph, values, _ = _program(seed)
+        plain = run(graph, values, CATALOG)
+        for node in graph.nodes:
+            expansion = node.expansion(CATALOG)
+            if sum(np.prod(i.shape) for i in expansion.tensors.values()) > 300:
+                continue
+            feeds = {formal: plain[name] for formal, name in node.feeds().items()}
+            try:
+                true = exact.evaluate(expansion, feeds, limit=100_000)
+            except InvalidInput as error:
+                assert error.diagnostics[0].code == "run.work"  # too slow for this test, only
+                continue
+            local = rounding.evaluate(expansion, {k: Ball(v) for k, v in feeds.items()}, "f64")
+            for name in expansion.outputs:
+                # one more roundoff: the exact value is itself read off as a float64
+                ball = Ball(local[name].value, local[name].bound * (1 + 2**-50) + 2**-53 * np.abs(local[name].value))
+                assert not _outside(ball, true[name].numpy()).any(), (node.op.name, name)
+            checked += 1
+    assert checked > 60
+
+
+CASES: list[tuple[str, list[Ball], Callable[..., float]]] = [
+    ("floor", [Ball(np.array([1.999]), np.array([0.01]))], lambda: 1.0),
+    ("sqrt", [Ball(np.array([0.001]), np.array([0.01]))], lambda: np.inf),
+    ("/", [Ball(np.array([1.0])), Ball(np.array([0.1]), np.array([0.2]))], lambda: np.inf),
+    ("max", [Ball(np.array([1.0]), np.array([0.1])), Ball(np.array([5.0]))], lambda: 0.0),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "least"), CASES, ids=[c[0] for c in CASES])
+def test_a_radius_that_meets_an_edge_says_so(function: str, args: list[Ball], least: Callable[[], float]) -> None:
+    found = Balls("f32").apply(function, args)
+    assert float(np.max(found.bound)) >= least()
+    if function == "max":
+        assert float(np.max(found.bound)) == 0.0
+
+
+def test_a_comparison_within_the_radius_is_uncertain() -> None:
+    domain = Balls("f32")
+    a = Ball(np.array([1.0, 1.0, 2.0]), np.array([0.1, 0.0, 0.1]))
+    b = Ball(np.array([1.05, 1.0, 1.0]))
+    assert list(domain.apply("<", [a, b]).radius) == [1.0, 0.0, 0.0]
+
+
+def test_a_choice_that_hangs_on_rounding_spans_both_branches() -> None:
+    domain = Balls("f32")
+    condition = Ball(np.array([True, True]), np.array([1.0, 0.0]))
+    found = domain.select(condition, Ball(np.array([1.0, 1.0])), Ball(np.array([4.0, 4.0])))
+    assert list(found.radius) == [3.0, 0.0]
+
+
+def test_syntax_is_not_needed_to_run_balls() -> None:
+    """The domain works on any equation, not only on those of the catalogue."""
+    info = eq.TensorInfo((2,), "f32")
+    body = eq.Apply("*", (eq.Read("x", (eq.Index("i"),)), eq.Const(3)))
+    equation = eq.Equation("y", (("i", eq.Size("N", 2)),), body, info)
+    expansion = eq.Expansion(("x",), ("y",), (equation,), {"x": info, "y": info})
+    found = rounding.evaluate(expansion, {"x": Ball(np.array([1.0, -2.0]))}, "f32")["y"]
+    assert list(found.value) == [3.0, -6.0]
+    assert np.all(found.radius <= 2.0**-24 * 6.0 * 1.01)
