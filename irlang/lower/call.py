@@ -1,0 +1,64 @@
+"""A call as the targets' tables see it: its operands as values, its attributes and sizes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from irlang.equations import TensorInfo
+from irlang.graph import Node
+from irlang.lower.value import Builder, Value
+
+B = TypeVar("B", bound=Builder)
+
+
+@dataclass(slots=True)
+class Call(Generic[B]):
+    """A node to spell. `values` holds its inputs under the definition's names (`xs[0]`, …)."""
+
+    node: Node
+    build: B
+    values: Mapping[str, Value]
+
+    def __getitem__(self, name: str) -> Any:
+        """An attribute, a size, or a list that the definition names (`stride`, `C`, `lo`)."""
+        return self.node.instance.binding.scope.names[name]
+
+    def has(self, name: str) -> bool:
+        """Whether an input was given."""
+        return name in self.values
+
+    def input(self, name: str) -> Value:
+        """An input."""
+        return self.values[name]
+
+    def text(self, name: str, absent: str = "None") -> str:
+        """The text of an input, `absent` where it was not given."""
+        return self.values[name].text if name in self.values else absent
+
+    def family(self, name: str) -> list[Value]:
+        """The members of a variadic input."""
+        return [value for key, value in self.values.items() if key.startswith(f"{name}[")]
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The types of the results."""
+        return tuple(info for _, info in self.node.instance.outputs or ())
+
+    @property
+    def out(self) -> TensorInfo:
+        """The type of the only, or first, result."""
+        return self.outputs[0]
+
+
+# How a target spells an operator. None: not with these attributes, so by its definition.
+Rule = Callable[[Call[Any]], Value | Sequence[Value] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A row of a target's table: the operator's name there, for people, and the rule."""
+
+    spelling: str
+    rule: Rule

@@ -1,0 +1,163 @@
+"""`lower`: a checked model as a program of a target, and `write_program`: that program as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import fail
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph
+from irlang.lower import python_program, to_torch
+from irlang.lower.call import Native
+from irlang.lower.emit import spell
+from irlang.lower.names import Names
+from irlang.lower.python_builder import PythonBuilder
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program.
+
+    code: a module's text (kind `python`) or a model file (kind `onnx`). params: the arrays that
+    `run` needs beside the inputs, by name; a model file holds its own, so that there are none.
+    unsupported: why the target cannot run it, a reason for every node at fault; then the code is
+    empty. gradients: whether it can give them. native: the nodes that became an operator of the
+    target's own.
+    """
+
+    target: str
+    kind: Literal["python", "onnx"]
+    code: str | bytes
+    params: dict[str, Array]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    unsupported: tuple[str, ...] = ()
+    gradients: bool = False
+    native: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Python:
+    builder: Callable[[Names], PythonBuilder]
+    table: Mapping[str, Native]
+    layout: python_program.Layout
+
+
+_PYTHON = {
+    "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.LAYOUT),
+}
+
+
+def tables() -> dict[str, Mapping[str, Native]]:
+    """The table of operators of every target."""
+    return {name: row.table for name, row in _PYTHON.items()}
+
+
+def lower(
+    graph: Graph,
+    target: str,
+    catalog: Catalog,
+    params: Mapping[str, Array],
+    *,
+    grad: bool = False,
+    native: bool = True,
+) -> Lowered:
+    """The program of a model for a target (`torch`, `tf`, `onnxruntime`).
+
+    params: an array for every parameter. grad: whether gradients of the loss are wanted, where
+    there is a loss. native: False lowers every operator from its definition, which is how the two
+    ways are held against each other. Raises `usage.target` for a target that there is not.
+    """
+    if target in _PYTHON:
+        return _python(graph, target, catalog, params, grad=grad, native=native)
+    raise fail(
+        "usage.target", f"there is no target `{target}`", help=f"one of {', '.join(_PYTHON)}"
+    )
+
+
+def _python(
+    graph: Graph,
+    target: str,
+    catalog: Catalog,
+    params: Mapping[str, Array],
+    *,
+    grad: bool,
+    native: bool,
+) -> Lowered:
+    row = _PYTHON[target]
+    builder = row.builder(Names(python_program.RESERVED))
+    values = python_program.begin(graph, builder)
+    body = spell(graph, builder, row.table, catalog, values, native=native)
+    gradients = grad and graph.loss is not None
+    code = ""
+    if not body.unsupported:
+        code = python_program.program(graph, builder, body, row.layout, gradients=gradients)
+    arrays = {
+        name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
+        for name in python_program.parameters(graph)
+    }
+    arrays.update({name: array for name, (_, array) in builder.constants.items()})
+    return Lowered(
+        target, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
+        tuple(body.unsupported.values()), gradients, frozenset(body.native),
+    )  # fmt: skip
+
+
+def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | None = None) -> Path:
+    """Writes a program and what it reads; gives the file that is to be run, or loaded.
+
+    A Python program is `stem.py` with its parameters in `stem.npz` and, if given, inputs in
+    `stem.inputs.npz`; a model file is `stem.onnx`, with a script `stem.py` that runs it where
+    inputs are given.
+    """
+    if lowered.unsupported:
+        raise fail("lower.unsupported", f"{lowered.target}: {'; '.join(lowered.unsupported)}")
+    script = stem.with_name(f"{stem.name}.py")
+    if isinstance(lowered.code, str):
+        script.write_text(lowered.code, "utf-8")
+        _save(stem.with_name(f"{stem.name}.npz"), lowered.params)
+    else:
+        model = stem.with_name(f"{stem.name}.onnx")
+        model.write_bytes(lowered.code)
+        if inputs is None:
+            return model
+        script.write_text(_RUN_ONNX, "utf-8")
+    if inputs is not None:
+        _save(stem.with_name(f"{stem.name}.inputs.npz"), inputs)
+    return script
+
+
+def _save(path: Path, arrays: Mapping[str, Array]) -> None:
+    """An .npz file of arrays by name; bfloat16 as its bits, which NumPy has no type for."""
+    with path.open("wb") as file:
+        np.savez(file, **{n: a.view(np.uint16) if a.dtype.name == "bfloat16" else a for n, a in arrays.items()})  # type: ignore[arg-type]  # fmt: skip
+
+
+_RUN_ONNX = '''"""Runs the model beside it on the inputs beside it and prints the outputs."""
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+here = Path(__file__)
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+session = onnxruntime.InferenceSession(
+    str(here.with_suffix(".onnx")), options, providers=["CPUExecutionProvider"]
+)
+with np.load(here.with_suffix(".inputs.npz"), allow_pickle=False) as file:
+    inputs = {node.name: file[node.name] for node in session.get_inputs()}
+names = [node.name for node in session.get_outputs()]
+for name, value in zip(names, session.run(names, inputs)):
+    print(name, value.dtype, value.shape)
+    print(value)
+'''

@@ -1,0 +1,176 @@
+"""Python text under construction: what the builders of all Python targets have in common.
+
+Expressions nest until a line is long, and then get a name; the same expression is written once.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.lower.names import Names
+from irlang.lower.value import Array, Literal, Value, broadcast
+
+_WIDTH = 60  # characters of an expression that may stand inside another
+_INLINE = 64  # elements of an array that may stand in the text; longer ones lie beside it
+_INFIX = {
+    "+": "+", "-": "-", "*": "*", "/": "/", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+    "==": "==", "!=": "!=", "and": "&", "or": "|",
+}  # fmt: skip
+
+
+class PythonBuilder(ABC):
+    """Lines of a function's body, and the arrays that it needs beside it.
+
+    prefix: of the element types of the framework; dtypes: their names where they differ from
+    NumPy's. Subclasses spell the primitives of `irlang.lower.value.Builder`.
+    """
+
+    prefix = ""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.lines: list[str] = []
+        self.constants: dict[str, tuple[str, Array]] = {}
+        self._named: dict[str, Value] = {}
+
+    # ---- text
+
+    def dtype(self, name: str) -> str:
+        """The framework's name of an element type."""
+        return f"{self.prefix}.{DTYPES[name].numpy.name}"
+
+    def emit(
+        self, text: str, shape: tuple[int, ...], dtype: str, *, atom: bool = True, hint: str = "v"
+    ) -> Value:
+        """An expression, under a name when it is long."""
+        value = Value(text, shape, dtype, atom)
+        return self.let(value, hint) if len(text) > _WIDTH else value
+
+    def let(self, value: Value, hint: str) -> Value:
+        """`value` under a name of its own; one that has a name keeps it."""
+        if value.text.isidentifier() or value.literal is not None:
+            return value
+        known = self._named.get(value.text)
+        if known is None:
+            known = self.assign(self.names.fresh(hint), value)
+            self._named[value.text] = known
+        return known
+
+    def result(self, value: Value, name: str) -> Value:
+        """`value` under a name like the source's, with its type beside it."""
+        if value.text.isidentifier() or value.literal is not None:
+            return value
+        named = self.names.fresh(name)
+        shape = ", ".join(map(str, value.shape))
+        self.lines.append(f"{named} = {value.text}  # {value.dtype}[{shape}]")
+        return Value(named, value.shape, value.dtype)
+
+    def assign(self, name: str, value: Value) -> Value:
+        """A line `name = value`."""
+        self.lines.append(f"{name} = {value.text}")
+        return Value(name, value.shape, value.dtype)
+
+    def inner(self, value: Value) -> str:
+        """The text of `value` where an operator stands beside it."""
+        return value.text if value.atom else f"({value.text})"
+
+    # ---- numbers
+
+    def constant(self, array: Array, dtype: str) -> Value:
+        """A number inline, a short array in the text, a long one beside the program."""
+        kind = DTYPES[dtype].kind
+        if array.ndim == 0:
+            python = {"real": float, "int": int, "bool": bool}[kind](array)
+            return self.scalar(python, dtype)
+        if array.size > _INLINE and not is_range(array):
+            return self._beside(array, dtype)
+        return self.array(array, dtype)
+
+    def scalar(self, number: Literal, dtype: str) -> Value:
+        """A single number, as Python's own."""
+        text = literal(number)
+        return Value(text, (), dtype, not text.startswith("-"), number)
+
+    def _beside(self, array: Array, dtype: str) -> Value:
+        stored = np.ascontiguousarray(array).astype(DTYPES[dtype].numpy)
+        for name, (_, other) in self.constants.items():
+            if other.dtype == stored.dtype and other.shape == stored.shape:
+                if other.tobytes() == stored.tobytes():
+                    return Value(name, stored.shape, dtype)
+        name = self.names.fresh("table")
+        self.constants[name] = (dtype, stored)
+        return Value(name, stored.shape, dtype)
+
+    @abstractmethod
+    def array(self, array: Array, dtype: str) -> Value:
+        """A short array, or an arithmetic progression, as text."""
+
+    def full(self, value: Value) -> str:
+        """The text of `value` as a tensor, where the framework takes no bare number."""
+        return value.text if value.literal is None else self.tensor(value)
+
+    @abstractmethod
+    def tensor(self, value: Value) -> str:
+        """The text of a literal as a tensor of no axes."""
+
+    # ---- what is spelt alike
+
+    def infix(self, function: str, args: Sequence[Value]) -> Value | None:
+        """Arithmetic, comparison and logic that Python has signs for."""
+        shape = broadcast(args)
+        result = args[0].dtype if function in ("+", "-", "*", "/", "neg") else "bool"
+        if function == "neg":
+            return self.emit(f"-{self.inner(args[0])}", shape, result, atom=False)
+        if function not in _INFIX:
+            return None
+        left, right = map(self.inner, args)
+        if all(arg.literal is not None for arg in args):
+            left = self.full(args[0])
+        return self.emit(f"{left} {_INFIX[function]} {right}", shape, result, atom=False)
+
+
+def literal(number: Literal) -> str:
+    """A Python expression for a number; infinities and NaN are names that NumPy has."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return "np.nan" if math.isnan(number) else "np.inf" if number > 0 else "-np.inf"
+    return repr(number)
+
+
+def is_range(array: Array) -> bool:
+    """Whether `range` says it shorter than a list does."""
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) < 3:
+        return False
+    steps = np.diff(array)
+    return bool((steps == steps[0]).all()) and int(steps[0]) > 0
+
+
+def listed(array: Array) -> str:
+    """A list of numbers as text, nested as the array is."""
+    if array.ndim == 0:
+        return literal(array.item())
+    return "[" + ", ".join(map(listed, array)) + "]"
+
+
+def axes_text(axes: Sequence[int]) -> str:
+    """One axis as a number, several as a tuple."""
+    return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+
+
+def listing(sizes: Sequence[int]) -> str:
+    """Sizes as arguments; none of them as an empty tuple."""
+    return ", ".join(str(int(size)) for size in sizes) or "()"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as Python writes it."""
+    return str(tuple(int(size) for size in shape))
+
+
+def sliced(axis: int, text: str) -> str:
+    """`[:, :, text]`: a subscript at one axis."""
+    return "[" + ":, " * axis + text + "]"

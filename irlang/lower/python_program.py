@@ -1,0 +1,151 @@
+"""The layout of an emitted Python program: what stands around the model's function.
+
+The text is deterministic. Everything that comes from the file is an identifier of `Names`, the
+`repr` of a string, or escaped text in a docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from irlang.equations import TensorInfo
+from irlang.graph import Graph
+from irlang.lower.emit import Body
+from irlang.lower.names import docstring
+from irlang.lower.python_builder import PythonBuilder
+from irlang.lower.value import Value
+
+# Names that the layout uses for itself.
+RESERVED = (
+    "F", "np", "sys", "torch", "tf", "Path", "INPUTS", "PARAMS", "OUTPUTS", "BFLOAT16", "run",
+    "gradients", "main", "tensor", "array", "given", "inputs", "params", "outputs", "name", "file",
+    "value", "values", "tape", "wanted", "found", "loss", "pairs", "results",
+)  # fmt: skip
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The parts of a program that differ between frameworks.
+
+    framework: its name for people. imports: lines. helpers: the functions `tensor(name, value)`
+    and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions,
+    in which `{function}` is the model's.
+    """
+
+    framework: str
+    imports: str
+    helpers: str
+    bfloat16_helpers: str
+    run: str
+    gradients: str
+
+
+def parameters(graph: Graph) -> list[str]:
+    """The parameters that a program takes; numbers in calls are written where they stand."""
+    return [name for name, param in graph.params.items() if not param.literal]
+
+
+def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
+    """Values for inputs and parameters, literals among them."""
+    values: dict[str, Value] = {}
+    for name in [*graph.inputs, *parameters(graph)]:
+        info = graph.values[name]
+        values[name] = Value(builder.names.fresh(name), info.shape, info.dtype)
+    for name, param in graph.params.items():
+        if param.literal and param.initial is not None:
+            number = param.initial.args[0]
+            if param.info.kind == "real":
+                number = float(number)
+            values[name] = builder.constant(np.asarray(number), param.info.dtype)
+    return values
+
+
+def program(graph: Graph, builder: PythonBuilder, body: Body, layout: Layout, *, gradients: bool) -> str:  # fmt: skip
+    """The text of the module; with `gradients`, that function too, for which there is a loss."""
+    function = builder.names.fresh(graph.name)
+    given = [*graph.inputs, *parameters(graph)]
+    types = {name: graph.values[name] for name in given}
+    types.update({n: TensorInfo(a.shape, t) for n, (t, a) in builder.constants.items()})
+    arguments = [*(body.values[name].text for name in given), *builder.constants]
+    signature = dict(zip(arguments, types.values(), strict=True))
+    returned = [builder.full(body.values[value]) for value in graph.outputs.values()]
+    results = {name: graph.values[value] for name, value in graph.outputs.items()}
+    if gradients and graph.loss is not None:
+        returned.append(builder.full(body.values[graph.loss]))
+    bfloat16 = [name for name, info in {**types, **results}.items() if info.dtype == "bf16"]
+    parts = [
+        _head(graph, layout),
+        "\n".join(
+            (
+                _names("INPUTS", list(graph.inputs)),
+                _names("PARAMS", [*parameters(graph), *builder.constants]),
+                _names("OUTPUTS", list(results)),
+                *([_names("BFLOAT16", bfloat16)] if bfloat16 else ()),
+            )
+        ),
+        _function(graph, function, signature, builder.lines, returned),
+        layout.bfloat16_helpers if bfloat16 else layout.helpers,
+        layout.run.format(function=function),
+    ]
+    if gradients:
+        parts.append(layout.gradients.format(function=function))
+    return "\n\n\n".join([*(part.strip("\n") for part in parts), _MAIN.strip("\n")]) + "\n"
+
+
+def _head(graph: Graph, layout: Layout) -> str:
+    doc = docstring(f"{graph.name}: {graph.doc}" if graph.doc else graph.name)
+    about = (
+        f"For {layout.framework}. `run` takes and gives NumPy arrays by name (bfloat16 as its bits, "
+        "in\nuint16). As a program it reads the parameters from the .npz file beside it and the "
+        "inputs from\nthe .npz file that is named, and prints the outputs."
+    )
+    return f'"""{doc}\n\n{about}\n"""\n\n{layout.imports.strip()}'
+
+
+def _names(constant: str, names: Sequence[str]) -> str:
+    """A tuple of names, on one line where it fits."""
+    items = [
+        f'"{name}"' if name.isidentifier() and name.isascii() else repr(name) for name in names
+    ]
+    text = f"{constant} = ({', '.join(items)}{',' * (len(items) == 1)})"
+    if len(text) <= _WIDTH:
+        return text
+    return "\n".join([f"{constant} = (", *(f"    {item}," for item in items), ")"])
+
+
+def _function(
+    graph: Graph,
+    name: str,
+    arguments: dict[str, TensorInfo],
+    lines: Sequence[str],
+    returned: Sequence[str],
+) -> str:
+    head = f"def {name}({', '.join(arguments)}):"
+    if len(head) > _WIDTH:
+        head = "\n".join([f"def {name}(", *(f"    {argument}," for argument in arguments), "):"])
+    doc = [f"    {argument}: {info}" for argument, info in arguments.items()]
+    results = [f"    {n}: {graph.values[v]}" for n, v in graph.outputs.items()]
+    text = [head, '    """Takes', "", *(f"    {line}" for line in doc), "", "    and gives", ""]
+    text += [f"    {docstring(line)}" for line in results]
+    text += ['    """', *(f"    {line}" for line in lines)]
+    return "\n".join([*text, f"    return {', '.join(returned)}" + "," * (len(returned) == 1)])
+
+
+_MAIN = """
+def main():
+    with np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False) as file:
+        params = {name: file[name] for name in PARAMS}
+    with np.load(sys.argv[1], allow_pickle=False) as file:
+        inputs = {name: file[name] for name in INPUTS}
+    for name, value in run(inputs, params).items():
+        print(name, value.dtype, value.shape)
+        print(value)
+
+
+if __name__ == "__main__":
+    main()
+"""

@@ -1,0 +1,61 @@
+"""PyTorch: the program around a model, and how its operators are called there."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Native
+from irlang.lower.python_program import Layout
+
+TABLE: dict[str, Native] = {}
+
+LAYOUT = Layout(
+    framework="PyTorch",
+    imports="""
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+""",
+    helpers="""
+def tensor(name, value):
+    return torch.tensor(value)
+
+
+def array(name, value):
+    return value.detach().numpy()
+""",
+    bfloat16_helpers="""
+def tensor(name, value):
+    value = torch.tensor(value)
+    return value.view(torch.bfloat16) if name in BFLOAT16 else value
+
+
+def array(name, value):
+    value = value.detach().contiguous()
+    return (value.view(torch.uint16) if name in BFLOAT16 else value).numpy()
+""",
+    run='''
+def run(inputs, params):
+    """The outputs as arrays by name."""
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    values += [tensor(name, params[name]) for name in PARAMS]
+    with torch.no_grad():
+        results = {function}(*values)
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+''',
+    gradients='''
+def gradients(inputs, params):
+    """The gradients of the loss with respect to every input and parameter that is not an integer."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = [name for name, value in values.items() if value.is_floating_point()]
+    for name in wanted:
+        values[name].requires_grad_()
+    *_, loss = {function}(*values.values())
+    found = torch.autograd.grad(loss, [values[name] for name in wanted], allow_unused=True)
+    pairs = zip(wanted, found)
+    found = {{n: torch.zeros_like(values[n]) if g is None else g for n, g in pairs}}
+    return {{name: array(name, value) for name, value in found.items()}}
+''',
+)

@@ -1,0 +1,119 @@
+"""What an emitted program computes with, and the primitives that each target spells.
+
+A `Value` is an expression of the program with the shape and element type that it will have. All
+shapes are known when a program is emitted, so no primitive ever asks for one at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Literal = int | float | bool
+
+
+class Unsupported(Exception):
+    """A call that the target cannot spell; `str` is the reason, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression: its text (in a model file: a value's name), shape and element type.
+
+    atom: binds tighter than any operator. literal: the number, where it is one written inline.
+    """
+
+    text: str
+    shape: tuple[int, ...]
+    dtype: str
+    atom: bool = True
+    literal: Literal | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+
+class Builder(Protocol):
+    """The primitives: NumPy's meaning under NumPy's names, shapes known, types never implicit.
+
+    Element-wise ones broadcast; their operands have one element type. Each raises `Unsupported`
+    where the target has no such thing for the element type.
+    """
+
+    def constant(self, array: Array, dtype: str) -> Value:
+        """An array that is known now; inline where it is a single number."""
+
+    def let(self, value: Value, hint: str) -> Value:
+        """`value` under a name of its own."""
+
+    def result(self, value: Value, name: str) -> Value:
+        """`value` as a node's result, under a name like the source's."""
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """Conversion: truncates to integers, wraps between them, `!= 0` to bool."""
+
+    def apply(self, function: str, args: Sequence[Value]) -> Value:
+        """A scalar function of `irlang.scalar`; comparisons and logic give bool."""
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """Element by element."""
+
+    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """Row-major."""
+
+    def transpose(self, value: Value, axes: tuple[int, ...]) -> Value:
+        """Axis `axes[i]` of `value` becomes axis i."""
+
+    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """Broadcast to `shape`."""
+
+    def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
+        """Elements start, start + step, … before stop; step may be negative (stop -1: to the end)."""
+
+    def pick(self, value: Value, axis: int, index: int) -> Value:
+        """The elements at one index of `axis`, which vanishes."""
+
+    def take(self, value: Value, indices: Value, axis: int) -> Value:
+        """Along `axis` at a vector of i64 indices, all of them inside."""
+
+    def stack(self, values: Sequence[Value], axis: int) -> Value:
+        """Along a new axis."""
+
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """Along an axis that is there."""
+
+    def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
+        """sum, prod, max, min, all, any; the axes vanish and are not empty."""
+
+    def position(self, kind: str, value: Value, axis: int) -> Value:
+        """argmax or argmin, the first among equals, i64; the axis vanishes."""
+
+    def einsum(self, spec: str, values: Sequence[Value]) -> Value:
+        """Sum of products with explicit output."""
+
+
+def broadcast(values: Sequence[Value]) -> tuple[int, ...]:
+    """The shape of an element-wise result."""
+    return np.broadcast_shapes(*(value.shape for value in values))
+
+
+def einsum_shape(spec: str, values: Sequence[Value]) -> tuple[int, ...]:
+    """The shape that an einsum gives."""
+    terms, _, result = spec.partition("->")
+    sizes = {
+        letter: size
+        for term, value in zip(terms.split(","), values, strict=True)
+        for letter, size in zip(term, value.shape, strict=True)
+    }
+    return tuple(sizes[letter] for letter in result)
+
+
+def reduced(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """A shape without some of its axes."""
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
