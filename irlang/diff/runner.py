@@ -17,7 +17,6 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.verdict import Verdict, judge
 from irlang.graph import Graph
-from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, precision
 from irlang.interp.rounding import Ball
 from irlang.lower.lower import Lowered, lower
@@ -106,6 +105,8 @@ class Session:
             try:
                 outcome.balls = balls(graph, case.values, case.catalog, precision(graph))
                 if grad:
+                    from irlang.interp.gradient import gradient_balls
+
                     outcome.slopes = gradient_balls(graph, case.values, case.catalog, outcome.balls)
             except InvalidInput as error:
                 outcome.refusal = error

@@ -397,6 +397,8 @@ class Balls:
             with np.errstate(invalid="ignore"):
                 outside = (low < row.domain[0]) | (high > row.domain[1])
             slack = np.where(radius == 0, 0.0, np.where(outside | np.isnan(slack), np.inf, slack))
+        # an argument of which nothing is known may be NaN: then nothing is known of the value
+        slack = np.where(np.isinf(radius), np.inf, slack)
         return self._rounded(value, slack, 2 * row.ulps)
 
     @staticmethod
