@@ -2,8 +2,9 @@
 
     python -m bench.oracle
 
-Every line is a ratio to torch, the fastest of them, and the factor gained over ONNX's
-ReferenceEvaluator. The operators' equations come from the built-in catalogue, as in a campaign.
+A line gives milliseconds, the ratio to torch, the factor gained over ONNX's ReferenceEvaluator,
+and how far the oracle and that evaluator are from torch. The equations come from the built-in
+catalogue, as in a campaign.
 """
 
 from __future__ import annotations
@@ -43,15 +44,19 @@ class Case:
     onnx: Callable[[], Array]
 
 
-def oracle(catalog: Catalog, name: str, inputs: dict[str, Array], attrs: dict[str, Any], result: str) -> Callable[[], Array]:  # fmt: skip
+def oracle(
+    catalog: Catalog, name: str, inputs: dict[str, Array], attrs: dict[str, Any]
+) -> Callable[[], Array]:
     op = catalog.op(name)
     assert op is not None
     infos = {key: TensorInfo(value.shape, "f64") for key, value in inputs.items()}
     expansion = expand(instantiate(op, infos, attrs), catalog)
-    return lambda: reference.evaluate(expansion, inputs)[result]
+    return lambda: reference.evaluate(expansion, inputs)[expansion.outputs[0]]
 
 
-def evaluator(op: str, inputs: dict[str, Array], outputs: int = 1, **attrs: Any) -> Callable[[], Array]:  # fmt: skip
+def evaluator(
+    op: str, inputs: dict[str, Array], outputs: int = 1, **attrs: Any
+) -> Callable[[], Array]:
     names = [f"y{i}" for i in range(outputs)]
     graph = helper.make_graph(
         [helper.make_node(op, list(inputs), names, **attrs)],
@@ -68,7 +73,7 @@ def convolution(catalog: Catalog, rng: np.random.Generator) -> Case:
     tx, tw, tb = map(torch.from_numpy, (x, w, b))
     return Case(
         "conv 64->64, 56x56, 3x3",
-        oracle(catalog, "conv", {"x": x, "w": w, "b": b}, {"pad": "same"}, "y"),
+        oracle(catalog, "conv", {"x": x, "w": w, "b": b}, {"pad": "same"}),
         lambda: np.asarray(torch.nn.functional.conv2d(tx, tw, tb, padding=1)),
         evaluator("Conv", {"x": x, "w": w, "b": b}, pads=[1, 1, 1, 1]),
     )
@@ -79,7 +84,7 @@ def product(catalog: Catalog, rng: np.random.Generator) -> Case:
     ta, tb = map(torch.from_numpy, (a, b))
     return Case(
         "matmul 512x512x512",
-        oracle(catalog, "dense", {"x": a, "w": b}, {}, "y"),
+        oracle(catalog, "dense", {"x": a, "w": b}, {}),
         lambda: np.asarray(torch.matmul(ta, tb)),
         evaluator("MatMul", {"a": a, "b": b}),
     )
@@ -106,7 +111,7 @@ def lstm(catalog: Catalog, rng: np.random.Generator) -> Case:
     run = evaluator("LSTM", onnx_inputs, 3, hidden_size=size)
     return Case(
         f"lstm L={length} N={batch} C=H={size}",
-        oracle(catalog, "lstm", {"x": x, "w": w, "r": r}, {}, "y"),
+        oracle(catalog, "lstm", {"x": x, "w": w, "r": r}, {}),
         by_torch,
         lambda: run()[:, 0],
     )
@@ -127,22 +132,17 @@ def main() -> None:
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
     catalog = builtin()
-    print(f"{'':26}{'oracle':>10}{'torch':>10}{'onnx':>10}   oracle/torch   onnx/oracle   max gap")
+    print(f"{'':26}{'oracle':>10}{'torch':>10}{'onnx':>10}   oracle/torch   onnx/oracle   gaps")
     for make in (convolution, product, lstm):
         case = make(catalog, rng)
         expected = case.torch()
         for _ in range(3):
             result = case.oracle()
-        gap = float(np.abs(result - expected).max())
-        other = case.onnx()
-        assert np.allclose(other, expected, rtol=1e-9, atol=1e-9), (
-            "the three do not compute the same"
-        )
+        gaps = " ".join(f"{np.abs(r - expected).max():.0e}" for r in (result, case.onnx()))
         times = fastest([case.oracle, case.torch, case.onnx])
         shown = "".join(f"{1e3 * t:7.2f} ms" for t in times)
-        print(
-            f"{case.name:26}{shown}{times[0] / times[1]:15.2f}{times[2] / times[0]:14.1f}{gap:10.1e}"
-        )
+        ratios = f"{times[0] / times[1]:15.2f}{times[2] / times[0]:14.1f}"
+        print(f"{case.name:26}{shown}{ratios}   {gaps}")
 
 
 if __name__ == "__main__":

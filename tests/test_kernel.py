@@ -20,7 +20,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.equations import Apply, Const, Index, Read, Reduce, Size, TensorInfo
 from irlang.expand import expand, instantiate
-from irlang.interp import contraction, exact, kernel, kernel_cache, reference, vector
+from irlang.interp import contraction, exact, gemm, kernel, kernel_cache, reference, vector
 from irlang.interp.kernel_functions import ON_REALS
 from irlang.interp.kernel_source import generate
 from irlang.interp.schedule import Recurrence, schedule
@@ -194,14 +194,14 @@ def random_contractions(draw: st.DrawFn) -> tuple[eq.Expansion, dict[str, Any]]:
 
 
 @settings(max_examples=150)
-@given(random_contractions(), st.sampled_from([1, 7, contraction.BLOCK]))
+@given(random_contractions(), st.sampled_from([1, 7, gemm.BLOCK]))
 def test_contractions_are_exact_on_small_integers(
     case: tuple[eq.Expansion, dict[str, Any]], block: int
 ) -> None:
     expansion, inputs = case
     (equation,) = expansion.equations
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contraction, "BLOCK", block)
+        patch.setattr(gemm, "BLOCK", block)
         products, rest = contraction.find(equation, expansion.tensors)
         tensors = dict(inputs)
         infos = dict(expansion.tensors)

@@ -18,14 +18,13 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.interp.affine import Affine, affine, bounds_of, surely_inside
+from irlang.interp.gemm import Operand, matrices, product
 from irlang.kinds import kind
 
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
-Operand = tuple[Array, tuple[str, ...]]
 Evaluate = Callable[[eq.Equation, Arrays], Array]
 
-BLOCK = 1 << 17  # elements gathered at a time: a mebibyte, within a core's second-level cache
 _PADDED = 4  # a padded copy may be this many times as large as the tensor (and a bit)
 
 
@@ -80,11 +79,65 @@ class Contraction:
         gathered = [(self._gather(f, arrays, evaluate, at), f.names) for f in self.factors]
         while len(gathered) > 2:
             gathered = self._merge(gathered)
-        (left, left_names), (right, right_names) = gathered
+        left, right = gathered
         result = np.empty(self.shape) if out is None else out
         parted = result.reshape([self.extents[name] for name in self.free])
-        product(left, left_names, right, right_names, parted, self.free)
+        product(left, right, parted, self.free)
         return result
+
+    def stepper(
+        self, arrays: Arrays, evaluate: Evaluate, out: Array, steps: int
+    ) -> Callable[[int], None]:
+        """Runs one step after another; what is the same in all of them is done once."""
+        prepared = self._prepared(arrays, out, steps)
+
+        def run(at: int) -> None:
+            if prepared is None or not prepared.first <= at < prepared.last:
+                self.run(arrays, evaluate, at, out)
+            else:
+                prepared.run(at)
+
+        return run
+
+    def _prepared(self, arrays: Arrays, out: Array, steps: int) -> _Steps | None:
+        if len(self.factors) != 2:
+            return None
+        reads = [factor.expr for factor in self.factors]
+        if not all(isinstance(read, eq.Read) for read in reads):
+            return None
+        first, last = 0, steps
+        views = []
+        moves = []
+        for factor, read in zip(self.factors, reads, strict=True):
+            assert isinstance(read, eq.Read)
+            array = arrays[read.tensor]
+            forms = [affine(part) for part in read.index]
+            extents = {name: self.extents[name] for name in factor.names}
+            inside = [
+                at for at in range(first, last) if _contains(array, forms, extents, self.step, at)
+            ]
+            if array.dtype != np.float64 or not inside:
+                return None
+            first, last = inside[0], inside[-1] + 1
+            coefficients = [form.coefficients.get(self.step, 0) for form in forms if form]
+            moves.append(sum(c * s for c, s in zip(coefficients, array.strides, strict=True)))
+        for factor, read in zip(self.factors, reads, strict=True):
+            assert isinstance(read, eq.Read)
+            shape = tuple(self.extents[name] for name in factor.names)
+            view = _view(read, factor.names, shape, arrays[read.tensor], self.step, first)
+            if view is None:
+                return None
+            views.append(view)
+        parted = out.reshape([self.extents[name] for name in self.free])
+        left, right = ((v, f.names) for v, f in zip(views, self.factors, strict=True))
+        found = matrices(left, right, parted, self.free)
+        if found is None or not np.may_share_memory(found[2], out):
+            return None
+        if found[3]:
+            moves.reverse()
+            reads.reverse()
+        bases = [arrays[read.tensor] for read in reads if isinstance(read, eq.Read)]
+        return _Steps(first, last, found[:3], (bases[0], bases[1]), (moves[0], moves[1]))
 
     def _merge(self, operands: list[Operand]) -> list[Operand]:
         """One pair less: the pair whose product is smallest."""
@@ -101,7 +154,7 @@ class Contraction:
         assert best is not None
         _, i, j, names = best
         out = np.empty([self.extents[name] for name in names])
-        product(*operands[j], *operands[i], out, names)
+        product(operands[j], operands[i], out, names)
         return [*(o for k, o in enumerate(operands) if k not in (i, j)), (out, names)]
 
     def _gather(self, factor: Factor, arrays: Arrays, evaluate: Evaluate, at: int) -> Array:
@@ -119,6 +172,43 @@ class Contraction:
         binders = tuple((name, eq.Size(name, self.extents[name])) for name in factor.names)
         info = eq.TensorInfo(shape, "f64")
         return evaluate(eq.Equation(f"{self.target}*", binders, body, info), arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """A product whose operands move through memory: `moves` bytes a step, from step `first` on."""
+
+    first: int
+    last: int
+    matrices: tuple[Array, Array, Array]
+    bases: tuple[Array, Array]
+    moves: tuple[int, int]
+
+    def run(self, at: int) -> None:
+        left, right, out = self.matrices
+        operands = []
+        for matrix, base, move in zip((left, right), self.bases, self.moves, strict=True):
+            if move:
+                offset = matrix.ctypes.data - base.ctypes.data + move * (at - self.first)
+                matrix = np.ndarray(matrix.shape, np.float64, base, offset, matrix.strides)
+            operands.append(matrix)
+        np.matmul(operands[0], operands[1], out=out)
+
+
+def _contains(
+    array: Array, forms: Sequence[Affine | None], extents: Mapping[str, int], step: str, at: int
+) -> bool:
+    """Whether all that is read in a step lies inside."""
+    for form, extent in zip(forms, array.shape, strict=True):
+        if form is None:
+            return False
+        start = form.constant + at * form.coefficients.get(step, 0)
+        spans = [c * (extents[n] - 1) for n, c in form.coefficients.items() if n != step]
+        least = start + sum(span for span in spans if span < 0)
+        largest = start + sum(span for span in spans if span > 0)
+        if least < 0 or largest >= extent:
+            return False
+    return True
 
 
 def _view(
@@ -170,164 +260,6 @@ def _padded(
     padded = np.full(shape, float(default.value))
     padded[tuple(slice(before, before + extent) for (before, _), extent in pairs)] = array
     return padded
-
-
-# ---- the product of two -----------------------------------------------------------------------
-
-
-def product(
-    left: Array,
-    left_names: tuple[str, ...],
-    right: Array,
-    right_names: tuple[str, ...],
-    out: Array,
-    names: tuple[str, ...],
-) -> None:
-    """`out[names] = sum left[left_names] * right[right_names]` over all other indices.
-
-    Indices are rows (of `left` alone), columns (of `right` alone), summed (of both) or repeat the
-    product (of both, and in the result).
-    """
-    left, left_names = _summed(left, left_names, {*right_names, *names})
-    right, right_names = _summed(right, right_names, {*left_names, *names})
-    if names and names[-1] in left_names and names[-1] not in right_names:
-        left, left_names, right, right_names = right, right_names, left, left_names
-    rows = [n for n in names if n not in right_names]
-    columns = [n for n in names if n not in left_names]
-    repeated = [n for n in names if n in left_names and n in right_names]
-    inner = [n for n in left_names if n in right_names and n not in names]
-    if not rows and not columns and not inner:  # nothing to sum, nothing to spread
-        left = left.transpose([left_names.index(n) for n in names])
-        right = right.transpose([right_names.index(n) for n in names])
-        np.multiply(left, right, out=out)
-        return
-    axis = {name: position for position, name in enumerate(names)}
-    while not _collapses(out, [axis[n] for n in rows]):
-        repeated.append(rows.pop(0))
-    while not _collapses(out, [axis[n] for n in columns]):
-        repeated.append(columns.pop(0))
-    target = out.transpose([axis[n] for n in (*repeated, *rows, *columns)])
-    last = columns or rows
-    if last and target.size and out.strides[axis[last[-1]]] != out.itemsize:
-        buffer = np.empty(target.shape)
-    else:
-        buffer = target
-    left = _arranged(left, left_names, repeated, rows, inner)
-    right = _arranged(right, right_names, repeated, columns, inner)
-    _multiply(left, right, buffer, _Ranks(len(repeated), len(rows), len(columns), len(inner)))
-    if buffer is not target:
-        target[...] = buffer
-
-
-def _summed(array: Array, names: tuple[str, ...], used: set[str]) -> tuple[Array, tuple[str, ...]]:
-    """Without the indices that occur nowhere else: they are summed at once."""
-    alone = tuple(axis for axis, name in enumerate(names) if name not in used)
-    if not alone:
-        return array, names
-    return array.sum(axis=alone), tuple(name for name in names if name in used)
-
-
-def _collapses(array: Array, axes: Sequence[int]) -> bool:
-    """Whether the axes can be read as a single one."""
-    stride = None
-    for axis in reversed(axes):
-        extent = array.shape[axis]
-        if extent == 1:
-            continue
-        if stride is not None and array.strides[axis] != stride:
-            return False
-        stride = array.strides[axis] * extent
-    return True
-
-
-def _arranged(
-    array: Array, names: tuple[str, ...], repeated: list[str], own: list[str], inner: list[str]
-) -> Array:
-    """Axes in the order repeated, own, inner; what is repeated and not there has extent 1."""
-    order = [names.index(n) for n in (*repeated, *own, *inner) if n in names]
-    array = array.transpose(order)
-    absent = tuple(axis for axis, name in enumerate(repeated) if name not in names)
-    return np.expand_dims(array, absent) if absent else array
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranks:
-    """How many axes of an operand are repeated, rows, columns, and summed."""
-
-    repeated: int
-    rows: int
-    columns: int
-    inner: int
-
-
-def _multiply(left: Array, right: Array, out: Array, ranks: _Ranks) -> None:
-    """Multiplies; an operand that has to be copied for BLAS is copied block by block."""
-    r = ranks.repeated
-    copies = [not _readable(left, r, ranks.inner), not _readable(right, r, ranks.inner)]
-    if copies[0] and (left.size <= right.size or not copies[1]) and left.size <= BLOCK:
-        left, copies[0] = _copied(left, r, ranks.inner), False
-    if copies[1] and (right.size < left.size or not copies[0]) and right.size <= BLOCK:
-        right, copies[1] = _copied(right, r, ranks.inner), False
-    for side, operand in enumerate((left, right)):
-        if not copies[side] or operand.size <= BLOCK:
-            continue
-        shift = 0 if side == 0 else ranks.rows
-        own = ranks.columns if side else ranks.rows
-        axis = next((x for x in range(r + own) if operand.shape[x] > 1), None)
-        if axis is None:
-            continue
-        extent = operand.shape[axis]
-        step = max(1, BLOCK * extent // operand.size)
-        place = axis if axis < r else axis + shift
-        for start in range(0, extent, step):
-            part = slice(start, start + step)
-            operands = [left, right]
-            operands[side] = operand[(slice(None),) * axis + (part,)]
-            other = operands[1 - side]
-            if axis < r and other.shape[axis] > 1:
-                operands[1 - side] = other[(slice(None),) * axis + (part,)]
-            target = out[(slice(None),) * place + (part,)]
-            _multiply(operands[0], operands[1], target, ranks)
-        return
-    matrices = []
-    for operand in (left, right):
-        matrix = operand if _readable(operand, r, ranks.inner) else _copied(operand, r, ranks.inner)
-        head, middle = matrix.shape[:r], matrix.shape[r : matrix.ndim - ranks.inner]
-        tail = matrix.shape[matrix.ndim - ranks.inner :]
-        matrices.append(matrix.reshape(*head, math.prod(middle), math.prod(tail)))
-    shape = (*out.shape[:r], matrices[0].shape[-2], matrices[1].shape[-2])
-    flat = out.reshape(shape)
-    result = np.matmul(matrices[0], matrices[1].swapaxes(-1, -2), out=flat)
-    if not np.may_share_memory(result, out):
-        out[...] = result.reshape(out.shape)
-
-
-def _readable(array: Array, repeated: int, inner: int) -> bool:
-    """Whether BLAS can read each matrix (own axes by summed axes) where it lies."""
-    own = list(range(repeated, array.ndim - inner))
-    summed = list(range(array.ndim - inner, array.ndim))
-    if not (_collapses(array, own) and _collapses(array, summed)):
-        return False
-    strides = []
-    for axes in (own, summed):
-        used = [axis for axis in axes if array.shape[axis] > 1]
-        if used:
-            strides.append(array.strides[used[-1]])
-    if any(stride <= 0 for stride in strides):
-        return False
-    return not strides or array.itemsize in strides
-
-
-def _copied(array: Array, repeated: int, inner: int) -> Array:
-    """A copy that BLAS can read, running along the axis that is the fastest in the source."""
-    split = array.ndim - inner
-    used = [axis for axis in range(repeated, array.ndim) if array.shape[axis] > 1]
-    fastest = min(used, key=lambda axis: (abs(array.strides[axis]), -axis), default=array.ndim)
-    if fastest >= split:
-        return np.ascontiguousarray(array)
-    order = [*range(repeated), *range(split, array.ndim), *range(repeated, split)]
-    back = [order.index(axis) for axis in range(array.ndim)]
-    return np.ascontiguousarray(array.transpose(order)).transpose(back)
 
 
 # ---- contractions of an equation --------------------------------------------------------------

@@ -46,7 +46,6 @@ class Prepared:
         self.source: Source = generate(step, known)
         self._whole = np.array(self.source.whole, dtype=np.int64)
         self._real = np.array(self.source.real, dtype=np.float64)
-        self._status = np.zeros(_STATUS, dtype=np.int64)
 
     @property
     def ready(self) -> bool:
@@ -69,19 +68,18 @@ class Prepared:
             np.require(tensors[name], requirements=("C", "W")) for name in self.source.tensors
         ]
         arrays = [array if array.ndim else array.reshape(1) for array in arrays]
-        whole, real, status = self._whole, self._real, self._status
+        whole, real = self._whole, self._real
+        status = np.zeros(_STATUS, dtype=np.int64)
 
         def run(first: int, last: int) -> None:
             kernel(first, last, whole, real, status, *arrays)
             if status[0]:
-                raise self._failure()
+                raise self._failure(status)
 
         return run
 
-    def _failure(self) -> InvalidInput:
-        what, number = self._status[:2].tolist()
-        position = self._status[2:].tolist()
-        self._status[:] = 0
+    def _failure(self, status: Array) -> InvalidInput:
+        what, number, *position = status.tolist()
         if what == NONE:
             return fail("run.none", "`the` finds no value that satisfies its condition")
         if what == EMPTY:

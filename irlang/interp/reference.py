@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,11 +23,13 @@ from irlang.interp import contraction, kernel, vector
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 SMALL = 200_000  # scalar steps (about a nanosecond each) that NumPy has done before a kernel loads
 COMPILE = 200_000_000  # scalar steps by NumPy that are worth a compilation
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
+PLANS = 64  # expansions whose plans are kept
 
 _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel
 
@@ -38,10 +42,12 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
     `run.memory`, `run.outside`, `run.none`, `run.empty`.
     """
     _fits(expansion)
-    run = _Run(expansion, {name: _load(name, expansion, inputs) for name in expansion.inputs})
+    plan = _plan(expansion)
+    tensors = {name: _load(name, expansion, inputs) for name in expansion.inputs}
+    run = _Run(expansion, plan, tensors)
     with np.errstate(all="ignore"):
         run.check()
-        for step in schedule(expansion.equations):
+        for step in plan.steps:
             if isinstance(step, Recurrence):
                 run.recurrence(step)
             else:
@@ -50,11 +56,41 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
     return {name: run.tensors[name] for name in expansion.tensors}
 
 
+class _Plan:
+    """What evaluations of one expansion share: the order, and how equations are taken apart."""
+
+    def __init__(self, expansion: eq.Expansion) -> None:
+        self.equations = expansion.equations
+        self.steps = schedule(expansion.equations)
+        self._notes: dict[tuple[str, int], tuple[object, Any]] = {}
+
+    def note(self, what: str, item: object, make: Callable[[], T]) -> T:
+        """What `make` gave for this very item the first time."""
+        key = what, id(item)
+        if key not in self._notes:
+            self._notes[key] = item, make()  # the item is kept, so that its id stays its own
+        return cast(T, self._notes[key][1])
+
+
+_plans: OrderedDict[int, _Plan] = OrderedDict()
+
+
+def _plan(expansion: eq.Expansion) -> _Plan:
+    found = _plans.pop(id(expansion.equations), None)
+    if found is None or found.equations is not expansion.equations:
+        found = _Plan(expansion)
+    _plans[id(expansion.equations)] = found
+    while len(_plans) > PLANS:
+        _plans.popitem(last=False)
+    return found
+
+
 class _Run:
     """One evaluation; `tensors` and `infos` also hold the helpers that equations are split into."""
 
-    def __init__(self, expansion: eq.Expansion, tensors: dict[str, Array]) -> None:
+    def __init__(self, expansion: eq.Expansion, plan: _Plan, tensors: dict[str, Array]) -> None:
         self.tensors = tensors
+        self._plan = plan
         self.infos: dict[str, eq.TensorInfo] = dict(expansion.tensors)
         self._checks = list(expansion.checks)
 
@@ -66,9 +102,7 @@ class _Run:
         self._checks = [check for check in self._checks if check not in ready]
         faults: list[Diagnostic] = []
         for check in ready:
-            value = self.equation(
-                eq.Equation("check", (), check.condition, eq.TensorInfo((), "bool"))
-            )
+            value = self.equation(self._plan.note("check", check, partial(_condition, check)))
             if not value.all():
                 faults.append(Diagnostic(check.code, check.message))
         if faults:
@@ -76,22 +110,25 @@ class _Run:
 
     # ---- equations
 
-    def equation(self, equation: eq.Equation) -> Array:
+    def equation(self, equation: eq.Equation, plan: _Plan | None = None) -> Array:
         """The tensor of an equation that does not read itself."""
+        plan = plan or self._plan
         size = math.prod(equation.info.shape)
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
         work = size * _work(equation.body)
         if work <= SMALL // 10:
             return self._vector(equation)
-        products, rest = contraction.find(equation, self.infos)
+        products, rest = plan.note(
+            "products", equation, lambda: contraction.find(equation, self.infos)
+        )
         if products and all(p.work >= _PRODUCT and not p.narrow for p in products):
             for product in products:
                 self._keep(product.target, product.info, product.run(self.tensors, self._factor))
-            return self._remainder(rest)
+            return self._remainder(rest, plan)
         if work <= SMALL:
             return self._vector(equation)
-        return self._nest(equation, work)
+        return self._nest(equation, work, plan)
 
     def _keep(self, name: str, info: eq.TensorInfo, array: Array) -> None:
         self.tensors[name] = array
@@ -99,31 +136,41 @@ class _Run:
 
     def _factor(self, equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:
         del tensors  # those of this run
-        return self.equation(equation)
+        return self.equation(equation, _Plan(eq.Expansion((), (), (), {})))  # made for this once
 
-    def _remainder(self, equation: eq.Equation) -> Array:
-        """What is left of an equation whose sums of products are there."""
+    def _remainder(self, equation: eq.Equation, plan: _Plan) -> Array:
+        """What is left of an equation whose sums of products are there.
+
+        Where that is one product and a term to add (a bias), it is added in place.
+        """
         body = equation.body
-        added = isinstance(body, eq.Apply) and body.function == "+" and body.args[0] == eq.Const(0)
-        read = body.args[1] if added and isinstance(body, eq.Apply) else body
         names = tuple(eq.Index(name) for name, _ in equation.binders)
-        if isinstance(read, eq.Read) and read.index == names and equation.info.kind == "real":
-            array = self.tensors.pop(read.tensor)
-            return np.add(array, 0.0, out=array) if added else array
-        return self.equation(equation)
+        parts = body.args if isinstance(body, eq.Apply) and body.function == "+" else (body,)
+        product = next(
+            (p for p in parts if isinstance(p, eq.Read) and p.index == names and "*" in p.tensor),
+            None,
+        )
+        others = [part for part in parts if part is not product]
+        if product is None or any(product.tensor in eq.reads(part) for part in others):
+            return self.equation(equation, plan)
+        if equation.info.kind != "real":
+            return self.equation(equation, plan)
+        array = self.tensors.pop(product.tensor)
+        for part in others:
+            term = plan.note("term", part, partial(_term, part, equation))
+            np.add(array, self.equation(term, plan), out=array)
+        return array
 
     def _vector(self, equation: eq.Equation) -> Array:
         return vector.evaluate_equation(equation, self.tensors, self.infos)
 
-    def _nest(self, equation: eq.Equation, work: int) -> Array:
+    def _nest(self, equation: eq.Equation, work: int, plan: _Plan) -> Array:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
-        before, rest = separate(equation, self.infos)
-        infos = {**self.infos, **{e.target: e.info for e in before}}
-        prepared = kernel.Prepared(rest, infos)
-        if not _worth(prepared, work):
+        before, prepared = plan.note("nest", equation, lambda: _nested(equation, self.infos))
+        if not _worth([prepared], work):
             return self._vector(equation)
         for part in before:
-            self._keep(part.target, part.info, self.equation(part))
+            self._keep(part.target, part.info, self.equation(part, plan))
         targets = prepared.targets()
         prepared.run({**self.tensors, **targets})
         return targets[equation.target]
@@ -133,12 +180,8 @@ class _Run:
     def recurrence(self, group: Recurrence) -> None:
         """Fills in the tensors of a group of equations that read one another."""
         steps = group.length
-        nodes = sum(sum(1 for _ in eq.walk(e.body)) for e in group.equations)
-        work = sum(math.prod(e.info.shape) * _work(e.body) for e in group.equations)
-        before, rest = hoist(group, self.infos)
-        infos = {**self.infos, **{e.target: e.info for e in (*before, *rest.equations)}}
-        parts = _parts(rest, infos)
-        if not _worth_all([part.kernel for part in parts], work + steps * nodes * _CALL):
+        before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
+        if not _worth([part.kernel for part in parts], work):
             evaluator = vector.Vector(vector.Plain(), self.tensors, self.infos)
             evaluator.recurrence(group)
             return
@@ -146,19 +189,24 @@ class _Run:
             self._keep(equation.target, equation.info, self.equation(equation))
         for part in parts:
             self.tensors.update(part.kernel.targets())
-            for product in part.products:
-                self._keep(product.target, product.info, np.empty(product.shape))
+            for made in part.products:
+                self._keep(made.target, made.info, np.empty(made.shape))
         if not any(part.products for part in parts):
             for part in parts:
                 part.kernel.run(self.tensors)
             return
-        runs = [(part, part.kernel.bind(self.tensors)) for part in parts]
+        runs = []
+        for part in parts:
+            products = [
+                p.stepper(self.tensors, self._factor, self.tensors[p.target], steps)
+                for p in part.products
+            ]
+            runs.append((part.length, products, part.kernel.bind(self.tensors)))
         for step in range(steps - 1, -1, -1) if group.descending else range(steps):
-            for part, run in runs:
-                if step < part.length:
-                    for product in part.products:
-                        out = self.tensors[product.target]
-                        product.run(self.tensors, self._factor, step, out)
+            for length, products, run in runs:
+                if step < length:
+                    for multiply in products:
+                        multiply(step)
                 run(step, step + 1)
 
 
@@ -178,6 +226,38 @@ class _Part:
         self.length = group.equations[0].info.shape[group.axes[0]]
         known = {**infos, **{product.target: product.info for product in products}}
         self.kernel = kernel.Prepared(group, known)
+
+
+def _parted(
+    group: Recurrence, infos: Mapping[str, eq.TensorInfo]
+) -> tuple[tuple[eq.Equation, ...], list[_Part], int]:
+    """What is evaluated before the loop, the parts of a step, and the work for NumPy alone."""
+    nodes = sum(sum(1 for _ in eq.walk(e.body)) for e in group.equations)
+    work = sum(math.prod(e.info.shape) * _work(e.body) for e in group.equations)
+    before, rest = hoist(group, infos)
+    known = {**infos, **{e.target: e.info for e in (*before, *rest.equations)}}
+    return before, _parts(rest, known), work + group.length * nodes * _CALL
+
+
+def _nested(
+    equation: eq.Equation, infos: Mapping[str, eq.TensorInfo]
+) -> tuple[tuple[eq.Equation, ...], kernel.Prepared]:
+    before, rest = separate(equation, infos)
+    known = {**infos, **{e.target: e.info for e in before}}
+    return before, kernel.Prepared(rest, known)
+
+
+def _condition(check: eq.Check) -> eq.Equation:
+    return eq.Equation("check", (), check.condition, eq.TensorInfo((), "bool"))
+
+
+def _term(expr: eq.Expr, equation: eq.Equation) -> eq.Equation:
+    """A summand of an equation, with extent 1 along the indices that it does not have."""
+    used = eq.indices(expr)
+    pairs = list(zip(equation.binders, equation.info.shape, strict=True))
+    shape = tuple(extent if name in used else 1 for (name, _), extent in pairs)
+    binders = tuple(pair if pair[0] in used else (pair[0], eq.Const(1)) for pair, _ in pairs)
+    return eq.Equation(f"{equation.target}+", binders, expr, eq.TensorInfo(shape, "f64"))
 
 
 def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]:
@@ -212,11 +292,7 @@ def _work(expr: eq.Expr) -> int:
     return 1 + sum(map(_work, eq.children(expr)))
 
 
-def _worth(prepared: kernel.Prepared, work: int) -> bool:
-    return _worth_all([prepared], work)
-
-
-def _worth_all(prepared: Sequence[kernel.Prepared], work: int) -> bool:
+def _worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
     """Whether to use kernels: they are there, or as much work as compiling takes was done."""
     missing = [p.source.text for p in prepared if not p.ready]
     for text in missing:
