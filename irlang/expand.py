@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from irlang import ast
@@ -258,21 +258,13 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
 
     renamed: what its inputs are called in the expansion, where that differs.
     """
-    binding = instance.binding
+    binding = _own(instance.binding, renamed, build.used)
     op, scope = binding.op, binding.scope
-    scope.used = build.used
     build.depth += 1
     if build.depth > _DEPTH_LIMIT:
         message = f"`{op.name}` uses itself, or too many definitions inside one another"
         raise fail("definition.depth", message, op.span)
     outputs = dict(instance.outputs or ())
-    for name, ref in list(scope.names.items()):
-        if isinstance(ref, TensorRef):
-            ref.name = renamed.get(ref.name, ref.name)
-        elif isinstance(ref, FamilyRef):
-            for member in ref.members:
-                member.name = renamed.get(member.name, member.name)
-        del name
     _declare_outputs(binding, outputs, prefix)
     for name, info in outputs.items():
         build.tensors[prefix + name] = info
@@ -294,6 +286,23 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
         elif isinstance(statement, ast.Require):
             _check(build, binding, statement)
     build.depth -= 1
+
+
+def _own(binding: Binding, renamed: dict[str, str], used: set[str]) -> Binding:
+    """A binding whose scope may be written to: an instance may be expanded many times."""
+    scope = Scope({}, dict(binding.scope.labels), used)
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, TensorRef):
+            return replace(value, name=renamed.get(value.name, value.name))
+        if isinstance(value, FamilyRef):
+            return FamilyRef(tuple(map(copied, value.members)))
+        if isinstance(value, Macro) and value.scope is binding.scope:
+            return Macro(value.params, value.body, scope)
+        return value
+
+    scope.names.update((name, copied(value)) for name, value in binding.scope.names.items())
+    return replace(binding, scope=scope)
 
 
 def _declare_outputs(binding: Binding, outputs: dict[str, TensorInfo], prefix: str) -> None:
