@@ -1,4 +1,4 @@
-"""Kinds (`real`, `int`, `bool`) of expressions: of syntax before it is expanded, and of equations."""
+"""Kinds (`real`, `int`, `bool`) of expressions: of syntax, and of equations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from irlang.evaluate import FamilyRef, Macro, Scope, TensorRef
 from irlang.scalar import SCALARS
 
 _ORDER = {"bool": 0, "int": 1, "real": 2}
+_EXAMPLE = {"bool": True, "int": 0, "real": 0.5}
 _REDUCTIONS = {"count": "int", "argmax": "int", "argmin": "int", "all": "bool", "any": "bool"}
 
 
@@ -65,26 +66,37 @@ def kind_of(node: ast.Expr, scope: Scope) -> str | None:
         case ast.If():
             return join(kind_of(node.yes, scope), kind_of(node.no, scope))
         case ast.Match():
-            subject = scope.names.get(node.subject)
-            arms = [arm for choice, arm in node.arms if choice == subject]
-            return join(*(kind_of(arm, scope) for arm in arms or [a for _, a in node.arms]))
+            return _kind_of_match(node, scope)
         case ast.Reduce():
-            if node.kind in _REDUCTIONS:
-                return _REDUCTIONS[node.kind]
-            inner = scope.inner()
-            for binder in node.binders:
-                inner.names[binder.name] = 0
-            return kind_of(node.body, inner) if node.body else "int"
+            return _kind_of_reduce(node, scope)
         case ast.Call():
             return _kind_of_call(node, scope)
         case _:
             return None
 
 
+def _kind_of_match(node: ast.Match, scope: Scope) -> str | None:
+    subject = scope.names.get(node.subject)
+    arms = [arm for choice, arm in node.arms if choice == subject]
+    return join(*(kind_of(arm, scope) for arm in arms or [a for _, a in node.arms]))
+
+
+def _kind_of_reduce(node: ast.Reduce, scope: Scope) -> str | None:
+    if node.kind in _REDUCTIONS:
+        return _REDUCTIONS[node.kind]
+    inner = scope.inner()
+    for binder in node.binders:
+        inner.names[binder.name] = 0
+    return kind_of(node.body, inner) if node.body else "int"
+
+
 def _kind_of_call(node: ast.Call, scope: Scope) -> str | None:
     macro = scope.names.get(node.function)
     if isinstance(macro, Macro):
-        return kind_of(macro.body, macro.scope)
+        inner = macro.scope.inner()
+        for param, arg in zip(macro.params, node.args, strict=False):
+            inner.names[param] = _EXAMPLE.get(kind_of(arg, scope))
+        return kind_of(macro.body, inner)
     if node.function == "inside":
         return "bool"
     row = SCALARS.get(node.function)

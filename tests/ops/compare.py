@@ -1,6 +1,6 @@
 """Evaluates an operator in every meaning that gives values, and holds the values to others'.
 
-The bound is derived: an evaluation in float64 with n operations on numbers of size `scale` is off
+The bound is derived: an evaluation in float64 with n operations on numbers of size `magnitude` is off
 by at most n units of 4 ulp each (libraries' functions are that good) from the true value; two such
 evaluations by twice that.
 """
@@ -84,12 +84,12 @@ def agrees(
     expected: Any,
     *,
     operations: int = 1,
-    scale: Any = 0.0,
+    magnitude: Any = 0.0,
     **attrs: Any,
 ) -> None:
     """Every meaning gives the expected results (a list for several).
 
-    operations: how many roundings an element may have seen; scale: the size of the numbers that
+    operations: how many roundings an element may have seen; magnitude: the size of the numbers that
     were rounded, where that is larger than the result. Integers and booleans must be equal.
     """
     wanted = expected if isinstance(expected, list) else [expected]
@@ -99,16 +99,16 @@ def agrees(
             right = np.asarray(right)
             told = f"{op} {attrs}, {meaning}: {actual} is not {right}"
             assert actual.shape == right.shape, told
-            assert _close(actual, right, operations, scale), told
+            assert _close(actual, right, operations, magnitude), told
 
 
-def _close(actual: Array, right: Array, operations: int, scale: Any) -> bool:
+def _close(actual: Array, right: Array, operations: int, magnitude: Any) -> bool:
     if right.dtype.kind != "f":
         if right.dtype == np.uint64:  # the oracle keeps the 64 bits as a signed number
             actual = actual.astype(np.uint64)
         return bool(np.array_equal(actual, right))
     with np.errstate(all="ignore"):
-        size = np.maximum(np.abs(right), np.abs(scale))
+        size = np.maximum(np.abs(right), np.abs(magnitude))
         bound = 8 * operations * ULP * size + _TINY
         same = (actual == right) | (np.isnan(actual) & np.isnan(right))
         return bool(np.all(same | (np.abs(actual - right) <= bound)))

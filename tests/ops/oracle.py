@@ -63,8 +63,9 @@ def call(name: str, inputs: Mapping[str, Array], **attrs: Any) -> dict[str, Resu
         value = true[output].numpy()
         ball = balls[output]
         # the true value is known to the nearest float64 only
-        radius = np.broadcast_to(ball.bound, value.shape) + np.spacing(np.abs(value))
-        small = ~np.isfinite(radius) | (radius < 1e-9 * (1 + np.abs(value).max(initial=0)))
+        sizes = np.abs(np.where(np.isfinite(value), value, 0.0))
+        radius = np.broadcast_to(ball.bound, value.shape) + np.spacing(sizes)
+        small = ~np.isfinite(radius) | (radius < 1e-9 * (1 + sizes.max(initial=0)))
         assert small.all(), f"a radius of {radius.max()} tells nothing"
         result = Result(value, radius)
         result.check(computed[output])

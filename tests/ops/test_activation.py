@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +70,7 @@ def test_as_in_torch(
 ) -> None:
     x = data.draw(reals(data.draw(shapes())))
     expected = function(torch.from_numpy(x)).numpy()
-    agrees(op, {"x": x}, expected, operations=operations, scale=scale, **attrs)
+    agrees(op, {"x": x}, expected, operations=operations, magnitude=scale, **attrs)
 
 
 def keras_relu(x: Array, max_value: float, negative_slope: float, threshold: float) -> Array:
@@ -90,7 +90,7 @@ def test_relu_in_three_pieces(data: st.DataObject) -> None:
         "max_value": threshold + data.draw(quarters),
         "negative_slope": data.draw(quarters),
     }
-    agrees("relu", {"x": x}, keras_relu(x, **attrs), operations=2, scale=12, **attrs)  # type: ignore[arg-type]
+    agrees("relu", {"x": x}, keras_relu(x, **attrs), operations=2, magnitude=12, **attrs)
 
 
 @given(data=st.data())

@@ -130,8 +130,8 @@ def test_quotients_rounded_down(data: st.DataObject) -> None:
     a = data.draw(integers(first, np.int64, -20, 20)) / 4
     b = data.draw(integers(second, np.int64, 1, 12)) / 4 * data.draw(st.sampled_from((-1, 1)))
     agrees("floor_divide", {"a": a, "b": b}, np.floor_divide(a, b))
-    agrees("modulo", {"a": a, "b": b}, np.remainder(a, b), operations=2, scale=5)
-    agrees("modulo", {"a": a, "b": b}, np.fmod(a, b), operations=2, scale=5, sign_of="dividend")
+    agrees("modulo", {"a": a, "b": b}, np.remainder(a, b), operations=2, magnitude=5)
+    agrees("modulo", {"a": a, "b": b}, np.fmod(a, b), operations=2, magnitude=5, sign_of="dividend")
 
 
 INTEGER_PAIRS: dict[str, Function] = {
@@ -194,7 +194,7 @@ def test_any_number_of_tensors_broadcast(op: str, data: st.DataObject) -> None:
     xs = tuple(data.draw(reals(shape)) for shape in drawn.input_shapes)
     scale = 6 if op in ("add_n", "average_n") else 0
     expected = np.broadcast_to(MERGED[op](*xs), drawn.result_shape)
-    agrees(op, {"xs": xs}, expected, operations=len(xs), scale=scale * len(xs))
+    agrees(op, {"xs": xs}, expected, operations=len(xs), magnitude=scale * len(xs))
 
 
 @given(data=st.data())

@@ -1,0 +1,231 @@
+"""Convolutions against PyTorch, TensorFlow, Keras and plain loops, in float64."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.ops.oracle import Array, Result, call
+
+torch = pytest.importorskip("torch")
+tf = pytest.importorskip("tensorflow")
+
+CONV = (torch.nn.functional.conv1d, torch.nn.functional.conv2d, torch.nn.functional.conv3d)
+TRANSPOSED = (
+    torch.nn.functional.conv_transpose1d,
+    torch.nn.functional.conv_transpose2d,
+    torch.nn.functional.conv_transpose3d,
+)
+
+
+def values(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.uniform(-2, 2, shape)
+
+
+def last(x: Array) -> Array:
+    """Channels last."""
+    return np.moveaxis(x, 1, -1)
+
+
+def filters(w: Array) -> Array:
+    """Spatial axes first, then input and output channels, of a weight [F, C, K..]."""
+    return np.moveaxis(w, (0, 1), (-1, -2))
+
+
+def drawn(data: st.DataObject, rank: int, low: int, high: int) -> tuple[int, ...]:
+    return tuple(data.draw(st.integers(low, high)) for _ in range(rank))
+
+
+def padded(x: Array, before: tuple[int, ...], after: tuple[int, ...]) -> Array:
+    return np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)])
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_conv_with_given_padding_is_that_of_torch(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 1, 2, 2, 3)))
+    groups, g, per = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2)), 1
+    size = drawn(data, rank, 1, 7 if rank < 3 else 4)
+    kernel = drawn(data, rank, 1, 3)
+    stride, dilation = drawn(data, rank, 1, 4), drawn(data, rank, 1, 2)
+    before, after = drawn(data, rank, 0, 2), drawn(data, rank, 0, 2)
+    per = data.draw(st.integers(1, 2))
+    x = values(rng, data.draw(st.integers(1, 2)), groups * g, *size)
+    w, b = values(rng, groups * per, g, *kernel), values(rng, groups * per)
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    assume(all(span <= n for span, n in zip(spans, padded(x, before, after).shape[2:], strict=True)))
+    result = call(
+        "conv", {"x": x, "w": w, "b": b}, stride=stride, dilation=dilation, groups=groups,
+        pad="given", before=before, after=after,
+    )["y"]  # fmt: skip
+    inside = torch.tensor(padded(x, before, after))
+    result.check(
+        CONV[rank - 1](
+            inside, torch.tensor(w), torch.tensor(b), stride, 0, dilation, groups
+        ).numpy()
+    )
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_conv_padded_to_the_same_size_is_that_of_tensorflow(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2, 2)))
+    size, kernel = drawn(data, rank, 1, 7), drawn(data, rank, 1, 4)
+    stride, dilation = drawn(data, rank, 1, 4), (1,) * rank
+    if data.draw(st.booleans()):  # TensorFlow does not have both
+        stride, dilation = dilation, drawn(data, rank, 1, 3)
+    pad = data.draw(st.sampled_from(("same", "valid")))
+    x = values(rng, 2, 2, *size)
+    w = values(rng, 3, 2, *kernel)
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    assume(pad == "same" or all(span <= n for span, n in zip(spans, size, strict=True)))
+    result = call("conv", {"x": x, "w": w}, stride=stride, dilation=dilation, pad=pad)["y"]
+    native = tf.nn.convolution(
+        last(x), filters(w), strides=stride, padding=pad.upper(), dilations=dilation
+    )
+    result.check(np.moveaxis(native.numpy(), -1, 1))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_conv_transpose_is_that_of_torch(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 1, 2, 2, 3)))
+    groups, d, g = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2)), 1
+    g = data.draw(st.integers(1, 2))
+    size = drawn(data, rank, 1, 4 if rank < 3 else 2)
+    kernel, stride = drawn(data, rank, 1, 3), drawn(data, rank, 1, 4 if rank < 3 else 2)
+    dilation = drawn(data, rank, 1, 2)
+    extra = tuple(
+        data.draw(st.integers(0, max(s, e) - 1)) for s, e in zip(stride, dilation, strict=True)
+    )
+    before, after = drawn(data, rank, 0, 2), drawn(data, rank, 0, 2)
+    x, w = values(rng, 2, groups * d, *size), values(rng, groups * d, g, *kernel)
+    b = values(rng, groups * g)
+    native = TRANSPOSED[rank - 1](
+        torch.tensor(x), torch.tensor(w), torch.tensor(b), stride, 0, extra, groups, dilation
+    ).numpy()
+    pad = data.draw(st.sampled_from(("valid", "given")))
+    attrs: dict[str, Any] = {}
+    if pad == "given":
+        assume(all(p + q < n for p, q, n in zip(before, after, native.shape[2:], strict=True)))
+        cut = [slice(p, n - q) for p, q, n in zip(before, after, native.shape[2:], strict=True)]
+        native = native[(slice(None), slice(None), *cut)]
+        attrs = {"before": before, "after": after}
+    result = call(
+        "conv_transpose", {"x": x, "w": w, "b": b}, stride=stride, dilation=dilation,
+        groups=groups, output_padding=extra, pad=pad, **attrs,
+    )["y"]  # fmt: skip
+    result.check(native)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_conv_transpose_is_that_of_keras(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2, 2, 3)))
+    size = drawn(data, rank, 1, 4 if rank < 3 else 2)
+    kernel, stride = drawn(data, rank, 1, 4), drawn(data, rank, 1, 3)
+    pad = data.draw(st.sampled_from(("same", "valid")))
+    x, w, b = values(rng, 2, 2, *size), values(rng, 2, 3, *kernel), values(rng, 3)
+    layers = tf.keras.layers
+    kind = (layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose)[rank - 1]
+    layer = kind(3, kernel, strides=stride, padding=pad, dtype="float64")
+    layer.build((None, *size, 2))
+    layer.set_weights([np.moveaxis(w, (0, 1), (-1, -2)), b])
+    spare = tuple(max(0, s - k) if pad == "valid" else 0 for s, k in zip(stride, kernel, strict=True))
+    result = call(
+        "conv_transpose", {"x": x, "w": w, "b": b}, stride=stride, pad=pad, output_padding=spare
+    )["y"]
+    result.check(np.moveaxis(layer(last(x)).numpy(), -1, 1))
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_depthwise_conv_is_that_of_tensorflow(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    size, kernel = drawn(data, 2, 2, 6), drawn(data, 2, 1, 3)
+    stride, dilation = data.draw(st.integers(1, 3)), (1, 1)  # TensorFlow's strides are equal
+    if data.draw(st.booleans()):
+        stride, dilation = 1, drawn(data, 2, 1, 2)
+    pad = data.draw(st.sampled_from(("same", "valid")))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    assume(pad == "same" or all(span <= n for span, n in zip(spans, size, strict=True)))
+    c, m = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
+    x, w = values(rng, 2, c, *size), values(rng, c, m, *kernel)
+    result = call("depthwise_conv", {"x": x, "w": w}, stride=stride, dilation=dilation, pad=pad)
+    native = tf.nn.depthwise_conv2d(
+        last(x), np.moveaxis(w, (0, 1), (-2, -1)), [1, stride, stride, 1], pad.upper(),
+        dilations=dilation,
+    )  # fmt: skip
+    result["y"].check(np.moveaxis(native.numpy(), -1, 1))
+    grouped = call(
+        "conv", {"x": x, "w": w.reshape(c * m, 1, *kernel)},
+        stride=stride, dilation=dilation, pad=pad, groups=c,
+    )  # fmt: skip
+    result["y"].check(grouped["y"].value)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_separable_conv_is_that_of_keras(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2)))
+    size, kernel = drawn(data, rank, 3, 5), drawn(data, rank, 1, 3)
+    stride = (data.draw(st.integers(1, 3)),) * rank
+    pad = data.draw(st.sampled_from(("same", "valid")))
+    c, m, f = 2, data.draw(st.integers(1, 2)), 3
+    x, w = values(rng, 2, c, *size), values(rng, c, m, *kernel)
+    p, b = values(rng, f, c * m), values(rng, f)
+    kind = (tf.keras.layers.SeparableConv1D, tf.keras.layers.SeparableConv2D)[rank - 1]
+    layer = kind(
+        f, kernel, strides=stride, padding=pad, depth_multiplier=m, dtype="float64"
+    )
+    layer.build((None, *size, c))
+    layer.set_weights(
+        [np.moveaxis(w, (0, 1), (-2, -1)), p.T.reshape((1,) * rank + (c * m, f)), b]
+    )
+    result = call("separable_conv", {"x": x, "w": w, "p": p, "b": b}, stride=stride, pad=pad)
+    result["y"].check(np.moveaxis(layer(last(x)).numpy(), -1, 1))
+
+
+def unshared(x: Array, w: Array, b: Array, stride: tuple[int, ...], out: tuple[int, ...]) -> Array:
+    """A local layer by loops: a window of the input times the kernel of its position."""
+    kernel = w.shape[3:]
+    y = np.empty((x.shape[0], w.shape[1], *out))
+    for position, at in enumerate(itertools.product(*map(range, out))):
+        window = tuple(slice(o * s, o * s + k) for o, s, k in zip(at, stride, kernel, strict=True))
+        part = x[(slice(None), slice(None), *window)].reshape(x.shape[0], -1)
+        y[(slice(None), slice(None), *at)] = part @ w[position].reshape(w.shape[1], -1).T + b[position]
+    return y
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_locally_connected_is_a_kernel_for_every_position(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2)))
+    size, kernel, stride = drawn(data, rank, 1, 5), drawn(data, rank, 1, 3), drawn(data, rank, 1, 3)
+    pad = data.draw(st.sampled_from(("same", "valid", "given")))
+    before, after = drawn(data, rank, 0, 1), drawn(data, rank, 0, 1)
+    x = values(rng, 2, 2, *size)
+    if pad == "given":
+        wide = padded(x, before, after)
+    elif pad == "same":
+        need = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in zip(size, stride, kernel, strict=True)]
+        wide = padded(x, tuple(n // 2 for n in need), tuple(n - n // 2 for n in need))
+    else:
+        wide = x
+    assume(all(k <= n for k, n in zip(kernel, wide.shape[2:], strict=True)))
+    out = tuple((n - k) // s + 1 for n, k, s in zip(wide.shape[2:], kernel, stride, strict=True))
+    w, b = values(rng, int(np.prod(out)), 2, 2, *kernel), values(rng, int(np.prod(out)), 2)
+    result: Result = call(
+        "locally_connected", {"x": x, "w": w, "b": b},
+        stride=stride, pad=pad, before=before, after=after,
+    )["y"]  # fmt: skip
+    result.check(unshared(wide, w, b, stride, out))
