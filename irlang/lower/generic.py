@@ -22,7 +22,8 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
 from irlang.interp.schedule import Recurrence, hoist, schedule
-from irlang.kinds import join, kind as kind_of
+from irlang.kinds import join
+from irlang.kinds import kind as kind_of
 from irlang.known import EMPTY
 from irlang.lower.gather import gather
 from irlang.lower.terms import Axes, Known, Term, Traced, number
@@ -293,10 +294,10 @@ class _Walker:
                 # The other arm still says whether the result is real.
                 return self._as_kind(taken, kind_of(expr, self.tensors))
             if (
-                function == "and"
-                and not first.array.any()
-                or function == "or"
-                and first.array.all()
+                (function == "and"
+                and not first.array.any())
+                or (function == "or"
+                and first.array.all())
             ):
                 return number(function == "or")
         guarded = self.guarded

@@ -13,11 +13,12 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.lower import python_program, to_torch
+from irlang.lower import python_program, to_onnx, to_tf, to_torch
 from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.names import Names
 from irlang.lower.python_builder import PythonBuilder
+from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
@@ -53,12 +54,16 @@ class _Python:
 
 _PYTHON = {
     "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.LAYOUT),
+    "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.LAYOUT),
 }
+
+
+_ONNX = "onnxruntime"
 
 
 def tables() -> dict[str, Mapping[str, Native]]:
     """The table of operators of every target."""
-    return {name: row.table for name, row in _PYTHON.items()}
+    return {**{name: row.table for name, row in _PYTHON.items()}, _ONNX: to_onnx.TABLE}
 
 
 def lower(
@@ -78,9 +83,14 @@ def lower(
     """
     if target in _PYTHON:
         return _python(graph, target, catalog, params, grad=grad, native=native)
-    raise fail(
-        "usage.target", f"there is no target `{target}`", help=f"one of {', '.join(_PYTHON)}"
-    )
+    if target != _ONNX:
+        known = ", ".join(tables())
+        raise fail("usage.target", f"there is no target `{target}`", help=f"one of {known}")
+    code, body = to_onnx.model_file(graph, catalog, params, native=native)
+    return Lowered(
+        target, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
+        tuple(body.unsupported.values()), False, frozenset(body.native),
+    )  # fmt: skip
 
 
 def _python(

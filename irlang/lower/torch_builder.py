@@ -11,8 +11,8 @@ from irlang.lower.python_builder import (
     PythonBuilder,
     axes_text,
     is_range,
-    listing,
     listed,
+    listing,
     shape_text,
     sliced,
 )

@@ -92,7 +92,7 @@ class Builder(Protocol):
         """sum, prod, max, min, all, any; the axes vanish and are not empty."""
 
     def position(self, kind: str, value: Value, axis: int) -> Value:
-        """argmax or argmin, the first among equals, i64; the axis vanishes."""
+        """Argmax or argmin, the first among equals, i64; the axis vanishes."""
 
     def einsum(self, spec: str, values: Sequence[Value]) -> Value:
         """Sum of products with explicit output."""

@@ -1,0 +1,325 @@
+"""The primitives as ONNX operators, and the model file that they make up.
+
+Names are those of the source: a model file has no syntax that a name could break out of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.lower.onnx_kernels import IR_VERSION, KERNELS, OPSET, carrier
+from irlang.lower.value import Array, Unsupported, Value, broadcast, einsum_shape, reduced
+
+# Element types as a model file numbers them.
+_CODES = {
+    "f32": 1, "u8": 2, "i8": 3, "u16": 4, "i16": 5, "i32": 6, "i64": 7, "bool": 9, "f16": 10,
+    "f64": 11, "u32": 12, "u64": 13, "bf16": 16,
+}  # fmt: skip
+_FUNCTIONS = {
+    "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "neg": "Neg", "<": "Less", "<=": "LessOrEqual",
+    ">": "Greater", ">=": "GreaterOrEqual", "==": "Equal", "and": "And", "or": "Or", "not": "Not",
+    "max": "Max", "min": "Min", "abs": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
+    "round": "Round", "sqrt": "Sqrt", "pow": "Pow", "exp": "Exp", "log": "Log",
+    "sigmoid": "Sigmoid", "tanh": "Tanh", "erf": "Erf", "sin": "Sin", "cos": "Cos", "tan": "Tan",
+    "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh",
+    "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "isnan": "IsNaN", "isinf": "IsInf",
+    "softplus": "Softplus",
+}  # fmt: skip
+_TRUTH = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Not", "IsNaN", "IsInf", "Xor"})  # fmt: skip
+_REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
+
+
+@dataclass(slots=True)
+class _Node:
+    op: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class OnnxBuilder:
+    """Implements `irlang.lower.value.Builder`; a value's text is its name."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self._taken = set(taken)
+        self._nodes: list[_Node] = []
+        self._made: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._constants: dict[str, tuple[str, Array]] = {}
+        self._by_content: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    # ---- names and nodes
+
+    def fresh(self, wanted: str) -> str:
+        """A name that is not taken."""
+        name, number = wanted, 1
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        return name
+
+    def node(self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any) -> list[Value]:  # fmt: skip
+        """Any operator as it is; one value for every type."""
+        outputs = [self.fresh("v") for _ in types]
+        self._nodes.append(_Node(op, list(inputs), outputs, attributes))
+        self._made.update(outputs)
+        return [Value(n, info.shape, info.dtype) for n, info in zip(outputs, types, strict=True)]
+
+    def op(self, op: str, values: Sequence[Value], shape: tuple[int, ...], *others: Value, **attributes: Any) -> Value:  # fmt: skip
+        """An operator whose inputs `values` have one type, which is the result's too.
+
+        others: further inputs, which keep their types. Computed in the type that there is a kernel
+        for, and converted back.
+        """
+        dtype = values[0].dtype
+        carried = carrier(op, dtype) if op in KERNELS else dtype
+        inputs = [self.cast(value, carried).text for value in values]
+        inputs += [other.text for other in others]
+        result = "bool" if op in _TRUTH else carried
+        (value,) = self.node(op, inputs, [TensorInfo(shape, result)], **attributes)
+        return value if op in _TRUTH else self.cast(value, dtype)
+
+    def let(self, value: Value, hint: str) -> Value:
+        """A better name for what was just made."""
+        if value.text in self._made and value.text not in self._names:
+            self._names[value.text] = self.fresh(hint)
+        return value
+
+    def result(self, value: Value, name: str) -> Value:
+        """The same; a node's result."""
+        return self.let(value, name)
+
+    # ---- constants and conversion
+
+    def constant(self, array: Array, dtype: str) -> Value:
+        """An initializer; equal ones are one."""
+        stored = np.ascontiguousarray(array).reshape(array.shape).astype(DTYPES[dtype].numpy)
+        key = dtype, stored.shape, stored.tobytes()
+        if key not in self._by_content:
+            name = self.fresh("constant")
+            self._by_content[key] = name
+            self._constants[name] = (dtype, stored)
+        return Value(self._by_content[key], stored.shape, dtype)
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """`Cast`; of a constant, here and now."""
+        if value.dtype == dtype:
+            return value
+        if value.text in self._constants:
+            array = self._constants[value.text][1]
+            return self.constant(array != 0 if dtype == "bool" else array, dtype)
+        (result,) = self.node(
+            "Cast", [value.text], [TensorInfo(value.shape, dtype)], to=_CODES[dtype]
+        )
+        return result
+
+    def number(self, number: float, like: Value) -> Value:
+        """A number of the type of `like`."""
+        return self.constant(np.asarray(number), like.dtype)
+
+    def integers(self, numbers: Sequence[int]) -> Value:
+        """A vector of i64."""
+        return self.constant(np.asarray(numbers, dtype=np.int64), "i64")
+
+    # ---- element by element
+
+    def apply(self, function: str, args: Sequence[Value]) -> Value:
+        """A scalar function; those that ONNX lacks are composed of others."""
+        composed = getattr(self, f"_{_COMPOSED[function]}", None) if function in _COMPOSED else None
+        if composed is not None:
+            result: Value = composed(*args)
+            return result
+        if function not in _FUNCTIONS:
+            raise Unsupported(f"ONNX has no function `{function}`")
+        return self.op(_FUNCTIONS[function], args, broadcast(args))
+
+    def _differs(self, a: Value, b: Value) -> Value:
+        return self.apply("not", [self.apply("==", [a, b])])
+
+    def _square(self, a: Value) -> Value:
+        return self.apply("*", [a, a])
+
+    def _rsqrt(self, a: Value) -> Value:
+        return self.op("Reciprocal", [self.apply("sqrt", [a])], a.shape)
+
+    def _trunc(self, a: Value) -> Value:
+        zero = self.number(0, a)
+        up = self.apply("ceil", [self.apply("min", [a, zero])])
+        return self.apply("+", [self.apply("floor", [self.apply("max", [a, zero])]), up])
+
+    def _quotient(self, a: Value, b: Value) -> Value:
+        """Rounded toward minus infinity; `Div` of integers truncates."""
+        if DTYPES[a.dtype].kind == "real":
+            return self.apply("floor", [self.apply("/", [a, b])])
+        return self.apply("/", [self.apply("-", [a, self._remainder(a, b)]), b])
+
+    def _remainder(self, a: Value, b: Value) -> Value:
+        """With the sign of the divisor; for reals `Mod` has only that of the dividend."""
+        shape = broadcast([a, b])
+        if DTYPES[a.dtype].kind == "int":
+            return self.op("Mod", [a, b], shape)
+        rest = self.op("Mod", [a, b], shape, fmod=1)
+        zero = self.number(0, a)
+        signs = [self.apply("<", [value, zero]) for value in (rest, b)]
+        wrong = self.apply("and", [self._differs(rest, zero), self.op("Xor", signs, shape)])
+        return self.where(wrong, self.apply("+", [rest, b]), rest)
+
+    def _expm1(self, a: Value) -> Value:
+        """tanh(a / 2) * (exp(a) + 1): no cancellation near zero."""
+        half = self.apply("tanh", [self.apply("*", [a, self.number(0.5, a)])])
+        return self.apply("*", [half, self.apply("+", [self.apply("exp", [a]), self.number(1, a)])])
+
+    def _log1p(self, a: Value) -> Value:
+        """log(u) * a / (u - 1) with u = 1 + a, which undoes the rounding of u (Kahan)."""
+        one = self.number(1, a)
+        u = self.apply("+", [a, one])
+        log = self.apply("log", [u])
+        scaled = self.apply("/", [self.apply("*", [log, a]), self.apply("-", [u, one])])
+        tiny, huge = self.apply("==", [u, one]), self.apply("isinf", [a])
+        return self.where(tiny, a, self.where(huge, log, scaled))
+
+    def _softplus(self, a: Value) -> Value:
+        """`Softplus`, or max(a, 0) + log1p(exp(-|a|)) where it has no kernel."""
+        if a.dtype != "f64":
+            return self.op("Softplus", [a], a.shape)
+        small = self.apply("exp", [self.apply("neg", [self.apply("abs", [a])])])
+        return self.apply("+", [self.apply("max", [a, self.number(0, a)]), self._log1p(small)])
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """`Where`."""
+        dtype = yes.dtype
+        carried = carrier("Where", dtype)
+        inputs = [condition.text, self.cast(yes, carried).text, self.cast(no, carried).text]
+        shape = broadcast((condition, yes, no))
+        (value,) = self.node("Where", inputs, [TensorInfo(shape, carried)])
+        return self.cast(value, dtype)
+
+    # ---- shape
+
+    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """`Reshape`."""
+        zero = {"allowzero": 1} if 0 in shape else {}
+        return self.op("Reshape", [value], shape, self.integers(shape), **zero)
+
+    def transpose(self, value: Value, axes: tuple[int, ...]) -> Value:
+        """`Transpose`."""
+        shape = tuple(value.shape[axis] for axis in axes)
+        return self.op("Transpose", [value], shape, perm=list(axes))
+
+    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """`Expand`."""
+        if value.shape == shape:
+            return value
+        return self.op("Expand", [value], shape, self.integers(shape))
+
+    def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
+        """`Slice`."""
+        count = len(range(start, stop, step))
+        shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
+        end = stop if stop >= 0 else -(2**62)
+        bounds = [self.integers([number]) for number in (start, end, axis, step)]
+        return self.op("Slice", [value], shape, *bounds)
+
+    def pick(self, value: Value, axis: int, index: int) -> Value:
+        """`Gather` at a single index."""
+        where = self.constant(np.asarray(index), "i64")
+        return self.op("Gather", [value], reduced(value.shape, (axis,)), where, axis=axis)
+
+    def take(self, value: Value, indices: Value, axis: int) -> Value:
+        """`Gather`."""
+        shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
+        return self.op("Gather", [value], shape, indices, axis=axis)
+
+    def stack(self, values: Sequence[Value], axis: int) -> Value:
+        """`Concat` of what got an axis more."""
+        shape = (*values[0].shape[:axis], 1, *values[0].shape[axis:])
+        return self.concat([self.reshape(value, shape) for value in values], axis)
+
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """`Concat`."""
+        size = sum(value.shape[axis] for value in values)
+        shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
+        return self.op("Concat", values, shape, axis=axis)
+
+    # ---- reductions
+
+    def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
+        """`ReduceSum`, …; all and any as the extremes of truth values."""
+        if not axes:
+            return value
+        op = _REDUCE[{"all": "min", "any": "max"}.get(kind, kind)]
+        shape = reduced(value.shape, axes)
+        return self.op(op, [value], shape, self.integers(axes), keepdims=0)
+
+    def position(self, kind: str, value: Value, axis: int) -> Value:
+        """`ArgMax` or `ArgMin`."""
+        op = {"argmax": "ArgMax", "argmin": "ArgMin"}[kind]
+        carried = self.cast(value, carrier(op, value.dtype))
+        info = TensorInfo(reduced(value.shape, (axis,)), "i64")
+        return self.node(op, [carried.text], [info], axis=axis, keepdims=0)[0]
+
+    def einsum(self, spec: str, values: Sequence[Value]) -> Value:
+        """`Einsum`."""
+        return self.op("Einsum", values, einsum_shape(spec, values), equation=spec)
+
+    # ---- the file
+
+    def model(
+        self,
+        name: str,
+        doc: str,
+        inputs: Mapping[str, TensorInfo],
+        params: Mapping[str, tuple[str, Array]],
+        outputs: Mapping[str, Value],
+    ) -> bytes:
+        """The model file; parameters and constants are initializers."""
+        import onnx
+        from onnx import helper
+
+        ends = []
+        for output, value in outputs.items():
+            ends.append(_Node("Identity", [value.text], [output]))
+        final = self._names.get
+        nodes = [
+            helper.make_node(
+                node.op,
+                [final(n, n) for n in node.inputs],
+                [final(n, n) for n in node.outputs],
+                **node.attributes,
+            )
+            for node in [*self._nodes, *ends]
+        ]
+        held = {**params, **self._constants}
+        initializers = []
+        for n, (dtype, array) in held.items():
+            initializers.append(helper.make_tensor(n, _CODES[dtype], array.shape, array.tobytes(), raw=True))  # fmt: skip
+
+        def types(infos: Mapping[str, TensorInfo]) -> list[Any]:
+            return [
+                helper.make_tensor_value_info(n, _CODES[i.dtype], i.shape) for n, i in infos.items()
+            ]
+
+        results = {n: TensorInfo(value.shape, value.dtype) for n, value in outputs.items()}
+        graph = helper.make_graph(nodes, name, types(inputs), types(results), initializers, doc)
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="irlang",
+        )
+        assert isinstance(model, onnx.ModelProto)
+        serialized: bytes = model.SerializeToString(deterministic=True)
+        return serialized
+
+
+_COMPOSED = {
+    "!=": "differs", "sq": "square", "rsqrt": "rsqrt", "trunc": "trunc", "//": "quotient",
+    "%": "remainder", "expm1": "expm1", "log1p": "log1p", "softplus": "softplus",
+}  # fmt: skip

@@ -1,0 +1,163 @@
+"""The primitives as TensorFlow spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.lower.python_builder import PythonBuilder, is_range, listed, sliced
+from irlang.lower.value import Array, Unsupported, Value, broadcast, einsum_shape, reduced
+
+_UNARY = {
+    "abs": "tf.abs", "sign": "tf.sign", "floor": "tf.floor", "ceil": "tf.math.ceil",
+    "round": "tf.round", "sq": "tf.square", "sqrt": "tf.sqrt", "rsqrt": "tf.math.rsqrt",
+    "exp": "tf.exp", "expm1": "tf.math.expm1", "log": "tf.math.log", "log1p": "tf.math.log1p",
+    "sigmoid": "tf.sigmoid", "softplus": "tf.math.softplus", "tanh": "tf.tanh",
+    "erf": "tf.math.erf", "sin": "tf.sin", "cos": "tf.cos", "tan": "tf.tan", "asin": "tf.asin",
+    "acos": "tf.acos", "atan": "tf.atan", "sinh": "tf.sinh", "cosh": "tf.cosh",
+    "asinh": "tf.asinh", "acosh": "tf.acosh", "atanh": "tf.atanh",
+    "isnan": "tf.math.is_nan", "isinf": "tf.math.is_inf", "not": "tf.logical_not",
+}  # fmt: skip
+_BINARY = {
+    "max": "tf.maximum", "min": "tf.minimum", "//": "tf.math.floordiv", "%": "tf.math.floormod",
+    "pow": "tf.pow",
+}  # fmt: skip
+_MOST_AXES = 8
+_BOOL = ("isnan", "isinf", "not")
+
+
+class TensorFlowBuilder(PythonBuilder):
+    """Implements `irlang.lower.value.Builder`."""
+
+    prefix = "tf"
+
+    def tensor(self, value: Value) -> str:
+        """A literal as a tensor."""
+        return f"tf.constant({value.text}, {self.dtype(value.dtype)})"
+
+    def array(self, array: Array, dtype: str) -> Value:
+        """`tf.range` or `tf.constant`."""
+        if is_range(array):
+            step = int(array[1] - array[0])
+            bounds = f"{int(array[0])}, {int(array[-1]) + 1}{f', {step}' if step > 1 else ''}"
+            text = f"tf.range({bounds}, dtype={self.dtype(dtype)})"
+            return self.emit(text, array.shape, dtype, hint="index")
+        kinds = {"real": np.float64, "int": np.int64, "bool": bool}
+        numbers = listed(array.astype(kinds[DTYPES[dtype].kind]))
+        text = f"tf.constant({numbers}, {self.dtype(dtype)})"
+        return self.emit(text, array.shape, dtype, hint="constant")
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """`tf.cast`, which truncates and wraps."""
+        if value.dtype == dtype:
+            return value
+        if value.literal is not None:
+            return self.constant(np.asarray(value.literal), dtype)
+        return self.emit(f"tf.cast({value.text}, {self.dtype(dtype)})", value.shape, dtype)
+
+    def apply(self, function: str, args: Sequence[Value]) -> Value:
+        """A scalar function."""
+        found = self.infix(function, args)
+        if found is not None:
+            return found
+        shape, dtype = broadcast(args), args[0].dtype
+        if function == "trunc":
+            x = self.let(args[0], "v").text
+            text = f"tf.floor(tf.maximum({x}, 0.0)) + tf.math.ceil(tf.minimum({x}, 0.0))"
+            return self.emit(text, shape, dtype, atom=False)
+        if function in _UNARY:
+            result = "bool" if function in _BOOL else dtype
+            return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)
+        if function in _BINARY:
+            left, right = self.full(args[0]), args[1].text
+            return self.emit(f"{_BINARY[function]}({left}, {right})", shape, dtype)
+        raise Unsupported(f"TensorFlow has no function `{function}`")
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """`tf.where`."""
+        shape = broadcast((condition, yes, no))
+        if len(shape) > _MOST_AXES and any(
+            v.shape not in (shape, ()) for v in (condition, yes, no)
+        ):
+            raise Unsupported(f"TensorFlow does not broadcast {len(shape)} axes")
+        text = f"tf.where({', '.join(map(self.full, (condition, yes, no)))})"
+        return self.emit(text, shape, yes.dtype)
+
+    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """`tf.reshape`."""
+        return self.emit(f"tf.reshape({self.full(value)}, {list(shape)})", shape, value.dtype)
+
+    def transpose(self, value: Value, axes: tuple[int, ...]) -> Value:
+        """`tf.transpose`."""
+        shape = tuple(value.shape[axis] for axis in axes)
+        return self.emit(f"tf.transpose({self.full(value)}, {list(axes)})", shape, value.dtype)
+
+    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """`tf.broadcast_to`, or `tf.constant` of a number."""
+        if value.shape == shape:
+            return value
+        if value.literal is not None:
+            text = f"tf.constant({value.text}, {self.dtype(value.dtype)}, {list(shape)})"
+        else:
+            text = f"tf.broadcast_to({value.text}, {list(shape)})"
+        return self.emit(text, shape, value.dtype)
+
+    def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
+        """A subscript."""
+        length = value.shape[axis]
+        count = len(range(start, stop, step))
+        end = stop if 0 <= stop < length else ""
+        text = f"{start or ''}:{end}{f':{step}' if step != 1 else ''}"
+        shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
+        return self.emit(f"{self._receiver(value)}{sliced(axis, text)}", shape, value.dtype)
+
+    def pick(self, value: Value, axis: int, index: int) -> Value:
+        """A subscript."""
+        shape = reduced(value.shape, (axis,))
+        return self.emit(f"{self._receiver(value)}{sliced(axis, str(index))}", shape, value.dtype)
+
+    def take(self, value: Value, indices: Value, axis: int) -> Value:
+        """`tf.gather`."""
+        shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
+        text = f"tf.gather({self.full(value)}, {indices.text}{_axis(axis)})"
+        return self.emit(text, shape, value.dtype)
+
+    def stack(self, values: Sequence[Value], axis: int) -> Value:
+        """`tf.stack`."""
+        shape = (*values[0].shape[:axis], len(values), *values[0].shape[axis:])
+        text = f"tf.stack([{', '.join(map(self.full, values))}]{_axis(axis)})"
+        return self.emit(text, shape, values[0].dtype)
+
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """`tf.concat`."""
+        size = sum(value.shape[axis] for value in values)
+        shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
+        text = f"tf.concat([{', '.join(map(self.full, values))}], axis={axis})"
+        return self.emit(text, shape, values[0].dtype)
+
+    def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
+        """`tf.reduce_sum`, `tf.reduce_max`, …"""
+        if not axes:
+            return value
+        which = str(axes[0]) if len(axes) == 1 else str(list(axes))
+        text = f"tf.reduce_{kind}({self.full(value)}, {which})"
+        return self.emit(text, reduced(value.shape, axes), value.dtype)
+
+    def position(self, kind: str, value: Value, axis: int) -> Value:
+        """`tf.argmax`, which gives the first among equals on a processor."""
+        text = f"tf.{kind}({self.full(value)}, {axis})"
+        return self.emit(text, reduced(value.shape, (axis,)), "i64")
+
+    def einsum(self, spec: str, values: Sequence[Value]) -> Value:
+        """`tf.einsum`."""
+        text = f'tf.einsum("{spec}", {", ".join(map(self.full, values))})'
+        return self.emit(text, einsum_shape(spec, values), values[0].dtype)
+
+    def _receiver(self, value: Value) -> str:
+        return self.inner(value) if value.literal is None else self.tensor(value)
+
+
+def _axis(axis: int) -> str:
+    return f", axis={axis}" if axis else ""

@@ -1,0 +1,38 @@
+"""ONNX: the model file, and how operators are called there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph
+from irlang.lower.call import Native
+from irlang.lower.emit import Body, spell
+from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.value import Array, Value
+
+TABLE: dict[str, Native] = {}
+
+
+def model_file(
+    graph: Graph, catalog: Catalog, params: Mapping[str, Array], *, native: bool
+) -> tuple[bytes, Body]:
+    """The model file, empty where something cannot be spelt, and what became of the nodes."""
+    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs])
+    values: dict[str, Value] = {}
+    held: dict[str, tuple[str, Array]] = {}
+    for name in [*graph.inputs, *graph.params]:
+        info = graph.values[name]
+        values[name] = Value(name, info.shape, info.dtype)
+    for name, param in graph.params.items():
+        dtype = param.info.dtype
+        held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
+    body = spell(graph, builder, TABLE, catalog, values, native=native)
+    if body.unsupported:
+        return b"", body
+    inputs = {name: port.info for name, port in graph.inputs.items()}
+    outputs = {name: values[value] for name, value in graph.outputs.items()}
+    return builder.model(graph.name, graph.doc, inputs, held, outputs), body

@@ -1,0 +1,56 @@
+"""TensorFlow: the program around a model, and how its operators are called there."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Native
+from irlang.lower.python_program import Layout
+
+TABLE: dict[str, Native] = {}
+
+LAYOUT = Layout(
+    framework="TensorFlow",
+    imports="""
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+""",
+    helpers="""
+def tensor(name, value):
+    return tf.constant(value)
+
+
+def array(name, value):
+    return value.numpy()
+""",
+    bfloat16_helpers="""
+def tensor(name, value):
+    value = tf.constant(value)
+    return tf.bitcast(value, tf.bfloat16) if name in BFLOAT16 else value
+
+
+def array(name, value):
+    return (tf.bitcast(value, tf.uint16) if name in BFLOAT16 else value).numpy()
+""",
+    run='''
+def run(inputs, params):
+    """The outputs as arrays by name."""
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    values += [tensor(name, params[name]) for name in PARAMS]
+    results = {function}(*values)
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+''',
+    gradients='''
+def gradients(inputs, params):
+    """The gradients of the loss with respect to every input and parameter that is not an integer."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{name: value for name, value in values.items() if value.dtype.is_floating}}
+    with tf.GradientTape() as tape:
+        tape.watch(list(wanted.values()))
+        *_, loss = {function}(*values.values())
+    found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
+''',
+)
