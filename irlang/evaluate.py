@@ -134,9 +134,40 @@ def label(node: ast.Expr, scope: Scope) -> str:
         position = node.index[0]
         if not isinstance(position, (ast.Rest, ast.Each)):
             return f"{label(ast.Name(node.name), scope)}[{label(position, scope)}]"
-    text = print_expr(node)
-    used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & scope.labels.keys()
+    text, mentioned = _printed(node)
+    used = mentioned & scope.labels.keys()
     return text if not used else f"{text} where {', '.join(f'{n} = {scope.labels[n]}' for n in sorted(used))}"
+
+
+# What is read off an expression of a definition does not change, and is wanted for every call.
+_texts: dict[int, tuple[ast.Node, str, frozenset[str]]] = {}
+_names: dict[int, tuple[ast.Node, tuple[str, ...]]] = {}
+
+
+def _printed(node: ast.Expr) -> tuple[str, frozenset[str]]:
+    """The text of an expression, and the names in it."""
+    found = _texts.get(id(node))
+    if found is None or found[0] is not node:
+        names = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+        found = _texts[id(node)] = (node, print_expr(node), names)
+    return found[1], found[2]
+
+
+def _mentioned(node: ast.Node) -> tuple[str, ...]:
+    """The names of values, tensors, rests and macros in an expression."""
+    found = _names.get(id(node))
+    if found is None or found[0] is not node:
+        names: dict[str, None] = {}
+        for part in ast.walk(node):
+            match part:
+                case ast.Name() | ast.Rest():
+                    names[part.id] = None
+                case ast.Read():
+                    names[part.name] = None
+                case ast.Call():
+                    names[part.function] = None
+        found = _names[id(node)] = (node, tuple(names))
+    return found[1]
 
 
 class Evaluator:
@@ -499,13 +530,10 @@ class Evaluator:
         """Ranges over axes and members are structure; ranges over known values are arithmetic."""
         if isinstance(bound, ast.Arity) or isinstance(bound, ast.Call) and bound.function == "rank":
             return True
-        own = {node.binders[0].name}
-        for part in ast.walk(node):
-            name = {ast.Name: "id", ast.Read: "name", ast.Rest: "id", ast.Call: "function"}.get(type(part))
-            if name is None:
-                continue
-            value = scope.names.get(getattr(part, name))
-            if getattr(part, name) not in own and (isinstance(value, (TensorRef, FamilyRef, Macro)) or is_residual(value)):
+        own = node.binders[0].name
+        for name in _mentioned(node):
+            value = scope.names.get(name)
+            if name != own and (isinstance(value, (TensorRef, FamilyRef, Macro)) or is_residual(value)):
                 return False
         return True
 

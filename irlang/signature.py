@@ -230,9 +230,14 @@ def place(dims: tuple[ast.Dim, ...], lengths: list[int | None], rank: int, scope
 
     lengths: how many axes each entry has, None where it takes what is left.
     """
+    if all(dim.at is None for dim in dims):
+        return _in_order(lengths, rank)
     taken: dict[int, list[int]] = {}
     for i, dim in enumerate(dims):
         if dim.at is None:
+            continue
+        if lengths[i] == 0:  # no axes (reduced ones that are not kept) stand nowhere
+            taken[i] = []
             continue
         at = evaluate.known(dim.at, scope)
         for axis in at if isinstance(at, tuple) else (at,):
@@ -252,8 +257,8 @@ def place(dims: tuple[ast.Dim, ...], lengths: list[int | None], rank: int, scope
     open_ = [i for i in others if lengths[i] is None]
     fixed = sum(lengths[i] or 0 for i in others)
     counts = {i: lengths[i] for i in others}
-    if len(open_) == 2 and taken:
-        pivot = next(iter(taken))
+    pivot = next((i for i, axes in taken.items() if axes), None)
+    if len(open_) == 2 and pivot is not None:
         before = sum(axis < taken[pivot][0] for axis in free)
         counts[open_[0]] = before - sum(lengths[i] or 0 for i in others if i < pivot)
         counts[open_[1]] = len(free) - fixed - (counts[open_[0]] or 0)
@@ -273,6 +278,23 @@ def place(dims: tuple[ast.Dim, ...], lengths: list[int | None], rank: int, scope
             count = counts[i] or 0
             result[i] = free[position : position + count]
             position += count
+    return result
+
+
+def _in_order(lengths: list[int | None], rank: int) -> list[list[int]] | str:
+    """`place` for a type without `@`."""
+    open_ = lengths.count(None)
+    if open_ > 1:
+        return "the definition leaves it open which axes belong together"
+    fixed = sum(length or 0 for length in lengths)
+    if rank < fixed or (rank > fixed and not open_):
+        return f"{fixed}{' or more' if open_ else ''} axes are needed, not {rank}"
+    result: list[list[int]] = []
+    position = 0
+    for length in lengths:
+        count = rank - fixed if length is None else length
+        result.append(list(range(position, position + count)))
+        position += count
     return result
 
 

@@ -1,0 +1,1 @@
+"""Valid networks, made from the definitions alone; moves that make invalid ones valid."""

@@ -1,0 +1,298 @@
+"""Programs: valid networks drawn from a seed, operator by operator.
+
+A program is a chain with skips, a graph of cells, or something between. Every call is solved
+backwards from the definition's signature (`irlang.gen.solve`), judged by the definition itself,
+mended where it does not fit (`irlang.gen.repair`), and given up where that does not help.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from irlang import ast
+from irlang.catalog import Catalog
+from irlang.expand import Instance
+from irlang.gen.adapt import Adapters
+from irlang.gen.choice import Chooser
+from irlang.gen.coverage import Coverage
+from irlang.gen.draw import Limits
+from irlang.gen.judge import judge, score, types
+from irlang.gen.pattern import Pattern, Slot, pattern
+from irlang.gen.profile import profile
+from irlang.gen.ranges import Range, demands, usual
+from irlang.gen.repair import repair
+from irlang.gen.solve import Draft, Nested, Source, Value, solve
+from irlang.graph import Graph, Node, Operand, Param, Port
+from irlang.graph_text import to_ast
+from irlang.parser.printer import print_file
+
+_ATTEMPTS = 60  # calls that may fail in a row before a program ends early
+_RESULTS = 4  # results beside those that keep a call from being dead
+_WILD = 30  # percent of inputs with a restricted domain that take a computed value all the same
+_INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
+_LONE = 30  # percent of calls with no live operand that are taken all the same
+
+
+@dataclass(slots=True)
+class Program:
+    """A generated network.
+
+    text: the `.nnir` file. choices: replay them to get the same program whatever coverage was in
+    force. repaired: how many calls needed a repair; rejected: how many were given up.
+    """
+
+    graph: Graph
+    model: ast.Model
+    text: str
+    seed: int
+    choices: list[int]
+    repaired: int = 0
+    rejected: int = 0
+
+
+def generate(
+    catalog: Catalog,
+    seed: int,
+    *,
+    ops: Iterable[str] | None = None,
+    size: tuple[int, int] = (3, 30),
+    limits: Limits | None = None,
+    coverage: Coverage | None = None,
+    replay: Sequence[int] = (),
+) -> Program:
+    """The program of a seed.
+
+    ops: names of the operators that may be used (all). size: least and most calls. coverage:
+    what is preferred is what it lacks; the program then depends on it as well as on the seed.
+    replay: choices to follow instead of drawing.
+    """
+    kit = _kit(catalog, None if ops is None else frozenset(ops))
+    builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
+    graph = builder.run(size)
+    graph.name = f"generated_{seed}"
+    model = to_ast(graph)
+    text = print_file(ast.File((model,), 1))
+    return Program(
+        graph, model, text, seed, builder.chooser.trace, builder.repaired, builder.rejected
+    )
+
+
+@dataclass(slots=True)
+class _Kit:
+    """What programs are made of: the same for all programs of a catalogue."""
+
+    catalog: Catalog
+    made: list[Pattern]
+    adapters: Adapters
+
+
+_kits: dict[tuple[int, frozenset[str] | None], _Kit] = {}
+
+
+def _kit(catalog: Catalog, ops: frozenset[str] | None) -> _Kit:
+    key = (id(catalog), ops)
+    kit = _kits.get(key)
+    if kit is None or kit.catalog is not catalog:
+        made = [
+            p for p in map(pattern, catalog) if p.computed and (ops is None or p.op.name in ops)
+        ]
+        if not made:
+            raise ValueError("none of the operators can be generated")
+        kit = _kits[key] = _Kit(catalog, made, Adapters(made))
+    return kit
+
+
+class _Builder:
+    def __init__(self, kit: _Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
+        self.made = kit.made
+        self.adapters = kit.adapters
+        self.chooser = chooser
+        self.limits = limits
+        self.coverage = coverage
+        self.graph = Graph("")
+        self.live: list[Value] = []
+        self.by_name: dict[str, Value] = {}
+        self.repaired = 0
+        self.rejected = 0
+        self.weights = list(coverage.weights(p.op for p in kit.made))
+
+    def run(self, size: tuple[int, int]) -> Graph:
+        """Calls until there are as many as were drawn."""
+        chooser = self.chooser
+        wanted = chooser.between(*size)
+        cell = chooser.pick((0, 0, 3, 5))  # calls a cell; 0 is a chain
+        skips = chooser.pick((5, 20, 40))  # percent of calls that reach back
+        failures = 0
+        start = 0
+        while len(self.graph.nodes) < wanted and failures < _ATTEMPTS:
+            if cell and len(self.graph.nodes) - start >= cell:
+                start = len(self.graph.nodes)
+            made = self.made[chooser.weighted(self.weights)]
+            order = self.order(made, cell, skips)
+            if self.call(made, order):
+                failures = 0
+            else:
+                failures += 1
+                self.rejected += 1
+        self.finish()
+        return self.graph
+
+    # ---- which operand
+
+    def order(self, made: Pattern, cell: int, skips: int) -> list[int]:
+        """Positions of live values, those to be read first in front.
+
+        In a chain the newest comes first; in a cell, values that nothing reads yet. Pairs of
+        producer and consumer that were not met before are preferred.
+        """
+        live = self.live
+        if not live:
+            return []
+        newest = len(live) - 1
+        chooser = self.chooser
+        if not cell and not chooser.chance(skips):
+            return list(range(newest, -1, -1))
+        pairs = self.coverage.pairs
+        name = made.op.name
+        first = max(0, newest - 2 * cell) if cell else 0
+        weights = [
+            (4.0 if value.uses == 0 else 1.0) / (1 + pairs.get((value.producer, name), 0))
+            for value in live[first:]
+        ]
+        chosen = first + chooser.weighted(weights)
+        loose = [i for i in range(newest, -1, -1) if live[i].uses == 0 and i != chosen]
+        used = [i for i in range(newest, -1, -1) if live[i].uses and i != chosen]
+        return [chosen, *loose, *used]
+
+    # ---- one call
+
+    def call(self, made: Pattern, order: list[int]) -> bool:
+        """Adds a call of an operator; False where that does not succeed."""
+        draft = solve(made, self.chooser, self.limits, self.live, order, profile(made))
+        if draft is None:
+            return False
+        lone = not any(isinstance(s, str) for s in _sources(draft))
+        if lone and self.live and not self.chooser.chance(_LONE):
+            return False
+        instance = judge(made.op, types(draft, self.by_name), draft.attrs)
+        if score(instance) > 0:
+            mended = repair(draft, instance, self.by_name, self.limits, self.adapters)
+            if mended is None:
+                return False
+            draft, instance = mended
+            self.repaired += 1
+        if instance is None or not self.fits(instance):
+            return False
+        demanded = demands(instance)
+        if demanded is None:
+            return False
+        self.add(made, draft, instance, demanded)
+        return True
+
+    def fits(self, instance: Instance) -> bool:
+        """Whether all results are within the limits, and there is something in them."""
+        if instance.outputs is None:
+            return False
+        for _, info in instance.outputs:
+            if (
+                not 0 < math.prod(info.shape) <= 2 * self.limits.elements
+                or len(info.shape) > self.limits.rank + 1
+            ):
+                return False
+        return True
+
+    def add(
+        self, made: Pattern, draft: Draft, instance: Instance, demanded: dict[str, Range]
+    ) -> str:
+        """The call as a node of the graph, after its new tensors; gives its first result."""
+        number = len(self.graph.nodes) + 1
+        inputs: dict[str, Operand] = {}
+        for slot in made.slots:
+            name = slot.item.name
+            source = draft.inputs.get(name)
+            if source is None:
+                continue
+            within = demanded.get(name)
+            if isinstance(source, tuple):
+                inputs[name] = tuple(
+                    self.operand(slot, member, f"{name}{number}_{position}", within)
+                    for position, member in enumerate(source)
+                )
+            else:
+                inputs[name] = self.operand(slot, source, f"{name}{number}", within)
+        return self.node(made.op, inputs, draft, instance)
+
+    def operand(self, slot: Slot, source: Source, name: str, within: Range | None) -> str:
+        """The value that an input reads, made if there is none."""
+        if isinstance(source, Nested):
+            source = self.add(pattern(source.draft.op), source.draft, source.instance, {})
+        if isinstance(source, str):
+            info = self.by_name[source].info
+            # Computed values have no range: where one is needed, a new tensor takes their place.
+            if within is None and (slot.domain is None or self.chooser.chance(_WILD)):
+                return source
+        else:
+            info = source
+        name = self.free(name)
+        real = info.kind == "real"
+        weight = (
+            real and bool(self.graph.inputs) and within is None and not self.chooser.chance(_INPUTS)
+        )
+        bounds = within or usual(slot, info, weight)
+        if weight:
+            self.graph.params[name] = Param(info, bounds)
+        else:
+            self.graph.inputs[name] = Port(info, bounds)
+        self.graph.values[name] = info
+        return name
+
+    def node(self, op: ast.Op, inputs: dict[str, Operand], draft: Draft, instance: Instance) -> str:
+        """Appends a node and its results."""
+        graph = self.graph
+        base = f"{op.name}{len(graph.nodes) + 1}"
+        results = instance.outputs or ()
+        outputs = tuple(
+            self.free(base if len(results) == 1 else f"{base}_{name.replace('.', '_')}")
+            for name, _ in results
+        )
+        node = Node(outputs[0], op, inputs, draft.attrs, outputs, instance)
+        graph.nodes.append(node)
+        for operand in node.operands():
+            value = self.by_name.get(operand)
+            if value is not None:
+                value.uses += 1
+        for name, (_, info) in zip(outputs, results, strict=True):
+            graph.values[name] = info
+            value = Value(name, info, op.name)
+            self.live.append(value)
+            self.by_name[name] = value
+        return outputs[0]
+
+    def free(self, name: str) -> str:
+        """`name`, with a number if it is taken."""
+        candidate, count = name, 1
+        while candidate in self.graph.values:
+            count += 1
+            candidate = f"{name}_{count}"
+        return candidate
+
+    def finish(self) -> None:
+        """Results: of every call that would be dead otherwise one, and a few more."""
+        graph = self.graph
+        extra = _RESULTS
+        for node in graph.nodes:
+            loose = [name for name in node.outputs if self.by_name[name].uses == 0]
+            dead = len(loose) == len(node.outputs)
+            for position, name in enumerate(loose):
+                if not (dead and position == 0):
+                    if extra == 0:
+                        continue
+                    extra -= 1
+                graph.outputs[name] = name
+
+
+def _sources(draft: Draft) -> Iterator[Source]:
+    for source in draft.inputs.values():
+        yield from source if isinstance(source, tuple) else (source,)

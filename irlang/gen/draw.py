@@ -1,0 +1,229 @@
+"""Sizes, element types and attributes, drawn by type.
+
+What an attribute means is not known here. A number or list of numbers is drawn by one of a few
+recipes (a permutation, the sizes of a tensor, an axis, something small); which recipe suits which
+attribute is found by trying them on the definition (`irlang.gen.profile`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irlang import ast
+from irlang.gen.choice import Chooser
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large things may get.
+
+    elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
+    kind, the first of each the likeliest.
+    """
+
+    elements: int = 4096
+    length: int = 33
+    rank: int = 5
+    reals: tuple[str, ...] = ("f32",)
+    ints: tuple[str, ...] = ("i64", "i32")
+
+    def dtypes(self, allowed: frozenset[str]) -> list[str]:
+        """The types of `allowed` that are drawn."""
+        return [d for d in (*self.reals, *self.ints, "bool") if d in allowed]
+
+
+_EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33)  # around the widths of vector registers
+
+
+def length(chooser: Chooser, limit: int) -> int:
+    """A length in [1, limit]: small ones, edges of vector lanes, and all others."""
+    if limit <= 2:
+        return max(1, limit if limit < 2 else chooser.between(1, 2))
+    kind = chooser.below(10)
+    if kind < 4:
+        return chooser.between(1, min(5, limit))
+    if kind < 6:
+        edge = chooser.pick(_EDGES)
+        return edge if edge <= limit else chooser.between(1, limit)
+    return chooser.between(1, limit)
+
+
+def shape(chooser: Chooser, rank: int, limits: Limits) -> tuple[int, ...]:
+    """Sizes of `rank` axes within the limits."""
+    budget = limits.elements
+    sizes: list[int] = []
+    for axis in range(rank):
+        left = rank - axis - 1
+        most = min(limits.length, max(1, int(budget / 2**left)))
+        if left:
+            most = min(most, max(2, int(budget ** (1 / (left + 1)) * 2)))
+        size = length(chooser, most)
+        sizes.append(size)
+        budget //= size
+    return tuple(chooser.shuffled(sizes)) if rank > 1 else tuple(sizes)
+
+
+# ---- attributes -------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Context:
+    """What an attribute may refer to: the first tensor's sizes, all sizes by name, and how many
+    numbers are wanted (None: any), and the default.
+    """
+
+    sizes: tuple[int, ...]
+    names: Mapping[str, Any]
+    count: int | None = None
+    default: float | None = None
+
+    @property
+    def rank(self) -> int:
+        """Of the first tensor."""
+        return len(self.sizes)
+
+    def lengths(self) -> list[int]:
+        """Every size that is known, by any name."""
+        named = (value for value in self.names.values() if type(value) is int)
+        return [*self.sizes, *named] or [1]
+
+
+Recipe = Callable[[Chooser, Context], Any]
+
+
+def _divisor(chooser: Chooser, of: int) -> int:
+    return chooser.pick([d for d in range(1, max(1, of) + 1) if max(1, of) % d == 0])
+
+
+def _factors(chooser: Chooser, total: int) -> tuple[int, ...]:
+    parts = []
+    for _ in range(chooser.below(4)):
+        parts.append(_divisor(chooser, total))
+        total //= parts[-1]
+    return (*parts, total)
+
+
+def _partition(chooser: Chooser, total: int) -> tuple[int, ...]:
+    parts = []
+    for _ in range(chooser.below(3)):
+        if total > 1:
+            parts.append(chooser.between(1, total - 1))
+            total -= parts[-1]
+    return (*parts, total)
+
+
+def _axes(chooser: Chooser, rank: int) -> tuple[int, ...]:
+    return tuple(axis for axis in range(rank) if chooser.below(2))
+
+
+def _permuted(chooser: Chooser, context: Context) -> tuple[int, ...]:
+    return tuple(chooser.shuffled(range(context.rank)))
+
+
+def _grown(chooser: Chooser, context: Context) -> tuple[int, ...]:
+    sizes = tuple(chooser.between(1, 4) if n == 1 else n for n in context.sizes)
+    more = chooser.below(2) if context.rank < 4 else 0
+    return (*(chooser.between(1, 3) for _ in range(more)), *sizes)
+
+
+def _per_axis(low: int, high: int) -> Recipe:
+    def draw(chooser: Chooser, context: Context) -> tuple[int, ...]:
+        count = context.rank if context.count is None else context.count
+        return tuple(chooser.between(low, high) for _ in range(count))
+
+    return draw
+
+
+def _along(low: int, slack: int) -> Recipe:
+    """One number an axis, from `low` to its size and `slack` more."""
+
+    def draw(chooser: Chooser, context: Context) -> tuple[int, ...]:
+        sizes = context.sizes
+        if context.count is not None:
+            sizes = sizes[len(sizes) - context.count :] if context.count <= len(sizes) else ()
+        return tuple(chooser.between(low, n + slack) for n in sizes)
+
+    return draw
+
+
+INTS: tuple[Recipe, ...] = (
+    lambda chooser, _: chooser.between(1, 3),
+    lambda chooser, _: chooser.between(0, 2),
+    lambda chooser, context: chooser.between(-context.rank, max(context.rank - 1, 0)),
+    lambda chooser, context: chooser.between(-context.rank - 1, context.rank),
+    lambda chooser, context: chooser.between(1, chooser.pick(context.lengths())),
+    lambda chooser, context: chooser.between(0, chooser.pick(context.lengths())),
+    lambda chooser, context: _divisor(chooser, chooser.pick(context.lengths())),
+    lambda chooser, _: chooser.between(-3, 3),
+)
+
+LISTS: tuple[Recipe, ...] = (
+    _per_axis(1, 3),
+    _per_axis(0, 2),
+    lambda chooser, context: (
+        (chooser.between(1, 2),) * (context.rank if context.count is None else context.count)
+    ),
+    _along(1, 0),
+    _along(0, -1),
+    _along(1, 6),
+    _per_axis(0, 0),
+    _permuted,
+    lambda _, context: context.sizes,
+    lambda chooser, context: _axes(chooser, context.rank),
+    lambda chooser, context: _factors(chooser, math.prod(context.sizes)),
+    _grown,
+    lambda chooser, context: _partition(chooser, chooser.pick(context.lengths())),
+    lambda chooser, _: tuple(chooser.between(1, 3) for _ in range(chooser.between(1, 4))),
+)
+
+# A number near its default keeps its sense: what is tiny (an epsilon) stays so.
+_SCALED: tuple[Recipe, ...] = (
+    lambda chooser, context: (context.default or 1.0) * chooser.pick((0.5, 1.0, 2.0)),
+)
+
+REALS: tuple[Recipe, ...] = (
+    lambda chooser, _: chooser.pick((0.5, 1.0, 2.0)),
+    lambda chooser, _: chooser.pick((0.0, 0.1, 0.25, 0.5, 0.9)),
+    lambda chooser, _: chooser.pick((1e-5, 1e-3, 1e-2)),
+    lambda chooser, _: chooser.between(-8, 8) / 4,
+)
+
+
+def default_number(attr: ast.Attr) -> float | None:
+    """The default of an attribute, if it is written as a number."""
+    node, sign = attr.default, 1
+    if isinstance(node, ast.Unary) and node.op == "-":
+        node, sign = node.operand, -1
+    return sign * node.value if isinstance(node, ast.Number) else None
+
+
+def recipes(attr: ast.Attr) -> tuple[Recipe, ...]:
+    """The recipes for an attribute; none where its type says all."""
+    kind = attr.type
+    if kind.kind == "vector":
+        return LISTS if kind.name == "int" else ()
+    if kind.kind == "scalar" and kind.name == "real":
+        return _SCALED if default_number(attr) else REALS
+    return INTS if kind.kind == "scalar" and kind.name == "int" else ()
+
+
+def attribute(
+    chooser: Chooser, kind: ast.AttrType, context: Context, limits: Limits, recipe: Recipe | None
+) -> Any:
+    """A value of the attribute's type."""
+    if recipe is not None:
+        return recipe(chooser, context)
+    if kind.kind == "enum":
+        return chooser.pick(kind.choices)
+    if kind.kind == "vector":
+        count = context.rank if context.count is None else context.count
+        one = ast.AttrType("scalar", kind.name)
+        return tuple(attribute(chooser, one, context, limits, None) for _ in range(count))
+    if kind.name == "bool":
+        return bool(chooser.below(2))
+    if kind.name == "dtype":
+        return chooser.pick([*limits.reals, *limits.ints, "bool"])
+    return 0.5 if kind.name == "real" else 1

@@ -1,0 +1,289 @@
+"""What the generator reads off a definition, once: which tensors its signature takes, which sizes
+follow from others, where its attributes are axes, and which of its inputs have a fan-in.
+
+Non-goal: judging a call, which `irlang.expand.instantiate` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from irlang import ast
+from irlang.dtypes import CLASSES, DTYPES
+from irlang.equations import TensorInfo
+from irlang.parser import parse_expr
+from irlang.scalar import SCALARS
+
+_MARGIN, _REACH = 0.1, 3.0  # distance from the end of a domain, and how far into an open one
+_DIVISOR = (0.2, 3.0)  # divisors keep away from zero
+
+
+@dataclass(slots=True)
+class Slot:
+    """One input.
+
+    allowed: element types. variable: the type variable, if it has one. fixed: how many entries
+    are single axes; rests: names of those that are any number. placed: some entry has `@`.
+    spreads: some entry has `~`. axis_attrs: attributes that say where axes are.
+    fan: declared entries that sums run over, whose sizes multiply to the fan-in.
+    """
+
+    item: ast.Input
+    allowed: frozenset[str]
+    variable: str
+    fixed: int
+    rests: tuple[str, ...]
+    placed: bool
+    spreads: bool
+    axis_attrs: tuple[str, ...]
+    fan: tuple[int, ...] = ()
+    domain: tuple[float, float] | None = None
+
+    def takes(self, info: TensorInfo) -> bool:
+        """Whether a tensor of that type can match at all."""
+        return info.dtype in self.allowed and self.may_have_rank(len(info.shape))
+
+    def may_have_rank(self, rank: int) -> bool:
+        """Whether a tensor of so many axes can match at all."""
+        if self.spreads:
+            return bool(self.rests) or rank <= self.fixed
+        return rank >= self.fixed if self.rests else rank == self.fixed
+
+
+@dataclass(slots=True)
+class Pattern:
+    """A definition as the generator sees it.
+
+    equal: for a size, pairs (expression that contains it, expression of the same value), from
+    `require`s of the form `a == b`. multiples: for a size, pairs (expression that contains it,
+    what must divide that), from `F % groups == 0`; divisors: the same from the divisor's side.
+    conditions: for a size, all that is required of it. In all of these, `let`s are written out.
+    ranks: rests that have as many axes as one another.
+    moves: whether every result's element is an element of the one input, or a constant.
+    """
+
+    op: ast.Op
+    slots: tuple[Slot, ...]
+    attrs: dict[str, ast.Attr]
+    equal: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
+    multiples: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
+    divisors: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
+    conditions: dict[str, list[ast.Expr]] = field(default_factory=dict)
+    ranks: list[set[str]] = field(default_factory=list)
+    moves: bool = False
+    computed: bool = True
+
+    def ranked_with(self, rest: str) -> set[str]:
+        """The rests that must have as many axes as `rest`."""
+        return next((group for group in self.ranks if rest in group), {rest})
+
+
+_patterns: dict[int, Pattern] = {}
+
+
+def pattern(op: ast.Op) -> Pattern:
+    """The pattern of a definition; made once for every `op` object."""
+    found = _patterns.get(id(op))
+    if found is None or found.op is not op:
+        found = _patterns[id(op)] = _make(op)
+    return found
+
+
+def _make(op: ast.Op) -> Pattern:
+    attrs = {attr.name: attr for attr in op.attrs}
+    made = Pattern(op, tuple(_slot(op, item, attrs) for item in op.inputs), attrs)
+    lets: dict[str, ast.Expr] = {}
+    for statement in op.body:
+        if isinstance(statement, ast.Let) and not statement.params:
+            lets[statement.name] = _written_out(statement.value, lets)
+        elif isinstance(statement, ast.Require):
+            for condition in _conjuncts(_written_out(statement.condition, lets)):
+                _relate(made, condition)
+    made.moves = _moves(made)
+    made.computed = not any(isinstance(s, (ast.Some, ast.Ensure)) for s in op.body)
+    return made
+
+
+def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
+    classes = dict(op.dtypes)
+    dtype = item.type.dtype
+    allowed = CLASSES.get(classes.get(dtype, dtype), frozenset({dtype} & DTYPES.keys()))
+    dims = item.type.dims
+    at = [
+        part.id for dim in dims if dim.at for part in ast.walk(dim.at) if isinstance(part, ast.Name)
+    ]
+    return Slot(
+        item,
+        allowed,
+        dtype if dtype in classes else "",
+        sum(dim.kind == "size" for dim in dims),
+        tuple(dim.size.id for dim in dims if dim.kind == "rest" and isinstance(dim.size, ast.Name)),
+        any(dim.at is not None for dim in dims),
+        any(dim.broadcast for dim in dims),
+        tuple(name for name in at if name in attrs),
+        _fan(op, item),
+        _domain(op, item),
+    )
+
+
+_names: dict[int, tuple[ast.Node, frozenset[str]]] = {}
+
+
+def names_in(node: ast.Node) -> frozenset[str]:
+    """The names that an expression of a definition mentions."""
+    known = _names.get(id(node))
+    if known is None or known[0] is not node:
+        found = {part.id for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Rest))}
+        found |= {part.name for part in ast.walk(node) if isinstance(part, (ast.Read, ast.Arity))}
+        known = _names[id(node)] = (node, frozenset(found))
+    return known[1]
+
+
+def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
+    if isinstance(node, ast.Binary) and node.op == "and":
+        yield from _conjuncts(node.left)
+        yield from _conjuncts(node.right)
+    else:
+        yield node
+
+
+def _written_out(node: ast.Expr, lets: dict[str, ast.Expr]) -> ast.Expr:
+    """An expression with constants of the definition in place of their names.
+
+    Lists are left as they are where single entries of them are read.
+    """
+    out = functools.partial(_written_out, lets=lets)
+    match node:
+        case ast.Name():
+            return lets.get(node.id, node)
+        case ast.Unary():
+            return ast.Unary(node.op, out(node.operand))
+        case ast.Binary():
+            return ast.Binary(node.op, out(node.left), out(node.right))
+        case ast.Chain():
+            return ast.Chain(tuple(map(out, node.operands)), node.ops)
+        case ast.If():
+            return ast.If(out(node.condition), out(node.yes), out(node.no))
+        case ast.Match():
+            return ast.Match(node.subject, tuple((name, out(arm)) for name, arm in node.arms))
+        case ast.Call() if not node.attrs:
+            return ast.Call(node.function, tuple(map(out, node.args)))
+        case _:
+            return node
+
+
+def _relate(made: Pattern, node: ast.Expr) -> None:
+    """Notes what a condition says of sizes."""
+    for name in names_in(node):
+        made.conditions.setdefault(name, []).append(node)
+    if not isinstance(node, ast.Chain):
+        return
+    for op, left, right in zip(node.ops, node.operands, node.operands[1:], strict=False):
+        if op != "==":
+            continue
+        ranked = (_ranked(left), _ranked(right))
+        if ranked[0] and ranked[1]:
+            joined = set().union(*(made.ranked_with(name) for name in ranked))
+            made.ranks = [g for g in made.ranks if not g & joined] + [joined]
+            continue
+        remainder = left if isinstance(left, ast.Binary) and left.op == "%" else None
+        if remainder is not None and isinstance(right, ast.Number) and right.value == 0:
+            pair = (remainder.left, remainder.right)
+            for name in names_in(remainder.left):
+                made.multiples.setdefault(name, []).append(pair)
+            for name in names_in(remainder.right):
+                made.divisors.setdefault(name, []).append((remainder.right, remainder.left))
+            continue
+        for one, other in ((left, right), (right, left)):
+            for name in names_in(one):
+                made.equal.setdefault(name, []).append((one, other))
+
+
+def _ranked(node: ast.Expr) -> str:
+    if (
+        isinstance(node, ast.Call)
+        and node.function == "rank"
+        and isinstance(node.args[0], ast.Name)
+    ):
+        return node.args[0].id
+    return ""
+
+
+def _equations(op: ast.Op) -> list[ast.Equation]:
+    return [s for s in op.body if isinstance(s, ast.Equation)]
+
+
+def _fan(op: ast.Op, item: ast.Input) -> tuple[int, ...]:
+    """Declared entries of an input that a sum of the body runs over."""
+    for equation in _equations(op):
+        for reduce in ast.walk(equation.value):
+            if not isinstance(reduce, ast.Reduce) or reduce.kind != "sum" or reduce.body is None:
+                continue
+            summed = {binder.name for binder in reduce.binders}
+            for read in ast.walk(reduce.body):
+                if isinstance(read, ast.Read) and read.name == item.name:
+                    return tuple(i for i, s in enumerate(read.index) if names_in(s) & summed)
+    return ()
+
+
+@cache
+def _tame(function: str, position: int) -> tuple[float, float] | None:
+    """Arguments for which a function is defined with a margin; None where all will do.
+
+    A function of several arguments says so through its derivative: `y * log(a)` wants a > 0.
+    """
+    row = SCALARS.get(function)
+    if row is None:
+        return None
+    low, high = row.domain
+    if row.arity > 1:
+        argument = "abc"[position]
+        for text in filter(None, row.derivative):
+            for part in ast.walk(parse_expr(text)):
+                if isinstance(part, ast.Call) and part.args == (ast.Name(argument),):
+                    low = max(low, SCALARS[part.function].domain[0])
+    if low == -math.inf:
+        return None
+    return low + _MARGIN, high - _MARGIN if high < math.inf else low + _REACH
+
+
+def _domain(op: ast.Op, item: ast.Input) -> tuple[float, float] | None:
+    """Values of an input for which functions that read it directly are defined."""
+    low, high = -math.inf, math.inf
+    for equation in _equations(op):
+        for part in ast.walk(equation.value):
+            args: list[tuple[ast.Expr, tuple[float, float] | None]] = []
+            if isinstance(part, ast.Call):
+                args = [(arg, _tame(part.function, i)) for i, arg in enumerate(part.args[:3])]
+            elif isinstance(part, ast.Binary) and part.op in ("/", "//", "%"):
+                args = [(part.right, _DIVISOR)]
+            for arg, bounds in args:
+                if bounds and isinstance(arg, ast.Read) and arg.name == item.name:
+                    low, high = max(low, bounds[0]), min(high, bounds[1])
+    return (low, high) if low < high and low > -math.inf else None
+
+
+def _moves(made: Pattern) -> bool:
+    required = [slot for slot in made.slots if slot.item.default is None]
+    if len(required) != 1 or required[0].item.family or len(made.op.outputs) != 1:
+        return False
+    if made.op.outputs[0].family or required[0].item.type.dtype not in dict(made.op.dtypes):
+        return False
+    equations = _equations(made.op)
+    return len(equations) == 1 and _only_moves(equations[0].value, required[0].item.name)
+
+
+def _only_moves(node: ast.Expr, source: str) -> bool:
+    match node:
+        case ast.Read():
+            return node.name == source
+        case ast.If():
+            return _only_moves(node.yes, source) and _only_moves(node.no, source)
+        case ast.Match():
+            return all(_only_moves(arm, source) for _, arm in node.arms)
+        case _:
+            return isinstance(node, (ast.Number, ast.Name))

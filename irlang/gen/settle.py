@@ -1,0 +1,214 @@
+"""Sizes and attributes of a call that is being drawn: those that are settled, those that follow
+from them by the definition's `require`s, and new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irlang import ast
+from irlang.diagnostics import InvalidInput
+from irlang.evaluate import CONSTANTS, Evaluator, Scope
+from irlang.gen import draw
+from irlang.gen.choice import Chooser
+from irlang.gen.draw import Context, Limits
+from irlang.gen.pattern import Pattern, names_in
+
+evaluate = Evaluator()
+Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
+
+
+class Stuck(Exception):
+    """The choices so far leave no value for something that is needed."""
+
+
+class Settled:
+    """What is settled so far.
+
+    names: sizes and attributes (one number an axis) by name, as the definition sees them. attrs:
+    the attributes that are given, as they are written. recipes: which recipe gave an attribute.
+    primary: the shape of the first tensor.
+    """
+
+    def __init__(self, made: Pattern, chooser: Chooser, limits: Limits, weights: Weights) -> None:
+        self.made = made
+        self.chooser = chooser
+        self.limits = limits
+        self.weights = weights
+        self.names: dict[str, Any] = {}
+        self.attrs: dict[str, Any] = {}
+        self.recipes: dict[str, int] = {}
+        self.primary: tuple[int, ...] = ()
+
+    def invert(self, node: ast.Expr, value: Any, unknown: str) -> int | None:
+        """What `unknown` must be for `node` to have that value, by arithmetic alone."""
+        if isinstance(node, ast.Name):
+            return value if node.id == unknown and type(value) is int and value >= 1 else None
+        if isinstance(node, ast.If):
+            condition = self.known(node.condition)
+            branch = node.yes if condition else node.no
+            return None if condition is None else self.invert(branch, value, unknown)
+        if isinstance(node, ast.Call) and node.function == "max":  # max(n, 1): a guarded divisor
+            return self.invert(node.args[0], value, unknown)
+        if not isinstance(node, ast.Binary):
+            return None
+        left = unknown in names_in(node.left)
+        if left == (unknown in names_in(node.right)):
+            return None
+        inner, other = (node.left, node.right) if left else (node.right, node.left)
+        known = self.known(other)
+        if type(known) is not int or type(value) is not int:
+            return None
+        if node.op == "*":
+            if (
+                isinstance(other, ast.Name)
+                and other.id in self.attrs
+                and (known == 0 or value % known)
+            ):
+                known = self.attrs[other.id] = self.names[other.id] = self.divisor(value)
+            return (
+                self.invert(inner, value // known, unknown)
+                if known and value % known == 0
+                else None
+            )
+        if node.op == "+":
+            return self.invert(inner, value - known, unknown)
+        if node.op == "-":
+            return self.invert(inner, value + known if left else known - value, unknown)
+        if node.op == "//" and left:
+            return self.invert(inner, value * known, unknown)
+        return None
+
+    def divisor(self, value: int) -> int:
+        """One of the divisors of `value`."""
+        return self.chooser.pick([d for d in range(1, max(2, value + 1)) if value % d == 0])
+
+    def derived(self, name: str) -> int | None:
+        """The value of a size that the `require`s give."""
+        for one, other in self.made.equal.get(name, ()):
+            known = self.known(other)
+            if type(known) is int and known > 0:
+                value = self.invert(one, known, name)
+                if value is not None and value >= 1:
+                    return value
+        for whole, part in self.made.multiples.get(name, ()):
+            factor = self.known(part)
+            if type(factor) is int and factor > 0:
+                value = self.invert(
+                    whole, factor * self.chooser.between(1, max(1, 8 // factor)), name
+                )
+                if value is not None:
+                    return value
+        for part, whole in self.made.divisors.get(name, ()):
+            multiple = self.known(whole)
+            if type(multiple) is int and multiple > 0:
+                return self.invert(part, self.divisor(multiple), name)
+        return None
+
+    def moderated(self, name: str, size: int) -> int:
+        """A drawn size, made smaller until what is known of it holds."""
+        for node in self.made.conditions.get(name, ()):
+            wanted = names_in(node) - {name}
+            if not all(n in self.names or n in CONSTANTS for n in wanted):
+                continue
+            while size > 1:
+                try:
+                    if evaluate(node, Scope({**self.names, name: size}, {}, set())) is not False:
+                        break
+                except InvalidInput:
+                    break
+                size = size // 2
+        return size
+
+    def known(self, node: ast.Expr) -> Any:
+        """The value of an expression, drawing the attributes that it mentions; None if unknown."""
+        for name in sorted(names_in(node) - self.names.keys()):
+            if name not in self.made.attrs or not self.attribute(name):
+                return None
+        try:
+            value = evaluate(node, Scope(self.names, {}, set()))
+        except InvalidInput:
+            return None
+        return value
+
+    # ---- attributes
+
+    def axis(self, name: str, rank: int) -> None:
+        """Draws an attribute that says where an axis is, or where several are."""
+        attr = self.made.attrs[name]
+        if attr.default is not None and self.chooser.below(2) and self.default(attr):
+            return
+        if attr.type.kind == "vector":
+            axes = [a for a in range(rank) if self.chooser.below(2)]
+            self.put(attr, tuple(a - rank if self.chooser.below(4) == 0 else a for a in axes))
+        elif rank:
+            self.put(attr, self.chooser.between(-rank, rank - 1))
+        else:
+            raise Stuck
+
+    def default(self, attr: ast.Attr) -> bool:
+        """Takes the default of an attribute, if it is known by now."""
+        assert attr.default is not None
+        if attr.type.kind == "enum" or attr.type.name == "dtype":
+            if isinstance(attr.default, ast.Name):
+                self.names[attr.name] = attr.default.id
+            return True
+        try:
+            value = evaluate.known(attr.default, Scope(self.names, {}, set()))
+        except InvalidInput:
+            return False
+        self.names[attr.name] = self.full(attr, value)
+        return True
+
+    def put(self, attr: ast.Attr, value: Any) -> None:
+        """Settles an attribute."""
+        self.attrs[attr.name] = value
+        self.names[attr.name] = self.full(attr, value)
+
+    def count(self, attr: ast.Attr) -> int | None:
+        """How many numbers an attribute has, where its type says so."""
+        if attr.type.kind != "vector" or attr.type.dims is None:
+            return None
+        value = self.known(attr.type.dims)
+        if value is None:
+            raise Stuck
+        return len(value) if isinstance(value, tuple) else int(value)
+
+    def full(self, attr: ast.Attr, value: Any) -> Any:
+        """One number an axis, where one serves all."""
+        if attr.type.kind != "vector" or isinstance(value, tuple):
+            return value
+        return (value,) * (self.count(attr) or 1)
+
+    def attribute(self, name: str) -> bool:
+        """Draws an attribute; False where that has to wait for a size."""
+        attr = self.made.attrs[name]
+        if attr.default is not None and self.chooser.below(2) and self.default(attr):
+            return True
+        try:
+            count = self.count(attr)
+        except Stuck:
+            return False
+        sizes = self.primary
+        if count is not None and isinstance(attr.type.dims, ast.Name):
+            named = self.names.get(attr.type.dims.id)
+            sizes = named if isinstance(named, tuple) else sizes
+        context = Context(sizes, self.names, count, draw.default_number(attr))
+        options = draw.recipes(attr)
+        recipe = None
+        if options:
+            number = self.chooser.weighted(self.weights.get(name) or (1.0,) * len(options))
+            self.recipes[name] = number
+            recipe = options[number]
+        value = draw.attribute(self.chooser, attr.type, context, self.limits, recipe)
+        if (
+            count is not None
+            and isinstance(value, tuple)
+            and value
+            and len(set(value)) == 1
+            and self.chooser.below(2)
+        ):
+            value = value[0]
+        self.put(attr, value)
+        return True

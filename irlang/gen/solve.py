@@ -1,0 +1,391 @@
+"""A signature solved backwards: live values where they match, and new tensors of the sizes that
+are then still wanted.
+
+Takes a definition, the values that a program has so far, and choices; gives a `Draft` of a call.
+What the signature and the equations among its `require`s determine is met by construction; the
+rest is judged by `irlang.expand.instantiate` and mended by `irlang.gen.repair`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irlang import ast
+from irlang.diagnostics import InvalidInput
+from irlang.equations import TensorInfo
+from irlang.evaluate import Scope
+from irlang.expand import Instance
+from irlang.gen import draw
+from irlang.gen.choice import Chooser
+from irlang.gen.draw import Limits
+from irlang.gen.pattern import Pattern, Slot, names_in
+from irlang.gen.settle import Settled, Stuck, Weights, evaluate
+from irlang.signature import place
+
+_TRIES = 4  # live values that are tried for one input
+_MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
+
+
+@dataclass(slots=True)
+class Value:
+    """A value that a call may take: producer is the operator that made it, uses how often it is
+    read so far.
+    """
+
+    name: str
+    info: TensorInfo
+    producer: str = ""
+    uses: int = 0
+
+
+@dataclass(slots=True)
+class Nested:
+    """The result of a call that is made for the sake of another: an adapter before an input."""
+
+    draft: Draft
+    instance: Instance
+    info: TensorInfo
+
+
+Source = str | TensorInfo | Nested  # a live value, a tensor that is yet to be made, an adapter
+
+
+@dataclass(slots=True)
+class Draft:
+    """A call in the making.
+
+    inputs: a source, or those of a family's members, by formal name. recipes: which recipe of
+    `irlang.gen.draw` gave an attribute.
+    """
+
+    op: ast.Op
+    inputs: dict[str, Source | tuple[Source, ...]] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    recipes: dict[str, int] = field(default_factory=dict)
+
+
+def solve(
+    made: Pattern,
+    chooser: Chooser,
+    limits: Limits,
+    live: Sequence[Value],
+    order: Sequence[int],
+    weights: Weights,
+) -> Draft | None:
+    """A draft that the signature admits, or None where the choices lead nowhere.
+
+    order: positions in `live`, those to be tried first in front. weights: see `irlang.gen.profile`.
+    """
+    try:
+        return _Solver(made, chooser, limits, live, order, weights).draft()
+    except (Stuck, InvalidInput):
+        return None
+
+
+class _Solver(Settled):
+    """One attempt; see `solve`."""
+
+    def __init__(
+        self,
+        made: Pattern,
+        chooser: Chooser,
+        limits: Limits,
+        live: Sequence[Value],
+        order: Sequence[int],
+        weights: Weights,
+    ) -> None:
+        super().__init__(made, chooser, limits, weights)
+        self.live = live
+        self.order = order
+        self.dtypes: dict[str, str] = {}
+
+    def draft(self) -> Draft:
+        chooser = self.chooser
+        slots = [s for s in self.made.slots if s.item.default is None or chooser.below(2)]
+        if len(slots) > 1 and self.order:
+            wanted = self.live[self.order[0]].info
+            takers = [i for i, slot in enumerate(slots) if slot.takes(wanted)]
+            if takers:
+                slots.insert(0, slots.pop(takers[0] if chooser.below(4) else chooser.pick(takers)))
+        found: dict[str, Source | tuple[Source, ...]] = {}
+        for number, slot in enumerate(slots):
+            eager = 100 if number == 0 else 60
+            if slot.item.family:
+                count = chooser.pick(_MEMBERS)
+                members = [self.source(slot, member, eager) for member in range(count)]
+                found[slot.item.name] = tuple(members)
+                infos = tuple(self.info(m) for m in members)
+                self.names[slot.item.name] = infos
+            else:
+                source = self.source(slot, None, eager)
+                found[slot.item.name] = source
+                self.names[slot.item.name] = self.info(source).shape
+        for name in self.made.attrs:
+            if name not in self.names:
+                self.attribute(name)
+        inputs = {s.item.name: found[s.item.name] for s in self.made.slots if s.item.name in found}
+        attrs = {name: self.attrs[name] for name in self.made.attrs if name in self.attrs}
+        return Draft(self.made.op, inputs, attrs, self.recipes)
+
+    def info(self, source: Source) -> TensorInfo:
+        if isinstance(source, TensorInfo):
+            return source
+        return next(v.info for v in self.live if v.name == source)
+
+    def source(self, slot: Slot, member: int | None, eager: int) -> Source:
+        """A live value that matches, or a new tensor."""
+        if self.live and (eager == 100 or self.chooser.chance(eager)):
+            tries = 0
+            for position in self.order:
+                value = self.live[position]
+                info = value.info
+                if not slot.takes(info):
+                    continue
+                if self.admit(slot, info, member):
+                    return value.name
+                tries += 1
+                if tries == _TRIES and eager == 100:
+                    break
+        info = self.build(slot, member)
+        if not self.admit(slot, info, member):
+            raise Stuck
+        return info
+
+    # ---- a given tensor
+
+    def admit(self, slot: Slot, info: TensorInfo, member: int | None) -> bool:
+        """Whether a tensor matches what is bound so far; binds what it says if so."""
+        if slot.variable:
+            bound = self.dtypes.get(slot.variable)
+            if bound is not None and bound != info.dtype:
+                return False
+        kept = dict(self.names)
+        kept_attrs = dict(self.attrs) if slot.placed else None
+        if not (self.spread(slot, info) if slot.spreads else self.bind(slot, info, member)):
+            self.names = kept
+            if kept_attrs is not None:
+                self.attrs = kept_attrs
+            return False
+        if slot.variable:
+            self.dtypes[slot.variable] = info.dtype
+        if not self.primary:
+            self.primary = info.shape
+        return True
+
+    def bind(self, slot: Slot, info: TensorInfo, member: int | None) -> bool:
+        dims = slot.item.type.dims
+        rank = len(info.shape)
+        names = self.names
+        for name in slot.axis_attrs:
+            if name not in names:
+                self.axis(name, rank)
+        lengths: list[int | None] = []
+        for dim in dims:
+            if dim.kind == "size":
+                lengths.append(1)
+            else:
+                known = names.get(dim.size.id) if isinstance(dim.size, ast.Name) else None
+                lengths.append(len(known) if isinstance(known, tuple) else None)
+        placed = place(dims, lengths, rank, Scope(names, {}, set()))
+        if isinstance(placed, str):
+            return False
+        later = []
+        for dim, axes in zip(dims, placed, strict=True):
+            if dim.kind == "rest" and isinstance(dim.size, ast.Name):
+                sizes = tuple(info.shape[a] for a in axes)
+                if names.setdefault(dim.size.id, sizes) != sizes:
+                    return False
+                group = self.made.ranked_with(dim.size.id)
+                if any(len(names[other]) != len(sizes) for other in group if other in names):
+                    return False
+            elif isinstance(dim.size, ast.Name):
+                if names.setdefault(dim.size.id, info.shape[axes[0]]) != info.shape[axes[0]]:
+                    return False
+            else:
+                later.append((dim.size, info.shape[axes[0]]))
+        return all(self.equals(expression, size, slot, member) for expression, size in later)
+
+    def equals(self, node: ast.Expr, size: int, slot: Slot, member: int | None) -> bool:
+        """Whether a declared size is `size`, or can be made so."""
+        if (
+            member is not None
+            and isinstance(node, ast.Read)
+            and len(self.names.get(node.name, ())) == member
+        ):
+            self.names[node.name] = (*self.names.get(node.name, ()), size)
+            return True
+        unknown = [
+            n for n in sorted(names_in(node)) if n not in self.names and n != slot.item.family
+        ]
+        unknown = [n for n in unknown if n not in self.made.attrs or not self.attribute(n)]
+        if not unknown:
+            extra = {} if member is None else {slot.item.family: member}
+            return bool(evaluate(node, Scope({**self.names, **extra}, {}, set())) == size)
+        if len(unknown) > 1:
+            return False
+        value = self.invert(node, size, unknown[0])
+        if value is None:
+            return False
+        self.names[unknown[0]] = value
+        return True
+
+    def spread(self, slot: Slot, info: TensorInfo) -> bool:
+        """Entries with `~`, from the right, as NumPy broadcasts."""
+        shape = list(info.shape)
+        names = self.names
+        for dim in reversed(slot.item.type.dims):
+            key = dim.size.id if isinstance(dim.size, ast.Name) else ""
+            if not dim.broadcast:
+                if (
+                    not shape
+                    or not key
+                    or names.setdefault(key, shape.pop()) != info.shape[len(shape)]
+                ):
+                    return False
+            elif dim.kind == "rest":
+                common = _broadcast(names.get(key, ()), tuple(shape))
+                if common is None:
+                    return False
+                names[key] = common
+                shape = []
+            else:
+                common = _broadcast((names[key],) if key in names else (), tuple(shape[-1:]))
+                if common is None:
+                    return False
+                names[key] = (common or (1,))[0]
+                shape = shape[:-1]
+        return not shape
+
+    # ---- a new tensor
+
+    def build(self, slot: Slot, member: int | None) -> TensorInfo:
+        """A tensor of the sizes that are bound, and new ones where none is."""
+        dtype = self.dtypes.get(slot.variable, "") if slot.variable else ""
+        if not dtype:
+            dtypes = self.limits.dtypes(slot.allowed) or sorted(slot.allowed)
+            if not dtypes:
+                raise Stuck
+            dtype = (
+                dtypes[0]
+                if len(dtypes) == 1 or self.chooser.below(3)
+                else self.chooser.pick(dtypes)
+            )
+        dims = slot.item.type.dims
+        if slot.spreads:
+            return TensorInfo(self.stretched(dims), dtype)
+        budget = self.limits.elements
+        parts: list[tuple[int, ...] | None] = []
+        for dim in dims:
+            known = self.bound(dim, slot, member)
+            parts.append(known)
+            budget //= max(1, math.prod(known or ()))
+        waiting = sum(part is None for part in parts)
+        for number, dim in enumerate(dims):
+            if parts[number] is None:
+                waiting -= 1
+                part = self.drawn(dim, slot, max(1, int(budget / 2**waiting)))
+                parts[number] = part
+                budget //= max(1, math.prod(part))
+        sizes = [part or () for part in parts]
+        shape = [n for part in sizes for n in part]
+        if min(shape, default=1) < 0:
+            raise Stuck
+        if slot.placed:
+            rank = len(shape)
+            for name in slot.axis_attrs:
+                if name not in self.names:
+                    self.axis(name, rank)
+            lengths: list[int | None] = [len(part) for part in sizes]
+            placed = place(dims, lengths, rank, Scope(self.names, {}, set()))
+            if isinstance(placed, str):
+                raise Stuck
+            for part, axes in zip(sizes, placed, strict=True):
+                for size, axis in zip(part, axes, strict=True):
+                    shape[axis] = size
+        return TensorInfo(tuple(shape), dtype)
+
+    def bound(self, dim: ast.Dim, slot: Slot, member: int | None) -> tuple[int, ...] | None:
+        """The sizes of an entry, where they are known or follow from what is."""
+        node = dim.size
+        if isinstance(node, ast.Name):
+            value = self.names.get(node.id)
+            if value is None and dim.kind == "size":
+                value = self.derived(node.id)
+            if value is None:
+                return None
+            return value if isinstance(value, tuple) else (value,)
+        if (
+            member is not None
+            and isinstance(node, ast.Read)
+            and len(self.names.get(node.name, ())) <= member
+        ):
+            return None
+        for name in sorted(names_in(node) - self.names.keys() - {slot.item.family}):
+            if name in self.made.attrs:
+                self.attribute(name)
+            else:
+                self.names[name] = self.derived(name) or draw.length(self.chooser, 6)
+        extra = {} if member is None else {slot.item.family: member}
+        value = evaluate.known(node, Scope({**self.names, **extra}, {}, set()))
+        if not isinstance(value, int):
+            raise Stuck
+        return (value,)
+
+    def drawn(self, dim: ast.Dim, slot: Slot, budget: int) -> tuple[int, ...]:
+        """New sizes for an entry, of at most `budget` elements together."""
+        chooser = self.chooser
+        key = dim.size.id if isinstance(dim.size, ast.Name) else ""
+        if dim.kind == "size":
+            return (self.moderated(key, draw.length(chooser, min(budget, self.limits.length))),)
+        peers = [
+            self.names[o]
+            for o in sorted(self.made.ranked_with(key))
+            if isinstance(self.names.get(o), tuple)
+        ]
+        if peers:
+            return tuple(chooser.between(1, min(4, max(1, n))) for n in peers[0])
+        if slot.placed:
+            axes = [n for n in slot.axis_attrs if n not in self.names]
+            if axes and dim.at is not None:  # a list of axes is as long as it is drawn here
+                kind = self.made.attrs[axes[0]].type
+                if kind.kind == "vector":
+                    count = chooser.below(3)
+                    return draw.shape(chooser, count, Limits(budget, self.limits.length))
+        most = max(0, min(3, self.limits.rank - slot.fixed))
+        rank = chooser.between(0 if slot.fixed else 1, most)
+        return draw.shape(chooser, rank, Limits(budget, self.limits.length))
+
+    def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
+        """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out."""
+        chooser = self.chooser
+        sizes: list[int] = []
+        droppable = 0
+        for dim in dims:
+            key = dim.size.id if isinstance(dim.size, ast.Name) else ""
+            value = self.names.get(key)
+            if value is None and dim.kind == "rest":
+                value = draw.shape(chooser, chooser.between(0, 3), Limits(64, self.limits.length))
+            elif value is None:
+                value = self.derived(key) or draw.length(chooser, self.limits.length // 2)
+            part = list(value) if isinstance(value, tuple) else [value]
+            if dim.broadcast:
+                part = [1 if chooser.below(5) == 0 else n for n in part]
+                if len(sizes) == droppable:
+                    droppable += len(part)
+            sizes += part
+        drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
+        return tuple(sizes[drop:])
+
+
+def _broadcast(known: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The common sizes, from the right; None where two differ and neither is 1."""
+    common = list(known if len(known) >= len(sizes) else sizes)
+    for back in range(1, min(len(known), len(sizes)) + 1):
+        a, b = known[-back], sizes[-back]
+        if a != b and a != 1 and b != 1:
+            return None
+        common[-back] = b if a == 1 else a
+    return tuple(common)

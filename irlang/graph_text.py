@@ -1,0 +1,136 @@
+"""A graph as the syntax tree of a model, so that it can be printed, read and checked again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from irlang import ast
+from irlang.equations import TensorInfo
+from irlang.graph import Graph, Initial, Node, Operand, Param
+
+
+def to_ast(graph: Graph) -> ast.Model:
+    """A model without blocks, repetitions or symbolic sizes, whose graph is `graph`.
+
+    A name that is no identifier (`stage1.w`) is spelled with underscores; otherwise names are
+    kept. A parameter stands before the first call that reads it.
+    """
+    names = _spelled([*graph.values, *graph.outputs])
+    body: list[ast.Statement] = []
+    waiting = {name: param for name, param in graph.params.items() if not param.literal}
+
+    def declare(wanted: Iterable[str]) -> None:
+        for name in wanted:
+            param = waiting.pop(name, None)
+            if param is not None:
+                body.append(_param(names[name], param))
+
+    for node in graph.nodes:
+        declare(node.operands())
+        body.append(_assign(node, graph, names))
+    declare(list(waiting))
+    inputs = tuple(
+        ast.ModelInput(names[name], to_type(port.info), _within(port.within))
+        for name, port in graph.inputs.items()
+    )
+    outputs = tuple(
+        ast.ModelOutput(names[value], to_type(graph.values[value]))
+        for value in graph.outputs.values()
+    )
+    return ast.Model(graph.name, inputs, outputs, tuple(body), graph.doc)
+
+
+def _spelled(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        if name in found:
+            continue
+        base = spelled = "".join(
+            c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name
+        )
+        count = 1
+        while spelled in taken:
+            count += 1
+            spelled = f"{base}_{count}"
+        taken.add(spelled)
+        found[name] = spelled
+    return found
+
+
+def to_type(info: TensorInfo) -> ast.TensorType:
+    """`f32[2, 3]`."""
+    return ast.TensorType(info.dtype, tuple(ast.Dim("size", ast.Number(n)) for n in info.shape))
+
+
+def to_expr(value: Any) -> ast.Expr:
+    """A known value (number, flag, list, name of a choice) as it is written."""
+    if isinstance(value, bool):
+        return ast.Name("true" if value else "false")
+    if isinstance(value, str):
+        return ast.Name(value)
+    if isinstance(value, (tuple, list)):
+        return ast.ListOf(tuple(map(to_expr, value)))
+    if isinstance(value, Fraction):
+        return ast.Binary("/", to_expr(value.numerator), ast.Number(value.denominator))
+    if isinstance(value, float) and not math.isfinite(value):
+        named: ast.Expr = ast.Name("nan" if math.isnan(value) else "inf")
+        return ast.Unary("-", named) if value < 0 else named
+    if value < 0 or (value == 0 and math.copysign(1, value) < 0):
+        return ast.Unary("-", to_expr(-value))
+    return ast.Number(value)
+
+
+def _within(within: tuple[float, float] | None) -> tuple[ast.Expr, ast.Expr] | None:
+    if within is None:
+        return None
+    low, high = (to_expr(int(end) if end == int(end) else end) for end in within)
+    return low, high
+
+
+def _param(name: str, param: Param) -> ast.Param:
+    value = None if param.initial is None else _initial(param.initial)
+    return ast.Param(name, to_type(param.info), _within(param.within), value)
+
+
+def _initial(initial: Initial) -> ast.Expr:
+    if initial.kind == "constant":
+        return to_expr(initial.args[0])
+    if initial.kind == "literal":
+        return to_expr(initial.args)
+    args = tuple(ast.Text(a) if isinstance(a, str) else to_expr(a) for a in initial.args)
+    seed = () if initial.seed is None else (("seed", to_expr(initial.seed)),)
+    return ast.Call(initial.kind, args, seed)
+
+
+def _assign(node: Node, graph: Graph, names: dict[str, str]) -> ast.Assign:
+    def written(value: str) -> ast.Expr:
+        param = graph.params.get(value)
+        if param is not None and param.literal and param.initial is not None:
+            return to_expr(param.initial.args[0])
+        return ast.Name(names[value])
+
+    def operand(value: Operand) -> ast.Expr:
+        if isinstance(value, str):
+            return written(value)
+        return ast.ListOf(tuple(map(written, value)))
+
+    args: list[ast.Expr] = []
+    named: list[tuple[str, ast.Expr]] = []
+    formals = node.op.inputs
+    for position, item in enumerate(formals):
+        given = node.inputs.get(item.name)
+        if given is None:
+            continue
+        if len(args) != position:
+            named.append((item.name, operand(given)))
+        elif isinstance(given, tuple) and position == len(formals) - 1:
+            args += map(written, given)
+        else:
+            args.append(operand(given))
+    named += [(key, to_expr(value)) for key, value in node.attrs.items()]
+    targets = tuple(names[value] for value in node.outputs)
+    return ast.Assign(targets, ast.Call(node.op.name, tuple(args), tuple(named)))
