@@ -39,7 +39,7 @@ DTYPES: dict[str, DType] = {
     d.name: d
     for d in (
         _float("f16", np.float16, 16, 11, -14, 65504.0),
-        _float("bf16", ml_dtypes.bfloat16, 16, 8, -126, float(ml_dtypes.finfo("bfloat16").max)),
+        _float("bf16", ml_dtypes.bfloat16, 16, 8, -126, (2 - 2.0**-7) * 2.0**127),
         _float("f32", np.float32, 32, 24, -126, float(np.finfo(np.float32).max)),
         _float("f64", np.float64, 64, 53, -1022, float(np.finfo(np.float64).max)),
         *map(_integer, ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")),

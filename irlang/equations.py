@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Union
 
 from irlang.dtypes import DTYPES
 
-Scalar = Union[int, float, Fraction, bool]
+Scalar = int | float | Fraction | bool
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -78,7 +77,7 @@ class Reduce:
     body: Expr | None
 
 
-Expr = Union[Const, Size, Index, Read, Inside, Apply, Reduce]
+Expr = Const | Size | Index | Read | Inside | Apply | Reduce
 
 
 @dataclass(slots=True, frozen=True)

@@ -17,9 +17,8 @@ from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.evaluate import Evaluator, FamilyRef, Macro, Scope, TensorRef, is_residual, label, lift
+from irlang.evaluate import Evaluator, FamilyRef, Macro, Scope, TensorRef, is_residual, lift
 from irlang.kinds import kind_of
-from irlang.known import EMPTY
 from irlang.parser import parse_expr
 from irlang.signature import (
     Binding,
@@ -140,9 +139,7 @@ def badness(node: ast.Expr, scope: Scope) -> float:
         return 0.0
     if isinstance(node, ast.Chain):
         operands = [evaluate(operand, scope) for operand in node.operands]
-        return sum(
-            _distance(op, operands[i], operands[i + 1]) for i, op in enumerate(node.ops)
-        )
+        return sum(_distance(op, operands[i], operands[i + 1]) for i, op in enumerate(node.ops))
     if isinstance(node, ast.Binary) and node.op == "and":
         return badness(node.left, scope) + badness(node.right, scope)
     if isinstance(node, ast.Binary) and node.op == "or":
@@ -169,7 +166,9 @@ def _each(node: ast.Reduce, scope: Scope) -> list[Scope]:
 def _distance(op: str, left: Any, right: Any) -> float:
     if isinstance(left, tuple) or isinstance(right, tuple):
         length = max(len(v) for v in (left, right) if isinstance(v, tuple))
-        pairs = zip(*(v if isinstance(v, tuple) else (v,) * length for v in (left, right)), strict=False)
+        pairs = zip(
+            *(v if isinstance(v, tuple) else (v,) * length for v in (left, right)), strict=False
+        )
         return sum(_distance(op, a, b) for a, b in pairs)
     if isinstance(left, str) or isinstance(right, str):
         return float((left == right) != (op == "=="))
@@ -196,7 +195,9 @@ def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
         for member in range(count):
             scope = binding.scope.inner()
             scope.names[output.family] = member
-            found.append((f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype)))
+            found.append(
+                (f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype))
+            )
     return found
 
 
@@ -354,7 +355,9 @@ def _declare(build: _Build, binding: Binding, statement: ast.Equation, prefix: s
     )
 
 
-def _equation(build: _Build, binding: Binding, statement: ast.Equation, outputs: dict[str, TensorInfo]) -> None:  # fmt: skip
+def _equation(
+    build: _Build, binding: Binding, statement: ast.Equation, outputs: dict[str, TensorInfo]
+) -> None:
     target = binding.scope.names[statement.name]
     if not isinstance(target, FamilyRef):
         _one_equation(build, binding, statement, target, binding.scope.inner())
@@ -367,14 +370,18 @@ def _equation(build: _Build, binding: Binding, statement: ast.Equation, outputs:
     del outputs
 
 
-def _one_equation(build: _Build, binding: Binding, statement: ast.Equation, ref: TensorRef, inner: Scope) -> None:  # fmt: skip
+def _one_equation(
+    build: _Build, binding: Binding, statement: ast.Equation, ref: TensorRef, inner: Scope
+) -> None:
     binders = _left_side(binding, statement.index, statement.name, ref, inner)
     body = evaluate.scalar(statement.value, inner)
     info = build.tensors.get(ref.name) or TensorInfo(ref.shape, ref.dtype)
     build.equations.append(eq.Equation(ref.name, binders, body, info))
 
 
-def _left_side(binding: Binding, left: tuple[ast.Index, ...], name: str, ref: TensorRef, inner: Scope) -> tuple[tuple[str, eq.Expr], ...]:  # fmt: skip
+def _left_side(
+    binding: Binding, left: tuple[ast.Index, ...], name: str, ref: TensorRef, inner: Scope
+) -> tuple[tuple[str, eq.Expr], ...]:
     """Binds the indices of an equation's left side; gives (name, bound) by actual axis."""
     output = next((o for o in binding.op.outputs if o.name == name), None)
     declared: list[tuple[str, eq.Expr]] = []
@@ -384,7 +391,9 @@ def _left_side(binding: Binding, left: tuple[ast.Index, ...], name: str, ref: Te
             bound_node = output.type.dims[position].size
         if bound_node is None:
             raise fail("definition.bound", f"`{index.name}` needs a bound", index.span)
-        declared += evaluate.bind((ast.Binder(index.name, bound_node, index.rest, span=index.span),), inner)  # fmt: skip
+        declared += evaluate.bind(
+            (ast.Binder(index.name, bound_node, index.rest, span=index.span),), inner
+        )
     if len(declared) != len(ref.sizes):
         message = f"`{name}` has {len(ref.sizes)} axes; {len(declared)} indices are given"
         raise fail("definition.rank", message, left[0].span if left else binding.op.span)
@@ -430,10 +439,14 @@ def _declare_composed(build: _Build, binding: Binding, statement: ast.Assign, pr
     for target, (name, info) in zip(statement.targets, outputs, strict=False):
         full = f"{prefix}{statement.targets[0]}.{name}"
         axes = tuple(range(len(info.shape)))
-        binding.scope.names[target] = TensorRef(full, info.shape, info.dtype, info.kind, axes, info.shape)
+        binding.scope.names[target] = TensorRef(
+            full, info.shape, info.dtype, info.kind, axes, info.shape
+        )
 
 
-def _inner_instance(build: _Build, binding: Binding, statement: ast.Assign) -> tuple[Instance, dict[str, str]]:  # fmt: skip
+def _inner_instance(
+    build: _Build, binding: Binding, statement: ast.Assign
+) -> tuple[Instance, dict[str, str]]:
     call = statement.value
     op = build.definitions.op(call.function)
     if op is None:
@@ -451,8 +464,10 @@ def _inner_instance(build: _Build, binding: Binding, statement: ast.Assign) -> t
     pairs: list[tuple[ast.Input, ast.Expr]] = []
     for number, node in enumerate(call.args):
         formal = formals[min(number, len(formals) - 1)] if formals else None
-        if formal is None or number >= len(formals) and not formal.family:
-            raise fail("definition.arguments", f"`{op.name}` takes {len(formals)} inputs", node.span)
+        if formal is None or (number >= len(formals) and not formal.family):
+            raise fail(
+                "definition.arguments", f"`{op.name}` takes {len(formals)} inputs", node.span
+            )
         pairs.append((formal, node))
     attrs: dict[str, Any] = {}
     declared = {attr.name: attr for attr in op.attrs}
@@ -463,7 +478,11 @@ def _inner_instance(build: _Build, binding: Binding, statement: ast.Assign) -> t
         elif key in declared:
             enum = declared[key].type.kind == "enum" or declared[key].type.name == "dtype"
             literal = enum and isinstance(node, ast.Name) and node.id not in binding.scope.names
-            attrs[key] = node.id if literal and isinstance(node, ast.Name) else evaluate.known(node, binding.scope)
+            attrs[key] = (
+                node.id
+                if literal and isinstance(node, ast.Name)
+                else evaluate.known(node, binding.scope)
+            )
         else:
             raise fail("definition.attribute", f"`{op.name}` has no attribute `{key}`", node.span)
     for formal, node in pairs:
@@ -487,5 +506,3 @@ def _inner_instance(build: _Build, binding: Binding, statement: ast.Assign) -> t
 def _compose(build: _Build, binding: Binding, statement: ast.Assign, prefix: str) -> None:
     instance, renamed = _inner_instance(build, binding, statement)
     _body(build, instance, renamed, f"{prefix}{statement.targets[0]}.")
-
-

@@ -44,7 +44,9 @@ class Scalar:
 
 def _sigmoid(x: Array) -> Array:
     with np.errstate(over="ignore"):
-        return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+        return np.where(
+            x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+        )
 
 
 def _sigmoid_exact(x: Any) -> Any:
@@ -84,7 +86,9 @@ def _exact_pow(a: Any, b: Any) -> Any:
     return mpmath.power(a, b)
 
 
-def _guarded(function: Callable[[Any], Any], defined: Callable[[Any], bool]) -> Callable[[Any], Any]:
+def _guarded(
+    function: Callable[[Any], Any], defined: Callable[[Any], bool]
+) -> Callable[[Any], Any]:
     """NaN outside the domain, where mpmath would give a complex number or raise."""
 
     def value(x: Any) -> Any:
@@ -127,6 +131,28 @@ def _finite(x: Any) -> bool:
     return bool(mpmath.isfinite(x))
 
 
+def _exact_trunc(x: Any) -> Any:
+    return mpmath.sign(x) * mpmath.floor(abs(x)) if _finite(x) else x
+
+
+def _exact_softplus(x: Any) -> Any:
+    return x if x == mpmath.inf else mpmath.log1p(mpmath.exp(-abs(x))) + max(x, 0)
+
+
+def _exact_rsqrt(x: Any) -> Any:
+    return mpmath.inf if x == 0 else 1 / mpmath.sqrt(x)
+
+
+def _whole(x: Array) -> Array:
+    array = np.asarray(x)
+    return np.trunc(array) if array.dtype.kind == "f" else array.astype(np.int64)
+
+
+def _rsqrt(x: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1.0 / np.sqrt(x)
+
+
 def _ufunc(name: str) -> Callable[..., Array]:
     function = getattr(np, name)
 
@@ -139,13 +165,29 @@ def _ufunc(name: str) -> Callable[..., Array]:
 
 _INF = math.inf
 _ROWS = (
-    # arithmetic: correctly rounded everywhere, so the allowance (half an ulp) is the rounding itself
+    # arithmetic: rounded correctly everywhere, so that the rounding is all the allowance
     Scalar("+", 2, "same", _ufunc("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
     Scalar("-", 2, "same", _ufunc("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
     Scalar("*", 2, "same", _ufunc("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
     Scalar("/", 2, "real", _ufunc("true_divide"), _exact_divide, ("1 / b", "-y / b"), symbol=True),
-    Scalar("//", 2, "same", _floor_divide, lambda a, b: mpmath.floor(_exact_divide(a, b)), ("", ""), symbol=True),
-    Scalar("%", 2, "same", _remainder, lambda a, b: a - b * mpmath.floor(_exact_divide(a, b)), ("1", "-floor(a / b)"), symbol=True),
+    Scalar(
+        "//",
+        2,
+        "same",
+        _floor_divide,
+        lambda a, b: mpmath.floor(_exact_divide(a, b)),
+        ("", ""),
+        symbol=True,
+    ),
+    Scalar(
+        "%",
+        2,
+        "same",
+        _remainder,
+        lambda a, b: a - b * mpmath.floor(_exact_divide(a, b)),
+        ("1", "-floor(a / b)"),
+        symbol=True,
+    ),
     Scalar("neg", 1, "same", np.negative, lambda a: -a, ("-1",), monotone=(), symbol=True),
     # comparison and logic
     Scalar("<", 2, "bool", np.less, lambda a, b: a < b, symbol=True),
@@ -157,49 +199,227 @@ _ROWS = (
     Scalar("and", 2, "bool", np.logical_and, lambda a, b: bool(a) and bool(b), symbol=True),
     Scalar("or", 2, "bool", np.logical_or, lambda a, b: bool(a) or bool(b), symbol=True),
     Scalar("not", 1, "bool", np.logical_not, lambda a: not a, symbol=True),
-    Scalar("select", 3, "same", np.where, lambda c, a, b: a if c else b, ("", "if a then 1 else 0", "if a then 0 else 1")),
+    Scalar(
+        "select",
+        3,
+        "same",
+        np.where,
+        lambda c, a, b: a if c else b,
+        ("", "if a then 1 else 0", "if a then 0 else 1"),
+    ),
     Scalar("isnan", 1, "bool", np.isnan, lambda a: bool(mpmath.isnan(a))),
     Scalar("isinf", 1, "bool", np.isinf, lambda a: bool(mpmath.isinf(a))),
     # conversions between kinds (an assignment converts too)
-    Scalar("real", 1, "real", lambda a: np.asarray(a, dtype=np.float64), lambda a: mpmath.mpf(a), ("1",), monotone=()),
-    Scalar("int", 1, "int", lambda a: np.trunc(a) if np.asarray(a).dtype.kind == "f" else np.asarray(a, dtype=np.int64), lambda a: mpmath.sign(a) * mpmath.floor(abs(a)) if _finite(a) else a, ("",), monotone=()),
+    Scalar(
+        "real",
+        1,
+        "real",
+        lambda a: np.asarray(a, dtype=np.float64),
+        mpmath.mpf,
+        ("1",),
+        monotone=(),
+    ),
+    Scalar("int", 1, "int", _whole, _exact_trunc, ("",), monotone=()),
     # order; NaN is passed on (IEEE 754-2019 `maximum` and `minimum`)
-    Scalar("max", 2, "same", np.maximum, _nan_max, ("if a >= b then 1 else 0", "if b > a then 1 else 0")),
-    Scalar("min", 2, "same", np.minimum, _nan_min, ("if a <= b then 1 else 0", "if b < a then 1 else 0")),
+    Scalar(
+        "max",
+        2,
+        "same",
+        np.maximum,
+        _nan_max,
+        ("if a >= b then 1 else 0", "if b > a then 1 else 0"),
+    ),
+    Scalar(
+        "min",
+        2,
+        "same",
+        np.minimum,
+        _nan_min,
+        ("if a <= b then 1 else 0", "if b < a then 1 else 0"),
+    ),
     Scalar("abs", 1, "same", np.abs, abs, ("sign(a)",), monotone=(0.0,)),
-    Scalar("sign", 1, "same", np.sign, lambda a: a if mpmath.isnan(a) else mpmath.sign(a), ("",), monotone=()),
-    Scalar("floor", 1, "same", _ufunc("floor"), lambda a: mpmath.floor(a) if _finite(a) else a, ("",), monotone=()),
-    Scalar("ceil", 1, "same", _ufunc("ceil"), lambda a: mpmath.ceil(a) if _finite(a) else a, ("",), monotone=()),
-    Scalar("round", 1, "same", _ufunc("rint"), lambda a: _round_even(a) if _finite(a) else a, ("",), monotone=()),
-    Scalar("trunc", 1, "same", _ufunc("trunc"), lambda a: mpmath.sign(a) * mpmath.floor(abs(a)) if _finite(a) else a, ("",), monotone=()),
+    Scalar(
+        "sign",
+        1,
+        "same",
+        np.sign,
+        lambda a: a if mpmath.isnan(a) else mpmath.sign(a),
+        ("",),
+        monotone=(),
+    ),
+    Scalar(
+        "floor",
+        1,
+        "same",
+        _ufunc("floor"),
+        lambda a: mpmath.floor(a) if _finite(a) else a,
+        ("",),
+        monotone=(),
+    ),
+    Scalar(
+        "ceil",
+        1,
+        "same",
+        _ufunc("ceil"),
+        lambda a: mpmath.ceil(a) if _finite(a) else a,
+        ("",),
+        monotone=(),
+    ),
+    Scalar(
+        "round",
+        1,
+        "same",
+        _ufunc("rint"),
+        lambda a: _round_even(a) if _finite(a) else a,
+        ("",),
+        monotone=(),
+    ),
+    Scalar("trunc", 1, "same", _ufunc("trunc"), _exact_trunc, ("",), monotone=()),
     Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
     # powers
     Scalar("sq", 1, "same", np.square, lambda a: a * a, ("2 * a",), monotone=(0.0,), ulps=0.5),
-    Scalar("sqrt", 1, "real", _ufunc("sqrt"), _guarded(mpmath.sqrt, lambda a: a >= 0), ("0.5 / y",), (0.0, _INF), (), 0.5),
-    Scalar("rsqrt", 1, "real", lambda a: _ufunc("true_divide")(1.0, _ufunc("sqrt")(a)), _guarded(lambda a: mpmath.inf if a == 0 else 1 / mpmath.sqrt(a), lambda a: a >= 0), ("-0.5 * y / a",), (0.0, _INF), (), 4),
-    Scalar("pow", 2, "real", lambda a, b: _ufunc("power")(np.asarray(a, dtype=np.float64), b), _exact_pow, ("b * pow(a, b - 1)", "y * log(a)"), ulps=16),
+    Scalar(
+        "sqrt",
+        1,
+        "real",
+        _ufunc("sqrt"),
+        _guarded(mpmath.sqrt, lambda a: a >= 0),
+        ("0.5 / y",),
+        (0.0, _INF),
+        (),
+        0.5,
+    ),
+    Scalar(
+        "rsqrt",
+        1,
+        "real",
+        _rsqrt,
+        _guarded(_exact_rsqrt, lambda a: a >= 0),
+        ("-0.5 * y / a",),
+        (0.0, _INF),
+        (),
+        4,
+    ),
+    Scalar(
+        "pow",
+        2,
+        "real",
+        lambda a, b: _ufunc("power")(np.asarray(a, dtype=np.float64), b),
+        _exact_pow,
+        ("b * pow(a, b - 1)", "y * log(a)"),
+        ulps=16,
+    ),
     # exponentials and logarithms
     Scalar("exp", 1, "real", _ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
-    Scalar("expm1", 1, "real", _ufunc("expm1"), lambda a: mpmath.expm1(a), ("y + 1",), monotone=(), ulps=8),
-    Scalar("log", 1, "real", _ufunc("log"), _guarded(_exact_log, lambda a: a >= 0), ("1 / a",), (0.0, _INF), (), 4),
-    Scalar("log1p", 1, "real", _ufunc("log1p"), _guarded(_exact_log1p, lambda a: a >= -1), ("1 / (1 + a)",), (-1.0, _INF), (), 8),
+    Scalar("expm1", 1, "real", _ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8),
+    Scalar(
+        "log",
+        1,
+        "real",
+        _ufunc("log"),
+        _guarded(_exact_log, lambda a: a >= 0),
+        ("1 / a",),
+        (0.0, _INF),
+        (),
+        4,
+    ),
+    Scalar(
+        "log1p",
+        1,
+        "real",
+        _ufunc("log1p"),
+        _guarded(_exact_log1p, lambda a: a >= -1),
+        ("1 / (1 + a)",),
+        (-1.0, _INF),
+        (),
+        8,
+    ),
     Scalar("sigmoid", 1, "real", _sigmoid, _sigmoid_exact, ("y * (1 - y)",), monotone=(), ulps=8),
-    Scalar("softplus", 1, "real", lambda a: _ufunc("logaddexp")(a, 0.0), lambda a: a if a == mpmath.inf else mpmath.log1p(mpmath.exp(-abs(a))) + max(a, 0), ("sigmoid(a)",), monotone=(), ulps=8),
+    Scalar(
+        "softplus",
+        1,
+        "real",
+        lambda a: _ufunc("logaddexp")(a, 0.0),
+        _exact_softplus,
+        ("sigmoid(a)",),
+        monotone=(),
+        ulps=8,
+    ),
     Scalar("tanh", 1, "real", _ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8),
-    Scalar("erf", 1, "real", _erf, mpmath.erf, ("1.1283791670955126 * exp(-a * a)",), monotone=(), ulps=8),
+    Scalar(
+        "erf",
+        1,
+        "real",
+        _erf,
+        mpmath.erf,
+        ("1.1283791670955126 * exp(-a * a)",),
+        monotone=(),
+        ulps=8,
+    ),
     # trigonometric and hyperbolic
     Scalar("sin", 1, "real", _ufunc("sin"), _guarded(mpmath.sin, _finite), ("cos(a)",), ulps=4),
     Scalar("cos", 1, "real", _ufunc("cos"), _guarded(mpmath.cos, _finite), ("-sin(a)",), ulps=4),
     Scalar("tan", 1, "real", _ufunc("tan"), _guarded(mpmath.tan, _finite), ("1 + y * y",), ulps=8),
-    Scalar("asin", 1, "real", _ufunc("arcsin"), _guarded(mpmath.asin, lambda a: abs(a) <= 1), ("1 / sqrt(1 - a * a)",), (-1.0, 1.0), (), 8),
-    Scalar("acos", 1, "real", _ufunc("arccos"), _guarded(mpmath.acos, lambda a: abs(a) <= 1), ("-1 / sqrt(1 - a * a)",), (-1.0, 1.0), (), 8),
-    Scalar("atan", 1, "real", _ufunc("arctan"), mpmath.atan, ("1 / (1 + a * a)",), monotone=(), ulps=8),
+    Scalar(
+        "asin",
+        1,
+        "real",
+        _ufunc("arcsin"),
+        _guarded(mpmath.asin, lambda a: abs(a) <= 1),
+        ("1 / sqrt(1 - a * a)",),
+        (-1.0, 1.0),
+        (),
+        8,
+    ),
+    Scalar(
+        "acos",
+        1,
+        "real",
+        _ufunc("arccos"),
+        _guarded(mpmath.acos, lambda a: abs(a) <= 1),
+        ("-1 / sqrt(1 - a * a)",),
+        (-1.0, 1.0),
+        (),
+        8,
+    ),
+    Scalar(
+        "atan", 1, "real", _ufunc("arctan"), mpmath.atan, ("1 / (1 + a * a)",), monotone=(), ulps=8
+    ),
     Scalar("sinh", 1, "real", _ufunc("sinh"), mpmath.sinh, ("cosh(a)",), monotone=(), ulps=8),
     Scalar("cosh", 1, "real", _ufunc("cosh"), mpmath.cosh, ("sinh(a)",), monotone=(0.0,), ulps=8),
-    Scalar("asinh", 1, "real", _ufunc("arcsinh"), mpmath.asinh, ("1 / sqrt(a * a + 1)",), monotone=(), ulps=8),
-    Scalar("acosh", 1, "real", _ufunc("arccosh"), _guarded(mpmath.acosh, lambda a: a >= 1), ("1 / sqrt(a * a - 1)",), (1.0, _INF), (), 8),
-    Scalar("atanh", 1, "real", _ufunc("arctanh"), _guarded(_atanh, lambda a: abs(a) <= 1), ("1 / (1 - a * a)",), (-1.0, 1.0), (), 8),
-)  # fmt: skip
+    Scalar(
+        "asinh",
+        1,
+        "real",
+        _ufunc("arcsinh"),
+        mpmath.asinh,
+        ("1 / sqrt(a * a + 1)",),
+        monotone=(),
+        ulps=8,
+    ),
+    Scalar(
+        "acosh",
+        1,
+        "real",
+        _ufunc("arccosh"),
+        _guarded(mpmath.acosh, lambda a: a >= 1),
+        ("1 / sqrt(a * a - 1)",),
+        (1.0, _INF),
+        (),
+        8,
+    ),
+    Scalar(
+        "atanh",
+        1,
+        "real",
+        _ufunc("arctanh"),
+        _guarded(_atanh, lambda a: abs(a) <= 1),
+        ("1 / (1 - a * a)",),
+        (-1.0, 1.0),
+        (),
+        8,
+    ),
+)
 
 SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
 

@@ -14,13 +14,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @click.option("--targets", metavar="A,B", help="Default: every installed target.")
-@click.option("--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input.")
+@click.option(
+    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
+)
 @click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
 @click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option("--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn."
+)
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(file: str, targets: str | None, given: tuple[str, ...], bind: tuple[str, ...], model: str | None, seed: int, grad: bool, form: str) -> int:  # fmt: skip
+def command(
+    file: str,
+    targets: str | None,
+    given: tuple[str, ...],
+    bind: tuple[str, ...],
+    model: str | None,
+    seed: int,
+    grad: bool,
+    form: str,
+) -> int:
     """Compare targets with the oracle on one model."""
     from irlang.commands.loading import load_inputs, load_model, split_names
     from irlang.diff.runner import Case, Session
@@ -54,16 +67,44 @@ def _show(verdicts: list[Verdict], agree: bool) -> None:
     from irlang.render import visible
 
     table = Table(box=None, pad_edge=False)
-    for heading, justify in (("verdict", "left"), ("target", "left"), ("result", "left"), ("error", "right"), ("radius", "right"), ("at", "left")):  # fmt: skip
+    for heading, justify in (
+        ("verdict", "left"),
+        ("target", "left"),
+        ("result", "left"),
+        ("error", "right"),
+        ("radius", "right"),
+        ("at", "left"),
+    ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for v in verdicts:
-        style = "green" if v.verdict in ("agrees", "rounding") else "yellow" if v.verdict in ("unstable", "unsupported") else "red"
+        style = (
+            "green"
+            if v.verdict in ("agrees", "rounding")
+            else "yellow"
+            if v.verdict in ("unstable", "unsupported")
+            else "red"
+        )
         numbers = ["" if n is None else f"{n:.3g}" for n in (v.max_error, v.radius)]
         place = "" if v.index is None else str(list(v.index))
-        table.add_row(Text(v.verdict, style), v.target, Text(visible(v.name)), *numbers, Text(visible(v.message) or place))
+        table.add_row(
+            Text(v.verdict, style),
+            v.target,
+            Text(visible(v.name)),
+            *numbers,
+            Text(visible(v.message) or place),
+        )
     console = Console()
-    console.print("the targets agree with the oracle" if agree else "the targets do not agree with the oracle", style="bold")
+    console.print(
+        "the targets agree with the oracle"
+        if agree
+        else "the targets do not agree with the oracle",
+        style="bold",
+    )
     console.print(table)
     for v in verdicts:
         if v.expected is not None and v.verdict not in ("agrees", "rounding"):
-            console.print(Text(f"{v.target}: {visible(v.name)}{list(v.index or ())} is {v.got!r}, expected {v.expected!r} ± {v.radius:.3g}"))
+            console.print(
+                Text(
+                    f"{v.target}: {visible(v.name)}{list(v.index or ())} is {v.got!r}, expected {v.expected!r} ± {v.radius:.3g}"
+                )
+            )

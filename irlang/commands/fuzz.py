@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import random
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
-class Seconds(click.ParamType):
+class Seconds(click.ParamType[float]):
     """A span of time: `90`, `60s`, `5m`, `2h`."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
         if not match:
@@ -37,15 +39,30 @@ class Seconds(click.ParamType):
 @click.command()
 @click.option("--targets", metavar="A,B", help="Default: every installed target.")
 @click.option("--programs", type=click.IntRange(1), metavar="N", help="How many programs.")
-@click.option("--time", "seconds", type=Seconds(), metavar="60s", help="For how long (default: 60s).")
+@click.option(
+    "--time", "seconds", type=Seconds(), metavar="60s", help="For how long (default: 60s)."
+)
 @click.option("--seed", type=click.IntRange(0), help="Default: a new one, which is printed.")
-@click.option("--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4).")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4)."
+)
 @click.option("--ops", metavar="A,B", help="Only these operators.")
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(targets: str | None, programs: int | None, seconds: float | None, seed: int | None, jobs: int | None, ops: str | None, grad: bool, out: Path | None, resume: Path | None, form: str) -> int:  # fmt: skip
+def command(
+    targets: str | None,
+    programs: int | None,
+    seconds: float | None,
+    seed: int | None,
+    jobs: int | None,
+    ops: str | None,
+    grad: bool,
+    out: Path | None,
+    resume: Path | None,
+    form: str,
+) -> int:
     """Generate programs, run them on targets, and report where these differ from the oracle."""
     from irlang.commands.loading import split_names
     from irlang.diagnostics import fail
@@ -54,7 +71,11 @@ def command(targets: str | None, programs: int | None, seconds: float | None, se
     from irlang.lower.target import targets as describe
 
     if resume is not None and (out is not None or seed is not None or programs is not None):
-        raise fail("usage.resume", "--resume goes on as the campaign was started", help="give --time alone with it")
+        raise fail(
+            "usage.resume",
+            "--resume goes on as the campaign was started",
+            help="give --time alone with it",
+        )
     if resume is not None:
         campaign = Campaign(resume, None)
         seconds = seconds or campaign.settings.seconds or 60.0
@@ -68,7 +89,7 @@ def command(targets: str | None, programs: int | None, seconds: float | None, se
             seconds = 60.0
         count = jobs or min(os.cpu_count() or 1, 4)
         chosen = _operators(ops)
-        stamp = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        stamp = dt.datetime.now(tz=dt.UTC).date().isoformat()
         folder = out or Path("campaigns") / f"{stamp}-{seed}"
         campaign = Campaign(folder, Settings(names, seed, programs, seconds, chosen, grad, count))
     _run(campaign, seconds, form)
@@ -91,7 +112,11 @@ def _operators(ops: str | None) -> tuple[str, ...]:
     for name in names:
         if catalog.op(name) is None:
             near = ", ".join(catalog.nearest(name))
-            raise fail("usage.ops", f"there is no operator `{name}`", help=f"did you mean {near}?" if near else "")
+            raise fail(
+                "usage.ops",
+                f"there is no operator `{name}`",
+                help=f"did you mean {near}?" if near else "",
+            )
     return names
 
 
@@ -103,7 +128,11 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
     console = Console(stderr=True)
     settings = campaign.settings
     if form == "text":
-        Console().print(f"irlang fuzz  seed {settings.seed}  targets {' · '.join(settings.targets)}  jobs {settings.jobs}", highlight=False)
+        Console().print(
+            f"irlang fuzz  seed {settings.seed}  targets {' · '.join(settings.targets)}"
+            f"  jobs {settings.jobs}",
+            highlight=False,
+        )
     total = float(settings.programs) if settings.programs else (seconds or 60.0)
     with Progress(
         BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}"), console=console,
@@ -116,7 +145,10 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
             done = float(tally.programs) if settings.programs else tally.seconds
             rate = tally.programs / tally.seconds if tally.seconds else 0.0
             used = len(tally.covered.get("operators", ()))
-            text = f"{tally.programs:,} programs  {rate:.0f}/s  {len(now.findings)} findings  {used} operators"
+            text = (
+                f"{tally.programs:,} programs  {rate:.0f}/s  {len(now.findings)} findings  "
+                f"{used} operators"
+            )
             bar.update(task, completed=min(done, total), description=text)
 
         campaign.run(progress, seconds)
@@ -137,7 +169,9 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
     console.print(_verdicts({name: dict(counts) for name, counts in tally.targets.items()}))
     if report["findings"]:
         console.print(_findings(report["findings"]))
-    console.print(f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False)
+    console.print(
+        f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False
+    )
 
 
 def _verdicts(targets: dict[str, dict[str, int]]) -> Table:
@@ -145,7 +179,11 @@ def _verdicts(targets: dict[str, dict[str, int]]) -> Table:
 
     from irlang.diff.verdict import SEVERITY
 
-    shown = [v for v in SEVERITY if v in ("agrees", "wrong") or any(counts.get(v) for counts in targets.values())]
+    shown = [
+        v
+        for v in SEVERITY
+        if v in ("agrees", "wrong") or any(counts.get(v) for counts in targets.values())
+    ]
     table = Table(box=None, pad_edge=True)
     table.add_column("")
     for verdict in shown:
@@ -165,7 +203,10 @@ def _findings(findings: list[dict[str, Any]]) -> Table:
     for heading in ("finding", "verdict", "target", "operator", "when", ""):
         table.add_column(heading, overflow="fold")
     for f in findings[:_SHOWN]:
-        when = ", ".join(f"{k} = {v}" for k, v in f["attributes"].items()) or f["message"].split("\n")[0][:70]
+        when = (
+            ", ".join(f"{k} = {v}" for k, v in f["attributes"].items())
+            or f["message"].split("\n")[0][:70]
+        )
         size = f"{f['operators']} operator{'s' * (f['operators'] != 1)}"
         table.add_row(f["id"], f["verdict"], f["target"], f["operator"], Text(visible(when)), size)
     if len(findings) > _SHOWN:

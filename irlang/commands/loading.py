@@ -14,7 +14,12 @@ from irlang.parser import parse
 from irlang.parser.source import read_source
 
 
-def load_model(path: str, bind: Sequence[str] = (), model: str | None = None, shapes: dict[str, tuple[int, ...]] | None = None) -> tuple[Graph, Catalog]:  # fmt: skip
+def load_model(
+    path: str,
+    bind: Sequence[str] = (),
+    model: str | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+) -> tuple[Graph, Catalog]:
     """The model of a file, and the catalogue with the file's own definitions.
 
     bind: `N=4` texts. shapes: of inputs that are given, which bind symbolic sizes. Raises
@@ -35,12 +40,18 @@ def load_model(path: str, bind: Sequence[str] = (), model: str | None = None, sh
         raise fail("file.model", f"{path} holds no model")
     names = {graph.name: graph for graph in checked.graphs}
     if model is not None and model not in names:
-        raise fail("usage.model", f"{path} holds no model `{model}`", help=f"it has {', '.join(names)}")
+        raise fail(
+            "usage.model", f"{path} holds no model `{model}`", help=f"it has {', '.join(names)}"
+        )
     graph = names[model] if model else checked.graphs[0]
     unknown = set(sizes) - set(graph.sizes)
     if unknown:
         known = ", ".join(graph.sizes) or "no symbolic size"
-        raise fail("usage.bind", f"`{unknown.pop()}` is not a size of `{graph.name}`", help=f"it has {known}")
+        raise fail(
+            "usage.bind",
+            f"`{unknown.pop()}` is not a size of `{graph.name}`",
+            help=f"it has {known}",
+        )
     require_memory(graph)
     return graph, checked.catalog
 
@@ -58,7 +69,9 @@ def load_inputs(given: Sequence[str]) -> dict[str, Array]:
     for text in given:
         name, separator, path = text.partition("=")
         if not separator or not name:
-            raise fail("usage.input", f"`{text}` names no input and file", help="write --input x=x.npy")
+            raise fail(
+                "usage.input", f"`{text}` names no input and file", help="write --input x=x.npy"
+            )
         found[name] = load_npy(path)
     return found
 

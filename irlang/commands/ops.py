@@ -34,7 +34,11 @@ def command(name: str | None, path: str | None, form: str) -> int:
     op = catalog.op(name)
     if op is None:
         near = ", ".join(catalog.nearest(name))
-        raise fail("usage.op", f"there is no operator `{name}`", help=f"did you mean {near}?" if near else "")
+        raise fail(
+            "usage.op",
+            f"there is no operator `{name}`",
+            help=f"did you mean {near}?" if near else "",
+        )
     described = describe(op, catalog)
     if form == "json":
         click.echo(json.dumps(described))
@@ -69,16 +73,29 @@ def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
         "definition": print_statement(op),
         "dtypes": dict(op.dtypes),
         "inputs": [
-            {"name": i.name, "type": print_type(i.type), "optional": i.default is not None, "variadic": bool(i.family)}
+            {
+                "name": i.name,
+                "type": print_type(i.type),
+                "optional": i.default is not None,
+                "variadic": bool(i.family),
+            }
             for i in op.inputs
         ],
         "outputs": [{"name": o.name, "type": print_type(o.type)} for o in op.outputs],
         "attributes": [
-            {"name": a.name, "type": print_attr_type(a.type), "default": None if a.default is None else print_expr(a.default)}
+            {
+                "name": a.name,
+                "type": print_attr_type(a.type),
+                "default": None if a.default is None else print_expr(a.default),
+            }
             for a in op.attrs
         ],
         "preconditions": [
-            {"code": f"{op.name}.{s.name}", "condition": print_expr(s.condition), "message": s.message}
+            {
+                "code": f"{op.name}.{s.name}",
+                "condition": print_expr(s.condition),
+                "message": s.message,
+            }
             for s in op.body
             if isinstance(s, ast.Require)
         ],

@@ -21,14 +21,28 @@ _LIMIT = 1000  # elements of a result that a terminal is shown
 @click.command()
 @click.argument("file")
 @click.option("--on", "target", metavar="TARGET", help="Run on a target instead of the oracle.")
-@click.option("--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input.")
+@click.option(
+    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
+)
 @click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
 @click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option("--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn."
+)
 @click.option("--grad", is_flag=True, help="Gradients of the loss as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write one .npy file a result.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(file: str, target: str | None, given: tuple[str, ...], bind: tuple[str, ...], model: str | None, seed: int, grad: bool, out: Path | None, form: str) -> int:  # fmt: skip
+def command(
+    file: str,
+    target: str | None,
+    given: tuple[str, ...],
+    bind: tuple[str, ...],
+    model: str | None,
+    seed: int,
+    grad: bool,
+    out: Path | None,
+    form: str,
+) -> int:
     """Run a model: inputs are drawn from their ranges unless they are given."""
     from irlang.commands.loading import load_inputs, load_model
     from irlang.interp.values import initial_values, inputs
@@ -36,17 +50,25 @@ def command(file: str, target: str | None, given: tuple[str, ...], bind: tuple[s
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     values = {**inputs(graph, seed, arrays), **initial_values(graph, seed)}
-    results = _on_target(graph, catalog, values, target, grad) if target else _by_oracle(graph, catalog, values, grad)
+    results = (
+        _on_target(graph, catalog, values, target, grad)
+        if target
+        else _by_oracle(graph, catalog, values, grad)
+    )
     if out is not None:
         _save(results, out)
     if form == "json":
-        click.echo(json.dumps({"outputs": {name: as_json(array) for name, array in results.items()}}))
+        click.echo(
+            json.dumps({"outputs": {name: as_json(array) for name, array in results.items()}})
+        )
     elif out is None:
         _show(results)
     return 0
 
 
-def _by_oracle(graph: Graph, catalog: Catalog, values: dict[str, Any], grad: bool) -> dict[str, Any]:
+def _by_oracle(
+    graph: Graph, catalog: Catalog, values: dict[str, Any], grad: bool
+) -> dict[str, Any]:
     import numpy as np
 
     from irlang.dtypes import DTYPES
@@ -69,7 +91,9 @@ def _by_oracle(graph: Graph, catalog: Catalog, values: dict[str, Any], grad: boo
     return results
 
 
-def _on_target(graph: Graph, catalog: Catalog, values: dict[str, Any], target: str, grad: bool) -> dict[str, Any]:
+def _on_target(
+    graph: Graph, catalog: Catalog, values: dict[str, Any], target: str, grad: bool
+) -> dict[str, Any]:
     from irlang.diagnostics import fail
     from irlang.diff.runner import Case, Session, program
     from irlang.lower.lower import lower

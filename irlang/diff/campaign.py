@@ -23,7 +23,6 @@ from irlang.diff.store import Store
 from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
-
 from irlang.interp.values import initial_values, inputs
 
 BATCH = 32  # programs that go to a worker together
@@ -175,7 +174,9 @@ class Campaign:
                 yield number
             number += 1
 
-    def _run_apart(self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]) -> None:
+    def _run_apart(
+        self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]
+    ) -> None:
         """Spreads batches over processes, two waiting for each."""
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.settings.jobs, mp_context=context) as pool:

@@ -48,13 +48,17 @@ class Found:
 
 
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
-    """Looks into a disagreement: localises it, and reduces it to the culprit alone if that shows it."""
+    """Looks into a disagreement: localises it, and isolates the culprit if that still shows it."""
     verdict = _worst(outcome.verdicts[target])
     version = session.workers[target].hello().version
     alone = Session.__new__(Session)
     alone.targets = (target,)
     alone.workers = {target: session.workers[target]}
-    culprit = localise(alone, case, target) if verdict.verdict in ("wrong", "inaccurate", "nonfinite") else None
+    culprit = (
+        localise(alone, case, target)
+        if verdict.verdict in ("wrong", "inaccurate", "nonfinite")
+        else None
+    )
     if culprit is None:
         last = case.graph.nodes[-1]
         lost = len(case.graph.nodes) == 1
@@ -83,7 +87,10 @@ def _first_refused(alone: Session, case: Case, target: str, verdict: Verdict) ->
     from irlang.dtypes import DTYPES
 
     typed = {n: a.astype(DTYPES[case.graph.values[n].dtype].numpy) for n, a in values.items()}
-    singles = [isolate(case, Culprit(node, verdict, {n: typed[n] for n in node.operands()})) for node in case.graph.nodes]
+    singles = [
+        isolate(case, Culprit(node, verdict, {n: typed[n] for n in node.operands()}))
+        for node in case.graph.nodes
+    ]
     for node, outcome in zip(case.graph.nodes, alone.compare(singles), strict=True):
         if gravest([v.verdict for v in outcome.verdicts[target]]) == verdict.verdict:
             return node.op.name
@@ -99,8 +106,15 @@ def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     """Writes a finding's files; gives its entry in `irlang fuzz --format json`."""
     folder.mkdir(parents=True, exist_ok=True)
     reduced = folder / "finding.nnir"
-    reduced.write_text(to_text(found.reduced.graph, (f"{found.verdict.verdict}: {found.target}, {found.operator}",)), "utf-8")
-    (folder / "program.nnir").write_text(to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8")
+    reduced.write_text(
+        to_text(
+            found.reduced.graph, (f"{found.verdict.verdict}: {found.target}, {found.operator}",)
+        ),
+        "utf-8",
+    )
+    (folder / "program.nnir").write_text(
+        to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8"
+    )
     for name, array in found.reduced.inputs.items():
         stored = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         np.save(folder / f"{name}.npy", stored)
@@ -128,7 +142,10 @@ def _markdown(found: Found, identity: str, script: str) -> str:
             f"and no order of evaluation in this precision is further from it than `{v.radius!r}`.", "",
         ]  # fmt: skip
     if found.attributes:
-        lines += ["Attributes: " + ", ".join(f"`{k} = {w}`" for k, w in found.attributes.items()), ""]
+        lines += [
+            "Attributes: " + ", ".join(f"`{k} = {w}`" for k, w in found.attributes.items()),
+            "",
+        ]
     inputs = " ".join(f"--input {n}={n}.npy" for n in found.reduced.inputs)
     lines += [
         f"- `{script}` shows it with the framework alone.",

@@ -52,11 +52,17 @@ def localise(session: Session, case: Case, target: str) -> Culprit | None:
     return None
 
 
-def judge_call(case: Case, node: Node, fed: dict[str, Array], given: dict[str, Array], target: str) -> list[Verdict]:
+def judge_call(
+    case: Case, node: Node, fed: dict[str, Array], given: dict[str, Array], target: str
+) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had."""
     values = case.graph.values
     local = {name: Ball(vector.load(values[name], array)) for name, array in fed.items()}
-    if any(not np.all(np.isfinite(b.value)) for b in local.values() if np.asarray(b.value).dtype.kind == "f"):
+    if any(
+        not np.all(np.isfinite(b.value))
+        for b in local.values()
+        if np.asarray(b.value).dtype.kind == "f"
+    ):
         return []
     found = node_balls(node, local, case.catalog, precision(case.graph))
     return [
@@ -88,7 +94,16 @@ def isolate(case: Case, culprit: Culprit) -> Case:
         for formal, o in node.inputs.items()
     }
     outputs = tuple(renamed[name] for name in node.outputs)
-    graph.nodes = [Node(renamed[node.name] if node.name in renamed else outputs[0], node.op, operands, node.attrs, outputs, node.instance)]
+    graph.nodes = [
+        Node(
+            renamed[node.name] if node.name in renamed else outputs[0],
+            node.op,
+            operands,
+            node.attrs,
+            outputs,
+            node.instance,
+        )
+    ]
     for name in node.outputs:
         graph.values[renamed[name]] = case.graph.values[name]
         graph.outputs[renamed[name]] = renamed[name]

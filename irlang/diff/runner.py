@@ -60,17 +60,26 @@ class Session:
 
     def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
         if not targets:
-            raise fail("usage.targets", "no target is named", help="as in --targets torch,onnxruntime")
+            raise fail(
+                "usage.targets", "no target is named", help="as in --targets torch,onnxruntime"
+            )
         self.targets = tuple(dict.fromkeys(targets))
         descriptions = {name: require_installed(name) for name in self.targets}
-        self.workers = {name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()}
+        self.workers = {
+            name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
+        }
 
     def __enter__(self) -> Self:
         for worker in self.workers.values():
             worker.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:  # fmt: skip
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         for worker in self.workers.values():
             worker.close()
 
@@ -85,7 +94,9 @@ class Session:
                 raise fail("usage.target", message, help=error.output[-500:]) from None
         return found
 
-    def compare(self, cases: Sequence[Case], exposed: bool = False, grad: bool = False) -> list[Outcome]:  # fmt: skip
+    def compare(
+        self, cases: Sequence[Case], exposed: bool = False, grad: bool = False
+    ) -> list[Outcome]:
         """Judges every output of every case; with `exposed`, every intermediate value too."""
         graphs = [expose(case.graph) if exposed else case.graph for case in cases]
         outcomes = [Outcome() for _ in cases]
@@ -96,7 +107,9 @@ class Session:
             for number, (case, graph) in enumerate(zip(cases, graphs, strict=True)):
                 lowered = lower(graph, target, case.catalog, case.params, grad=grad)
                 if lowered.unsupported:
-                    outcomes[number].verdicts[target] = _same(graph, target, "unsupported", lowered.unsupported[0])
+                    outcomes[number].verdicts[target] = _same(
+                        graph, target, "unsupported", lowered.unsupported[0]
+                    )
                     continue
                 programs.append(program(lowered, case, grad and lowered.gradients))
                 sent[target].append(number)
@@ -114,10 +127,14 @@ class Session:
             try:
                 results = worker.collect()
             except WorkerError as error:
-                raise fail("usage.target", f"{target} cannot be used: {error}", help=error.output[-500:]) from None
+                raise fail(
+                    "usage.target", f"{target} cannot be used: {error}", help=error.output[-500:]
+                ) from None
             for number, result in zip(sent[target], results, strict=True):
                 outcomes[number].results[target] = result
-                outcomes[number].verdicts[target] = verdicts(graphs[number], target, outcomes[number], result)
+                outcomes[number].verdicts[target] = verdicts(
+                    graphs[number], target, outcomes[number], result
+                )
         return outcomes
 
 
@@ -149,10 +166,14 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
         return _same(graph, target, _LOST[result.status], _reason(result))
     if outcome.refusal is not None:
         message = outcome.refusal.diagnostics[0].message
-        return _same(graph, target, "refused" if result.status == "refused" else "unstable", message)
+        return _same(
+            graph, target, "refused" if result.status == "refused" else "unstable", message
+        )
     if result.status == "refused":
         if result.detail.get("stage") == "contract":
-            raise fail("lower.contract", f"{target}: the emitted program is at fault: {result.error}")
+            raise fail(
+                "lower.contract", f"{target}: the emitted program is at fault: {result.error}"
+            )
         return _same(graph, target, "refused", _reason(result))
     found = []
     for name, value in graph.outputs.items():
@@ -171,5 +192,3 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
 def _reason(result: Result) -> str:
     signal = result.detail.get("signal")
     return f"{signal}: {result.error}" if signal else result.error
-
-

@@ -16,7 +16,8 @@ from irlang.diagnostics import fail
 _SCHEMA = """
 create table if not exists settings (key text primary key, value text not null);
 create table if not exists batches (number integer primary key, result text not null);
-create table if not exists findings (id text primary key, signature text unique, result text not null);
+create table if not exists findings
+    (id text primary key, signature text unique, result text not null);
 """
 
 
@@ -36,10 +37,14 @@ class Store:
             raise fail("file.campaign", f"{folder} cannot hold a campaign: {error}") from None
         if settings is not None:
             if any(True for _ in self.batches()):
-                raise fail("file.campaign", f"{folder} holds a campaign already", help=f"--resume {folder}")
+                raise fail(
+                    "file.campaign", f"{folder} holds a campaign already", help=f"--resume {folder}"
+                )
             with self._db:
                 for key, value in settings.items():
-                    self._db.execute("replace into settings values (?, ?)", (key, json.dumps(value)))
+                    self._db.execute(
+                        "replace into settings values (?, ?)", (key, json.dumps(value))
+                    )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -64,13 +69,17 @@ class Store:
 
     def known(self, signature: str) -> bool:
         """Whether a finding of that signature is there."""
-        row = self._db.execute("select 1 from findings where signature = ?", (signature,)).fetchone()
+        row = self._db.execute(
+            "select 1 from findings where signature = ?", (signature,)
+        ).fetchone()
         return row is not None
 
     def add_finding(self, identity: str, signature: str, result: dict[str, Any]) -> None:
         """Records a finding."""
         with self._db:
-            self._db.execute("insert into findings values (?, ?, ?)", (identity, signature, json.dumps(result)))
+            self._db.execute(
+                "insert into findings values (?, ?, ?)", (identity, signature, json.dumps(result))
+            )
 
     def close(self) -> None:
         """Releases the file."""

@@ -28,7 +28,9 @@ SEVERITY = (
     "agrees", "rounding", "unstable", "unsupported", "refused", "inaccurate", "nonfinite", "wrong",
     "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
-FINDINGS = frozenset({"inaccurate", "nonfinite", "wrong", "accepted", "memory", "timeout", "crash", "refused"})
+FINDINGS = frozenset(
+    {"inaccurate", "nonfinite", "wrong", "accepted", "memory", "timeout", "crash", "refused"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         return Verdict(name, target, "unstable")
     strange = known & ~same & ~(np.isfinite(actual) & np.isfinite(value))
     if strange.any():
-        return _at(name, target, "nonfinite", strange.astype(np.float64), value, radius, actual, error)
+        return _at(
+            name, target, "nonfinite", strange.astype(np.float64), value, radius, actual, error
+        )
     outside = np.where(known, error - radius, -np.inf)
     scale = float(np.max(np.abs(value[np.isfinite(value)]), initial=0.0))
     half = math.sqrt(DTYPES[info.dtype].unit) * scale
@@ -99,7 +103,16 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         grave = "inaccurate" if float(np.max(np.where(known, error, 0.0))) <= half else "wrong"
         return _at(name, target, grave, outside, value, radius, actual, error)
     wide = float(np.max(np.where(known, radius, 0.0))) > half and float(np.max(error[known])) > 0
-    return _at(name, target, "rounding" if wide else "agrees", np.where(known, error, -1.0), value, radius, actual, error)
+    return _at(
+        name,
+        target,
+        "rounding" if wide else "agrees",
+        np.where(known, error, -1.0),
+        value,
+        radius,
+        actual,
+        error,
+    )
 
 
 def _judge_whole(name: str, target: str, ball: Ball, array: Array) -> Verdict:
@@ -111,15 +124,35 @@ def _judge_whole(name: str, target: str, ball: Ball, array: Array) -> Verdict:
     if not known.any():
         return Verdict(name, target, "unstable")
     # the difference wraps where it does not fit; then it is far from small in any case
-    error = np.where(value == actual, 0.0, np.maximum(np.abs(actual.astype(np.float64) - value.astype(np.float64)), 1.0))
+    error = np.where(
+        value == actual,
+        0.0,
+        np.maximum(np.abs(actual.astype(np.float64) - value.astype(np.float64)), 1.0),
+    )
     outside = np.where(known, error - radius, -np.inf)
     verdict = "wrong" if (outside > 0).any() else "agrees"
     measured = outside if verdict == "wrong" else np.where(known, error, -1.0)
     return _at(name, target, verdict, measured, value, radius, actual, error)
 
 
-def _at(name: str, target: str, verdict: str, measure: Array, value: Array, radius: Array, actual: Array, error: Array) -> Verdict:  # fmt: skip
+def _at(
+    name: str,
+    target: str,
+    verdict: str,
+    measure: Array,
+    value: Array,
+    radius: Array,
+    actual: Array,
+    error: Array,
+) -> Verdict:
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(measure)), measure.shape))
     return Verdict(
-        name, target, verdict, float(error[index]), float(radius[index]), index, float(value[index]), float(actual[index])
+        name,
+        target,
+        verdict,
+        float(error[index]),
+        float(radius[index]),
+        index,
+        float(value[index]),
+        float(actual[index]),
     )

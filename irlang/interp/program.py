@@ -18,7 +18,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Evaluate = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 
 
-def run(graph: Graph, values: Mapping[str, Array], definitions: Definitions, evaluate: Evaluate = vector.evaluate) -> dict[str, Array]:  # fmt: skip
+def run(
+    graph: Graph,
+    values: Mapping[str, Array],
+    definitions: Definitions,
+    evaluate: Evaluate = vector.evaluate,
+) -> dict[str, Array]:
     """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
 
     values: of all inputs and parameters, in their own types. Raises `InvalidInput`, placed at the
@@ -37,17 +42,19 @@ def run(graph: Graph, values: Mapping[str, Array], definitions: Definitions, eva
     return found
 
 
-def balls(graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str) -> dict[str, Ball]:  # fmt: skip
+def balls(
+    graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
+) -> dict[str, Ball]:
     """Every value with its radius, propagated through the whole program, at a precision."""
-    found = {
-        name: Ball(vector.load(graph.values[name], array)) for name, array in values.items()
-    }
+    found = {name: Ball(vector.load(graph.values[name], array)) for name, array in values.items()}
     for node in graph.nodes:
         found.update(node_balls(node, found, definitions, dtype))
     return found
 
 
-def node_balls(node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str) -> dict[str, Ball]:  # fmt: skip
+def node_balls(
+    node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str
+) -> dict[str, Ball]:
     """The results of one call as balls, by value name, given its operands as balls."""
     expansion = node.expansion(definitions)
     feeds = {formal: found[name] for formal, name in node.feeds().items()}
@@ -66,4 +73,6 @@ def precision(graph: Graph) -> str:
 
 
 def _placed(error: InvalidInput, node: Node) -> InvalidInput:
-    return InvalidInput(*(d if d.span.line else d.at(node.span, node.name) for d in error.diagnostics))
+    return InvalidInput(
+        *(d if d.span.line else d.at(node.span, node.name) for d in error.diagnostics)
+    )

@@ -55,7 +55,9 @@ class Frame:
             ranges.append((0, extent))
         active = self.active
         if active is not None:
-            active = active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
+            active = (
+                active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
+            )
         return Frame(axes, ranges, self.fixed, active)
 
     def where(self, condition: Any) -> Frame:
@@ -166,7 +168,9 @@ def contract(factors: list[Any], rank: int) -> Any:
     outer = [axis for axis in sorted(present) if axis < rank]
     if not operands:
         return np.asarray(scale).reshape((1,) * rank)
-    size = math.prod(max(a.shape[axis] if a.ndim == width else 1 for a in arrays) for axis in range(width))
+    size = math.prod(
+        max(a.shape[axis] if a.ndim == width else 1 for a in arrays) for axis in range(width)
+    )
     total = np.einsum(*operands, outer, optimize=size > 1 << 15) * scale
     shape = [1] * rank
     for axis, extent in zip(outer, np.shape(total), strict=True):
@@ -177,13 +181,15 @@ def contract(factors: list[Any], rank: int) -> Any:
 class Vector:
     """Evaluates equations over a domain. `tensors` holds what has been computed."""
 
-    def __init__(self, domain: Any, tensors: dict[str, Value], infos: Mapping[str, eq.TensorInfo]) -> None:
+    def __init__(
+        self, domain: Any, tensors: dict[str, Value], infos: Mapping[str, eq.TensorInfo]
+    ) -> None:
         self.domain = domain
         self.tensors = tensors
         self.infos = infos
         self._walk: dict[type, Callable[[Any, Frame], Value]] = {
-            eq.Const: lambda expr, frame: domain.number(expr.value),
-            eq.Size: lambda expr, frame: domain.number(expr.value),
+            eq.Const: self._number,
+            eq.Size: self._number,
             eq.Index: self._index,
             eq.Read: self._read,
             eq.Inside: lambda expr, frame: domain.array(self._inside(expr, frame)),
@@ -192,6 +198,7 @@ class Vector:
         }
 
     def __call__(self, expr: eq.Expr, frame: Frame) -> Value:
+        """The value of an expression at all points of a frame at once."""
         return self._walk[type(expr)](expr, frame)
 
     # ---- equations
@@ -244,12 +251,21 @@ class Vector:
 
     def _step(self, equation: eq.Equation, axis: int, step: int) -> None:
         names = [name for name, _ in equation.binders]
-        rest = [(n, s) for a, (n, s) in enumerate(zip(names, equation.info.shape, strict=True)) if a != axis]
-        frame = Frame({n: a for a, (n, _) in enumerate(rest)}, [(0, s) for _, s in rest], {names[axis]: step})
+        rest = [
+            (n, s)
+            for a, (n, s) in enumerate(zip(names, equation.info.shape, strict=True))
+            if a != axis
+        ]
+        frame = Frame(
+            {n: a for a, (n, _) in enumerate(rest)}, [(0, s) for _, s in rest], {names[axis]: step}
+        )
         value = self.domain.store(self(equation.body, frame), equation.info, frame.shape)
         self.domain.assign(self.tensors[equation.target], (slice(None),) * axis + (step,), value)
 
     # ---- expressions
+
+    def _number(self, expr: eq.Const | eq.Size, frame: Frame) -> Value:  # noqa: ARG002
+        return self.domain.number(expr.value)
 
     def _index(self, expr: eq.Index, frame: Frame) -> Value:
         if expr.name in frame.fixed:
@@ -292,7 +308,7 @@ class Vector:
             return self._contraction(expr.body, inner, condition, rank)
         body = self(expr.body, inner)
         if expr.kind in ("argmax", "argmin", "the"):
-            return self._choose(expr.kind, body, condition, inner, rank)
+            return self._choose(expr.kind, body, condition, inner, frame)
         if condition is not None:
             body = self.domain.select(condition, body, self.domain.number(_NEUTRAL[expr.kind]))
         body = self._spread(body, inner, rank)
@@ -301,12 +317,18 @@ class Vector:
             return self.domain.array(np.full(shape, _NEUTRAL[expr.kind]))
         return self.domain.fold(expr.kind, body, axes)
 
-    def _condition(self, expr: eq.Reduce, limits: list[tuple[str, Any]], inner: Frame, rank: int) -> Value:
+    def _condition(
+        self, expr: eq.Reduce, limits: list[tuple[str, Any]], inner: Frame, rank: int
+    ) -> Value:
         """The filter of a reduction, with bounds that depend on outer indices; None for none."""
         condition = None if expr.where is None else self(expr.where, inner)
         for name, limit in limits:
             below = np.asarray(self.domain.sample(self._index(eq.Index(name), inner)))
-            deep = limit.reshape(limit.shape + (1,) * (len(inner.ranges) - rank)) if limit.ndim else limit
+            deep = (
+                limit.reshape(limit.shape + (1,) * (len(inner.ranges) - rank))
+                if limit.ndim
+                else limit
+            )
             bound = self.domain.array(below < deep)
             condition = bound if condition is None else self.domain.apply("and", [condition, bound])
         return condition
@@ -338,12 +360,18 @@ class Vector:
                 widest[axis] = max(widest[axis], size) if size else 0
         missing = [a for a in range(rank, len(widest)) if widest[a] == 1 and inner.shape[a] != 1]
         if missing or 0 in inner.shape[rank:]:  # a factor of 1 for indices that no factor has
-            ones = [inner.shape[a] if a in missing or not inner.shape[a] else 1 for a in range(len(widest))]
+            ones = [
+                inner.shape[a] if a in missing or not inner.shape[a] else 1
+                for a in range(len(widest))
+            ]
             factors.append(self.domain.array(np.ones([1] * rank + ones[rank:], dtype=np.int64)))
         return self.domain.contract(factors, rank)
 
-    def _choose(self, kind: str, body: Value, condition: Value, inner: Frame, rank: int) -> Value:
+    def _choose(
+        self, kind: str, body: Value, condition: Value, inner: Frame, frame: Frame
+    ) -> Value:
         """`argmax`, `argmin` and `the`, over all reduced axes as one."""
+        rank = len(frame.ranges)
         if 0 in inner.shape[rank:]:
             raise fail("run.empty", f"`{kind}` ranges over nothing")
 
@@ -351,19 +379,35 @@ class Vector:
             return array.reshape((*array.shape[:rank], math.prod(array.shape[rank:])))
 
         if kind == "the":
-            mask = flat(np.asarray(self._spread(self.domain.sample(condition), inner, rank) if not hasattr(condition, "radius") else self.domain.sample(self._spread(condition, inner, rank))))
-            found = mask.any(-1)
-            if not np.all(found if inner.active is None or frame_inactive(inner, rank) else found):
-                raise fail("run.none", "no value satisfies the condition of `the`")
-            at = mask.argmax(-1)
-            spread = self.domain.parts(self._spread(body, inner, rank), flat)
-            shape = np.broadcast_shapes(at.shape, np.shape(self.domain.sample(spread))[:-1])
-            spread = self.domain.parts(spread, lambda a: np.broadcast_to(a, (*shape, a.shape[-1])))
-            return self.domain.pick(spread, np.broadcast_to(at, shape), condition)
+            return self._the(body, condition, inner, frame, flat)
         if condition is not None:
             worst = -math.inf if kind == "argmax" else math.inf
             body = self.domain.select(condition, body, self.domain.number(worst))
         return self.domain.place(kind, self.domain.parts(self._spread(body, inner, rank), flat))
+
+    def _the(
+        self,
+        body: Value,
+        condition: Value,
+        inner: Frame,
+        frame: Frame,
+        flat: Callable[[Any], Any],
+    ) -> Value:
+        """The body at the first index that satisfies the condition."""
+        if condition is None:
+            condition = self.domain.array(np.ones((1,) * len(inner.ranges), dtype=bool))
+        rank = len(frame.ranges)
+        spread = self.domain.parts(self._spread(condition, inner, rank), flat)
+        mask = np.asarray(self.domain.sample(spread), dtype=bool)
+        wanted = True if frame.active is None else frame.active
+        if np.any(wanted & ~mask.any(-1)):
+            raise fail("run.none", "no value satisfies the condition of `the`")
+        at = mask.argmax(-1)
+        choices = self.domain.parts(self._spread(body, inner, rank), flat)
+        shape = np.broadcast_shapes(at.shape, np.shape(self.domain.sample(choices))[:-1])
+        choices = self.domain.parts(choices, lambda a: np.broadcast_to(a, (*shape, a.shape[-1])))
+        certain = self.domain.parts(spread, lambda a: np.broadcast_to(a, (*shape, a.shape[-1])))
+        return self.domain.pick(choices, np.broadcast_to(at, shape), certain)
 
     # ---- reads
 
@@ -377,7 +421,14 @@ class Vector:
                 return value
         return self._gather(expr, tensor, shape, frame)
 
-    def _view(self, expr: eq.Read, tensor: Value, shape: tuple[int, ...], forms: list[Affine], frame: Frame) -> Value | None:  # fmt: skip
+    def _view(
+        self,
+        expr: eq.Read,
+        tensor: Value,
+        shape: tuple[int, ...],
+        forms: list[Affine],
+        frame: Frame,
+    ) -> Value | None:
         """A strided view, of the tensor or of a padded copy; None where neither will do."""
         if 0 in frame.shape or 0 in shape:
             return None
@@ -412,19 +463,22 @@ class Vector:
             inside = inside & (index >= 0) & (index < size)
         every = bool(np.all(inside))
         if not every and expr.default is None:
-            wanted = ~np.asarray(inside) if frame.active is None else ~np.asarray(inside) & frame.active
+            wanted = (
+                ~np.asarray(inside) if frame.active is None else ~np.asarray(inside) & frame.active
+            )
             if np.any(wanted):
                 raise _outside(expr, found, shape, wanted)
         if 0 in shape:
             if expr.default is None:
                 info = self.infos[expr.tensor]
-                return self.domain.store(self.domain.number(0), eq.TensorInfo((), info.dtype), (1,) * len(frame.ranges))
+                return self.domain.store(
+                    self.domain.number(0), eq.TensorInfo((), info.dtype), (1,) * len(frame.ranges)
+                )
             return self(expr.default, frame)
-        clipped = tuple(np.clip(index, 0, size - 1) for index, size in zip(found, shape, strict=True))
-        if not clipped:
-            value = tensor
-        else:
-            value = self.domain.gather(tensor, clipped, positions)
+        clipped = tuple(
+            np.clip(index, 0, size - 1) for index, size in zip(found, shape, strict=True)
+        )
+        value = self.domain.gather(tensor, clipped, positions) if clipped else tensor
         if every or expr.default is None:
             return value
         default = self(expr.default, frame.where(~np.asarray(inside)))
@@ -443,14 +497,10 @@ class Vector:
         array = np.asarray(index)
         if array.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
-                return np.where(np.isfinite(array), np.clip(np.floor(array), -(2**62), 2**62), -1).astype(np.int64)
+                return np.where(
+                    np.isfinite(array), np.clip(np.floor(array), -(2**62), 2**62), -1
+                ).astype(np.int64)
         return array.astype(np.int64, copy=False)
-
-
-def frame_inactive(frame: Frame, rank: int) -> bool:
-    """Whether some outer element is not wanted, so that a missing choice there is no fault."""
-    outer = frame.active
-    return outer is not None and np.ndim(outer) > rank and not bool(np.all(np.any(outer, axis=tuple(range(rank, np.ndim(outer))))))
 
 
 def _form(position: eq.Expr, frame: Frame) -> Affine | None:
@@ -463,7 +513,9 @@ def _form(position: eq.Expr, frame: Frame) -> Affine | None:
     if form is None or not frame.fixed:
         return form
     known = sum(c * frame.fixed[n] for n, c in form.coefficients.items() if n in frame.fixed)
-    return Affine({n: c for n, c in form.coefficients.items() if n not in frame.fixed}, form.constant + known)
+    return Affine(
+        {n: c for n, c in form.coefficients.items() if n not in frame.fixed}, form.constant + known
+    )
 
 
 def _strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
@@ -484,7 +536,11 @@ def _strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) ->
 
 def _pad(array: Any, default: Any, below: list[int], above: list[int]) -> Array:
     shape = [b + n + a for b, n, a in zip(below, array.shape, above, strict=True)]
-    padded = np.full(shape, default, dtype=np.result_type(array, default) if array.dtype.kind != "f" else array.dtype)
+    padded = np.full(
+        shape,
+        default,
+        dtype=np.result_type(array, default) if array.dtype.kind != "f" else array.dtype,
+    )
     padded[tuple(slice(b, b + n) for b, n in zip(below, array.shape, strict=True))] = array
     return padded
 
@@ -517,7 +573,9 @@ def load(info: eq.TensorInfo, array: Any) -> Array:
     return np.asarray(np.asarray(array).astype(kinds[info.kind], copy=False), order="C")
 
 
-def evaluate_equation(equation: eq.Equation, tensors: Mapping[str, Any], infos: Mapping[str, eq.TensorInfo]) -> Array:
+def evaluate_equation(
+    equation: eq.Equation, tensors: Mapping[str, Any], infos: Mapping[str, eq.TensorInfo]
+) -> Array:
     """One equation without recurrence, over plain arrays."""
     return Vector(Plain(), dict(tensors), infos).equation(equation)  # type: ignore[no-any-return]
 
@@ -528,7 +586,9 @@ def run_check(vector: Vector, check: eq.Check) -> None:
         raise fail(check.code, check.message)
 
 
-def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any], domain: Any = None) -> dict[str, Value]:
+def evaluate(
+    expansion: eq.Expansion, inputs: Mapping[str, Any], domain: Any = None
+) -> dict[str, Value]:
     """Every tensor of an expansion by name; raises `InvalidInput` where a precondition fails."""
     domain = domain or Plain()
     tensors: dict[str, Value] = {
