@@ -54,6 +54,7 @@ class Instance:
     binding: Binding
     outputs: tuple[tuple[str, TensorInfo], ...] | None = None
     deferred: list[tuple[ast.Require, eq.Expr]] = field(default_factory=list)
+    _expanded: tuple[Definitions, eq.Expansion] | None = field(default=None, repr=False)
 
     @property
     def faults(self) -> list[Fault]:
@@ -233,7 +234,9 @@ class _Build:
 
 
 def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
-    """The equations of a call that fits (`instance.faults` is empty)."""
+    """The equations of a call that fits (`instance.faults` is empty); made once."""
+    if instance._expanded is not None and instance._expanded[0] is definitions:
+        return instance._expanded[1]
     build = _Build(definitions)
     binding = instance.binding
     inputs: list[str] = []
@@ -248,10 +251,12 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
             inputs.append(item.name)
     _body(build, instance, {})
     outputs = tuple(name for name, _ in instance.outputs or ())
-    return eq.Expansion(
+    made = eq.Expansion(
         tuple(inputs), outputs, tuple(build.equations), build.tensors, tuple(build.checks),
         tuple(build.unspecified),
     )  # fmt: skip
+    instance._expanded = (definitions, made)
+    return made
 
 
 def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: str = "") -> None:

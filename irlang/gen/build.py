@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from irlang import ast
 from irlang.catalog import Catalog
+from irlang.equations import TensorInfo
 from irlang.expand import Instance
 from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
@@ -24,13 +25,14 @@ from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
 from irlang.gen.repair import repair
 from irlang.gen.solve import Draft, Nested, Source, Value, solve
+from irlang.gen.tame import Tamers
 from irlang.graph import Graph, Node, Operand, Param, Port
 from irlang.graph_text import to_ast
 from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _RESULTS = 4  # results beside those that keep a call from being dead
-_WILD = 30  # percent of inputs with a restricted domain that take a computed value all the same
+_WILD = 10  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _LONE = 30  # percent of calls with no live operand that are taken all the same
 
@@ -86,6 +88,7 @@ class _Kit:
     catalog: Catalog
     made: list[Pattern]
     adapters: Adapters
+    tamers: Tamers
 
 
 _kits: dict[tuple[int, frozenset[str] | None], _Kit] = {}
@@ -100,14 +103,15 @@ def _kit(catalog: Catalog, ops: frozenset[str] | None) -> _Kit:
         ]
         if not made:
             raise ValueError("none of the operators can be generated")
-        kit = _kits[key] = _Kit(catalog, made, Adapters(made))
+        kit = _kits[key] = _Kit(catalog, made, Adapters(made), Tamers(made, catalog))
     return kit
 
 
 class _Builder:
     def __init__(self, kit: _Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
+        self.kit = kit
         self.made = kit.made
-        self.adapters = kit.adapters
+        self.wanted = 0
         self.chooser = chooser
         self.limits = limits
         self.coverage = coverage
@@ -121,12 +125,12 @@ class _Builder:
     def run(self, size: tuple[int, int]) -> Graph:
         """Calls until there are as many as were drawn."""
         chooser = self.chooser
-        wanted = chooser.between(*size)
+        self.wanted = chooser.between(*size)
         cell = chooser.pick((0, 0, 3, 5))  # calls a cell; 0 is a chain
         skips = chooser.pick((5, 20, 40))  # percent of calls that reach back
         failures = 0
         start = 0
-        while len(self.graph.nodes) < wanted and failures < _ATTEMPTS:
+        while len(self.graph.nodes) < self.wanted and failures < _ATTEMPTS:
             if cell and len(self.graph.nodes) - start >= cell:
                 start = len(self.graph.nodes)
             made = self.made[chooser.weighted(self.weights)]
@@ -178,7 +182,7 @@ class _Builder:
             return False
         instance = judge(made.op, types(draft, self.by_name), draft.attrs)
         if score(instance) > 0:
-            mended = repair(draft, instance, self.by_name, self.limits, self.adapters)
+            mended = repair(draft, instance, self.by_name, self.limits, self.adapters())
             if mended is None:
                 return False
             draft, instance = mended
@@ -231,8 +235,12 @@ class _Builder:
         if isinstance(source, str):
             info = self.by_name[source].info
             # Computed values have no range: where one is needed, a new tensor takes their place.
-            if within is None and (slot.domain is None or self.chooser.chance(_WILD)):
-                return source
+            if within is None:
+                if slot.domain is None or info.kind != "real" or self.chooser.chance(_WILD):
+                    return source
+                tamed = self.tamed(source, info, slot.domain)
+                if tamed is not None:
+                    return tamed
         else:
             info = source
         name = self.free(name)
@@ -240,13 +248,29 @@ class _Builder:
         weight = (
             real and bool(self.graph.inputs) and within is None and not self.chooser.chance(_INPUTS)
         )
-        bounds = within or usual(slot, info, weight)
+        bounds = within or usual(slot, info, weight, self.chooser)
         if weight:
             self.graph.params[name] = Param(info, bounds)
         else:
             self.graph.inputs[name] = Port(info, bounds)
         self.graph.values[name] = info
         return name
+
+    def adapters(self) -> Adapters | None:
+        """What may stand before an input of the next call; None where there is no room."""
+        return self.kit.adapters if len(self.graph.nodes) + 2 <= self.wanted else None
+
+    def tamed(self, source: str, info: TensorInfo, domain: Range) -> str | None:
+        """A value inside a domain that is computed from another, if there is room for the call."""
+        tamers = self.kit.tamers.inside(domain)
+        if not tamers or len(self.graph.nodes) + 1 >= self.wanted:
+            return None
+        made = self.chooser.pick(tamers)
+        formal = next(slot.item.name for slot in made.slots if slot.item.default is None)
+        instance = judge(made.op, {formal: info}, {})
+        if instance is None or score(instance) > 0:
+            return None
+        return self.node(made.op, {formal: source}, Draft(made.op), instance)
 
     def node(self, op: ast.Op, inputs: dict[str, Operand], draft: Draft, instance: Instance) -> str:
         """Appends a node and its results."""

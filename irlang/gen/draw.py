@@ -160,6 +160,9 @@ INTS: tuple[Recipe, ...] = (
     lambda chooser, _: chooser.between(-3, 3),
 )
 
+# How much each is wanted where several suit: small numbers say more about more definitions.
+INTS_WANTED = (4.0, 2.0, 2.0, 1.0, 1.0, 0.5, 1.0, 0.5)
+
 LISTS: tuple[Recipe, ...] = (
     _per_axis(1, 3),
     _per_axis(0, 2),

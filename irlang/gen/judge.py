@@ -13,7 +13,7 @@ from irlang.expand import Instance, instantiate
 from irlang.gen.solve import Draft, Nested, Source, Value
 from irlang.signature import Given
 
-_MOST = 8192  # remembered calls; each holds its scope
+_MOST = 4096  # remembered calls; each holds its scope and, once used, its equations
 Key = tuple[Any, ...]
 _seen: dict[Key, tuple[ast.Op, Instance | None]] = {}
 

@@ -18,8 +18,7 @@ from irlang.equations import TensorInfo
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS
 
-_MARGIN, _REACH = 0.1, 3.0  # distance from the end of a domain, and how far into an open one
-_DIVISOR = (0.2, 3.0)  # divisors keep away from zero
+_DIVISOR = (0.0, math.inf)  # a divisor keeps to one side of zero
 
 
 @dataclass(slots=True)
@@ -29,7 +28,8 @@ class Slot:
     allowed: element types. variable: the type variable, if it has one. fixed: how many entries
     are single axes; rests: names of those that are any number. placed: some entry has `@`.
     spreads: some entry has `~`. axis_attrs: attributes that say where axes are.
-    fan: declared entries that sums run over, whose sizes multiply to the fan-in.
+    fan: declared entries that sums run over, whose sizes multiply to the fan-in. domain: the open
+    interval of values for which the result is defined, None for all.
     """
 
     item: ast.Input
@@ -232,7 +232,7 @@ def _fan(op: ast.Op, item: ast.Input) -> tuple[int, ...]:
 
 @cache
 def _tame(function: str, position: int) -> tuple[float, float] | None:
-    """Arguments for which a function is defined with a margin; None where all will do.
+    """The open interval of arguments for which a function is defined; None where all will do.
 
     A function of several arguments says so through its derivative: `y * log(a)` wants a > 0.
     """
@@ -246,13 +246,18 @@ def _tame(function: str, position: int) -> tuple[float, float] | None:
             for part in ast.walk(parse_expr(text)):
                 if isinstance(part, ast.Call) and part.args == (ast.Name(argument),):
                     low = max(low, SCALARS[part.function].domain[0])
-    if low == -math.inf:
-        return None
-    return low + _MARGIN, high - _MARGIN if high < math.inf else low + _REACH
+    return None if low == -math.inf else (low, high)
+
+
+def _shifted(node: ast.Expr) -> str:
+    """The tensor whose element an expression is, but for a term without elements (an epsilon)."""
+    if isinstance(node, ast.Binary) and node.op == "+" and not isinstance(node.right, ast.Read):
+        node = node.left
+    return node.name if isinstance(node, ast.Read) else ""
 
 
 def _domain(op: ast.Op, item: ast.Input) -> tuple[float, float] | None:
-    """Values of an input for which functions that read it directly are defined."""
+    """The open interval of values for which functions that read an input directly are defined."""
     low, high = -math.inf, math.inf
     for equation in _equations(op):
         for part in ast.walk(equation.value):
@@ -262,7 +267,7 @@ def _domain(op: ast.Op, item: ast.Input) -> tuple[float, float] | None:
             elif isinstance(part, ast.Binary) and part.op in ("/", "//", "%"):
                 args = [(part.right, _DIVISOR)]
             for arg, bounds in args:
-                if bounds and isinstance(arg, ast.Read) and arg.name == item.name:
+                if bounds and _shifted(arg) == item.name:
                     low, high = max(low, bounds[0]), min(high, bounds[1])
     return (low, high) if low < high and low > -math.inf else None
 

@@ -15,7 +15,7 @@ from irlang.gen.judge import judge, types
 from irlang.gen.pattern import Pattern
 from irlang.gen.solve import solve
 
-_TRIALS = 160
+_TRIALS = 120
 _LEAST = 0.02  # every recipe keeps a chance
 _profiles: dict[int, tuple[ast.Op, dict[str, Sequence[float]]]] = {}
 
@@ -52,4 +52,10 @@ def _learn(made: Pattern) -> dict[str, Sequence[float]]:
             row = counts[name][draft.recipes[name]]
             row[0] += good
             row[1] += 1
-    return {name: [max(_LEAST, a / b) ** 2 for a, b in rows] for name, rows in counts.items()}
+    found: dict[str, Sequence[float]] = {}
+    for name, rows in counts.items():
+        wanted = (
+            draw.INTS_WANTED if draw.recipes(made.attrs[name]) is draw.INTS else (1.0,) * len(rows)
+        )
+        found[name] = [w * max(_LEAST, a / b) ** 2 for w, (a, b) in zip(wanted, rows, strict=True)]
+    return found

@@ -15,12 +15,15 @@ from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.expand import Instance
+from irlang.gen.choice import Chooser
 from irlang.gen.pattern import Slot
 from irlang.known import EMPTY, KNOWN
 
 Range = tuple[float, float]
 _MOST = 64  # integers that are tried on either side of the numbers in a condition
 _REAL_STEPS = (-3.0, -1.0, -0.9, -0.5, -0.1, 0.0, 0.1, 0.5, 0.9, 1.0, 3.0)
+_MARGIN, _REACH = 0.1, 3.0  # distance from the end of a domain, and how far into an open one
+_INPUTS: tuple[Range | None, ...] = (None, (-2.0, 2.0), (-4.0, 4.0), (0.0, 1.0))
 _WIDE = 4  # where nothing bounds an integer
 
 
@@ -104,7 +107,7 @@ def _value(node: eq.Expr, element: float) -> Any:
             raise KeyError(type(node).__name__)  # a position: the condition is not one on values
 
 
-def usual(slot: Slot, info: TensorInfo, weight: bool) -> Range | None:
+def usual(slot: Slot, info: TensorInfo, weight: bool, chooser: Chooser) -> Range | None:
     """The range of a tensor that nothing constrains; None for the default of inputs."""
     kind = DTYPES[info.dtype].kind
     if kind == "bool":
@@ -116,9 +119,10 @@ def usual(slot: Slot, info: TensorInfo, weight: bool) -> Range | None:
             else (-float(_WIDE), float(_WIDE))
         )
     if slot.domain is not None:
-        return slot.domain
+        low, high = slot.domain
+        return low + _MARGIN, high - _MARGIN if high < math.inf else low + _REACH
     if not weight:
-        return None
+        return chooser.pick(_INPUTS)
     bound = math.sqrt(3 / max(1, fan_in(slot, info)))
     bound = float(f"{bound:.2g}")
     return (-bound, bound)

@@ -83,7 +83,7 @@ def repair(
     instance: Instance | None,
     live: Mapping[str, Value],
     limits: Limits,
-    adapters: Adapters,
+    adapters: Adapters | None,
 ) -> tuple[Draft, Instance] | None:
     """The draft after a repair that succeeds."""
     if instance is None:
@@ -105,7 +105,10 @@ def repair(
 
 
 def _replaced(
-    source: Source | tuple[Source, ...], move: Retype, live: Mapping[str, Value], adapters: Adapters
+    source: Source | tuple[Source, ...],
+    move: Retype,
+    live: Mapping[str, Value],
+    adapters: Adapters | None,
 ) -> Source | tuple[Source, ...]:
     """An input of the type that a move wants."""
     if isinstance(source, tuple):
@@ -114,8 +117,10 @@ def _replaced(
     return _one(source, move, live, adapters)
 
 
-def _one(source: Source, move: Retype, live: Mapping[str, Value], adapters: Adapters) -> Source:
-    if isinstance(source, str):
+def _one(
+    source: Source, move: Retype, live: Mapping[str, Value], adapters: Adapters | None
+) -> Source:
+    if isinstance(source, str) and adapters is not None:
         nested = adapters.adapt(source, live[source].info, move.info)
         if nested is not None:
             return nested
