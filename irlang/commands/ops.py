@@ -62,6 +62,8 @@ def _list(catalog: Catalog, form: str) -> None:
 
 def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
     """Everything that is derived from a definition's text, as data."""
+    from dataclasses import replace
+
     from irlang import ast
     from irlang.lower.target import spellings
     from irlang.parser.printer import print_attr_type, print_expr, print_statement, print_type
@@ -70,7 +72,7 @@ def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
         "name": op.name,
         "family": catalog.families[op.name],
         "doc": op.doc,
-        "definition": print_statement(op),
+        "definition": print_statement(replace(op, doc="", comments=())),
         "dtypes": dict(op.dtypes),
         "inputs": [
             {

@@ -16,16 +16,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irlang.catalog import builtin
+import numpy as np
+
+from irlang.catalog import Catalog, builtin
+from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find, write
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
 from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
+from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 
 BATCH = 32  # programs that go to a worker together
+_ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -48,6 +53,7 @@ class Tally:
 
     programs: int = 0
     valid: int = 0
+    tried: int = 0
     seconds: float = 0.0
     targets: dict[str, Counter[str]] = field(default_factory=dict)
     covered: dict[str, Counter[str]] = field(default_factory=dict)
@@ -56,6 +62,7 @@ class Tally:
         """Adds the result of a batch."""
         self.programs += batch["programs"]
         self.valid += batch["valid"]
+        self.tried += batch["tried"]
         for target, counts in batch["targets"].items():
             self.targets.setdefault(target, Counter()).update(counts)
         for kind, counts in batch["covered"].items():
@@ -85,11 +92,15 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     coverage = Coverage()
     cases = []
     left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
+    tried = 0
     for offset in range(left):
-        seed = program_seed(settings.seed, number * BATCH + offset)
-        made = generate(catalog, seed, ops=settings.ops or None, coverage=coverage)
-        case = Case(made.graph, inputs(made.graph, seed), initial_values(made.graph, seed), catalog)
-        cases.append((seed, case))
+        for attempt in range(_ATTEMPTS):
+            seed = program_seed(settings.seed, number * BATCH + offset, attempt)
+            case = make_case(catalog, seed, settings.ops, coverage)
+            tried += 1
+            if case is not None:
+                cases.append((seed, case))
+                break
     outcomes = session.compare([case for _, case in cases], grad=settings.grad)
     targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     found: list[Found] = []
@@ -103,16 +114,35 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                 found.append(find(session, case, seed, target, outcome))
     covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
     result = {
-        "programs": len(cases), "valid": valid,
+        "programs": len(cases), "valid": valid, "tried": tried,
         "targets": {name: dict(counts) for name, counts in targets.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
     }  # fmt: skip
     return result, found
 
 
-def program_seed(seed: int, number: int) -> int:
+def program_seed(seed: int, number: int, attempt: int = 0) -> int:
     """The seed of a campaign's program."""
-    return (seed * 1_000_003 + number) & (2**62 - 1)
+    return ((seed * 1_000_003 + number) * _ATTEMPTS + attempt) & (2**62 - 1)
+
+
+def make_case(
+    catalog: Catalog, seed: int, ops: tuple[str, ...] = (), coverage: Coverage | None = None
+) -> Case | None:
+    """A generated program with values; None where the oracle could judge none of its outputs.
+
+    That is where a precondition on values fails, an output is not finite, or all are unstable.
+    """
+    graph = generate(catalog, seed, ops=ops or None, coverage=coverage).graph
+    case = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
+    try:
+        case.balls = balls(graph, case.values, catalog, precision(graph))
+    except InvalidInput:
+        return None
+    found = [case.balls[value] for value in graph.outputs.values()]
+    finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
+    known = any(np.any(np.isfinite(np.asarray(ball.bound))) for ball in found)
+    return case if finite and known else None
 
 
 def _run_apart(settings: Settings, number: int) -> tuple[int, dict[str, Any], list[Found]]:
@@ -207,6 +237,7 @@ class Campaign:
         return {
             "programs": self.tally.programs,
             "valid": self.tally.valid,
+            "tried": self.tally.tried,
             "seconds": round(self.tally.seconds, 3),
             "seed": self.settings.seed,
             "targets": {

@@ -28,12 +28,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(slots=True)
 class Case:
-    """A program with the values of its inputs and parameters, in their own types."""
+    """A program with the values of its inputs and parameters, in their own types.
+
+    balls: what the oracle says of every value, where that has been computed already.
+    """
 
     graph: Graph
     inputs: dict[str, Array]
     params: dict[str, Array]
     catalog: Catalog
+    balls: dict[str, Ball] | None = None
 
     @property
     def values(self) -> dict[str, Array]:
@@ -116,7 +120,9 @@ class Session:
             worker.send(programs)
         for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
             try:
-                outcome.balls = balls(graph, case.values, case.catalog, precision(graph))
+                outcome.balls = case.balls or balls(
+                    graph, case.values, case.catalog, precision(graph)
+                )
                 if grad:
                     from irlang.interp.gradient import gradient_balls
 

@@ -23,9 +23,10 @@ from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# From the least to the gravest; a program's verdict is the gravest of its outputs'.
+# From the least to the gravest; a program's verdict is the gravest of its outputs'. An unstable
+# output has no verdict, so that the others decide.
 SEVERITY = (
-    "agrees", "rounding", "unstable", "unsupported", "refused", "inaccurate", "nonfinite", "wrong",
+    "unstable", "agrees", "rounding", "unsupported", "refused", "inaccurate", "nonfinite", "wrong",
     "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
 FINDINGS = frozenset(
@@ -66,8 +67,8 @@ def _plain(value: float | None) -> float | str | None:
 
 
 def gravest(verdicts: list[str]) -> str:
-    """The gravest of several verdicts; `agrees` for none."""
-    return max(verdicts, key=SEVERITY.index, default="agrees")
+    """The gravest of several verdicts; `unstable` for none."""
+    return max(verdicts, key=SEVERITY.index, default="unstable")
 
 
 def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Verdict:
@@ -96,7 +97,8 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         return _at(
             name, target, "nonfinite", strange.astype(np.float64), value, radius, actual, error
         )
-    outside = np.where(known, error - radius, -np.inf)
+    with np.errstate(invalid="ignore"):  # an infinite radius: no verdict
+        outside = np.where(known, error - radius, -np.inf)
     scale = float(np.max(np.abs(value[np.isfinite(value)]), initial=0.0))
     half = math.sqrt(DTYPES[info.dtype].unit) * scale
     if (outside > 0).any():

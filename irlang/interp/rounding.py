@@ -64,7 +64,7 @@ class Balls:
         if isinstance(value, (bool, int)):
             return Ball(value)
         number = float(value)
-        if not math.isfinite(number) or isinstance(value, float) and self._exactly(number):
+        if not math.isfinite(number) or (isinstance(value, float) and self._exactly(number)):
             return Ball(number)
         if isinstance(value, Fraction) and self._exactly(number) and Fraction(number) == value:
             return Ball(number)
@@ -156,7 +156,9 @@ class Balls:
         total = vector.contract(sizes, rank)
         slack: Any = 0.0
         if any(f.radius is not None for f in factors):
-            wide = [s if f.radius is None else s + f.radius for s, f in zip(sizes, factors, strict=True)]
+            wide = [
+                s if f.radius is None else s + f.radius for s, f in zip(sizes, factors, strict=True)
+            ]
             widest = vector.contract(wide, rank)
             # the difference of two nearly equal sums would lose the radius in its own rounding
             slack = np.maximum(widest - total, 0.0) + _gamma(8, 2.0**-53) * widest
@@ -174,7 +176,9 @@ class Balls:
         reach = sign * ball.value + ball.radius
         floor = np.take_along_axis(sign * ball.value - ball.radius, at[..., None], -1)
         contenders = np.sum(reach >= floor, axis=-1)
-        exact = np.all((reach < floor) | (np.broadcast_to(ball.radius, np.shape(ball.value)) == 0), axis=-1)
+        exact = np.all(
+            (reach < floor) | (np.broadcast_to(ball.radius, np.shape(ball.value)) == 0), axis=-1
+        )
         return Ball(at, np.where((contenders > 1) & ~exact, np.inf, 0.0))
 
     def pick(self, ball: Ball, at: Array, certain: Ball) -> Ball:
@@ -205,7 +209,9 @@ class Balls:
             if narrow.unit > self.unit:
                 radius = ball.bound + narrow.unit * np.abs(value) + narrow.tiny
             with np.errstate(invalid="ignore"):
-                over = np.isfinite(value) & (np.abs(value) + (0 if radius is None else radius) > narrow.largest)
+                over = np.isfinite(value) & (
+                    np.abs(value) + (0 if radius is None else radius) > narrow.largest
+                )
             if np.any(over):
                 radius = np.where(over, np.inf, 0.0 if radius is None else radius)
         elif radius is not None and np.asarray(ball.value).dtype.kind == "f":
@@ -214,7 +220,9 @@ class Balls:
                 doubtful = (np.asarray(ball.bound) > 0) & (np.abs(ball.value) <= ball.bound)
                 radius = doubtful.astype(np.float64)
         if radius is not None:
-            radius = np.asarray(np.broadcast_to(np.asarray(radius, dtype=np.float64), shape), order="C")
+            radius = np.asarray(
+                np.broadcast_to(np.asarray(radius, dtype=np.float64), shape), order="C"
+            )
             # NaN: a radius that has no value says nothing
             radius = np.where(np.isnan(radius), np.inf, radius)
         return Ball(value, radius)
@@ -261,7 +269,9 @@ class Balls:
         else:
             low = np.abs(b.value) - b.bound
             slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)
-            slack = np.where(low > 0, slack, np.where(np.asarray(b.bound) > 0, np.inf, 0.0))
+            # a divisor that may be zero, or a numerator that may: the quotient may be NaN
+            doubtful = (np.asarray(b.bound) > 0) | ((a.bound > 0) & (np.abs(a.value) <= a.bound))
+            slack = np.where(low > 0, slack, np.where(doubtful, np.inf, 0.0))
         if np.asarray(value).dtype.kind in "ib":
             return Ball(value, slack)
         if function in "+-" and exact and self._integers(a, b, value):
@@ -309,8 +319,12 @@ class Balls:
             return Ball(value, args[0].radius)
         a, b = args
         doubt_a, doubt_b = np.asarray(a.bound) > 0, np.asarray(b.bound) > 0
-        settling_a = ~doubt_a & (~np.asarray(a.value, bool) if function == "and" else np.asarray(a.value, bool))
-        settling_b = ~doubt_b & (~np.asarray(b.value, bool) if function == "and" else np.asarray(b.value, bool))
+        settling_a = ~doubt_a & (
+            ~np.asarray(a.value, bool) if function == "and" else np.asarray(a.value, bool)
+        )
+        settling_b = ~doubt_b & (
+            ~np.asarray(b.value, bool) if function == "and" else np.asarray(b.value, bool)
+        )
         doubt = (doubt_a | doubt_b) & ~settling_a & ~settling_b
         return Ball(value, doubt.astype(np.float64))
 
@@ -341,7 +355,9 @@ class Balls:
             return Ball(value)
         with np.errstate(all="ignore"):
             ratio = np.true_divide(a.value, b.value)
-            slack = (a.bound + np.abs(ratio) * b.bound) / np.abs(b.value) + 2 * self.unit * np.abs(ratio)
+            slack = (a.bound + np.abs(ratio) * b.bound) / np.abs(b.value) + 2 * self.unit * np.abs(
+                ratio
+            )
             jump = np.floor(ratio + slack) != np.floor(ratio - slack)
             if function != "%":
                 return Ball(value, np.where(jump, np.ceil(slack) + 1.0, 0.0))
@@ -391,7 +407,9 @@ class Balls:
                 crossed = (low < turn) & (turn < high)
                 slack = np.where(crossed, np.maximum(slack, np.abs(row.numpy(turn) - value)), slack)
             if bound is not None:  # differences of nearby values lose digits; the slope does not
-                slack = np.minimum(np.where(np.isnan(slack), np.inf, slack) + self._own(value), bound * radius)
+                slack = np.minimum(
+                    np.where(np.isnan(slack), np.inf, slack) + self._own(value), bound * radius
+                )
             else:
                 slack = slack + self._own(np.maximum(np.abs(at_low), np.abs(at_high)))
             with np.errstate(invalid="ignore"):
@@ -477,7 +495,10 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
 
 def _unspecify(walk: Vector, mask: eq.Equation) -> None:
     """No verdict where the definition leaves the value open."""
-    frame = Frame({name: axis for axis, (name, _) in enumerate(mask.binders)}, [(0, n) for n in mask.info.shape])
+    frame = Frame(
+        {name: axis for axis, (name, _) in enumerate(mask.binders)},
+        [(0, n) for n in mask.info.shape],
+    )
     open_ = np.broadcast_to(np.asarray(walk(mask.body, frame).value, dtype=bool), mask.info.shape)
     ball = walk.tensors[mask.target]
     ball.radius = np.where(open_, np.inf, ball.bound)
