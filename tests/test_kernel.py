@@ -225,6 +225,11 @@ op conv[T: float](x: T[N, C, S..], w: T[F, G, K..], b: T[F] = 0;
   y[n, f, o..] = b[f] + sum(c < G, k.. < K..)
     (x[n, f // (F // groups) * G + c, (o*stride + k*dilation - lo)..] ?? 0) * w[f, c, k..]
 }
+op spread[T: float](x: T[N, C, S], w: T[C, F, K]; stride: int = 2)
+    -> y: T[N, F, (S - 1) * stride + K] {
+  y[n, f, o] = sum(c < C, k < K | (o - k) % stride == 0)
+    (x[n, c, (o - k) // stride] ?? 0) * w[c, f, k]
+}
 op gated[T: float](x: T[L, N, C], w: T[2, H, C], r: T[2, H, H], h0: T[N, H] = 0;
     reverse: bool = false) -> y: T[L, N, H] {
   let at(t) = if reverse then L - 1 - t else t
@@ -301,6 +306,22 @@ def test_convolutions_are_exact_on_small_integers(
     inputs = whole(expansion)
     got = reference.evaluate(expansion, inputs)["y"]
     np.testing.assert_array_equal(got, exact.evaluate(expansion, inputs)["y"].numpy())
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("weight", [1.0, math.inf, math.nan])
+def test_a_filter_hides_what_is_not_finite(weight: float) -> None:
+    """A transposed convolution: most products are left out, and may be infinite times zero."""
+    expansion = call("spread", {}, x=(2, 3, 5), w=(3, 4, 3))
+    inputs = whole(expansion)
+    inputs["w"][1, :, 1] = weight
+    inputs["x"][0, :, 2] = 0
+    got = reference.evaluate(expansion, inputs)["y"]
+    np.testing.assert_array_equal(got, exact.evaluate(expansion, inputs)["y"].numpy())
+    (products, _) = contraction.find(expansion.equations[0], expansion.tensors)
+    assert [p.applies({n: np.asarray(a) for n, a in inputs.items()}) for p in products] == [
+        math.isfinite(weight)
+    ]
 
 
 @pytest.mark.usefixtures("way")

@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Evaluate = Callable[[eq.Equation, Arrays], Array]
 
+_MASKED = 1 << 25  # elements of a factor that a filter is taken into
 _PADDED = 4  # a padded copy may be this many times as large as the tensor (and a bit)
 
 
@@ -42,6 +43,8 @@ class Contraction:
 
     free: the indices of the result, after the split of those that occur in quotients; shape: of
     the result before the split. step: an index that is fixed in each run (of a recurrence).
+    masked: the sum has a filter, which makes one factor zero where it does not hold; that is the
+    same as long as the other factors are finite (`applies`).
     """
 
     target: str
@@ -51,6 +54,7 @@ class Contraction:
     factors: tuple[Factor, ...]
     summed: tuple[str, ...]
     step: str = ""
+    masked: int | None = None
 
     @property
     def work(self) -> int:
@@ -71,6 +75,17 @@ class Contraction:
             for one in sets
         )
         return min(math.prod(self.extents[n] for n in side) for side in sides) < 4
+
+    def applies(self, arrays: Arrays) -> bool:
+        """Whether the tensors have values for which the product of matrices is the sum."""
+        if self.masked is None:
+            return True
+        for number, factor in enumerate(self.factors):
+            if number != self.masked and not all(
+                np.isfinite(arrays[name]).all() for name in eq.reads(factor.expr)
+            ):
+                return False
+        return True
 
     def run(
         self, arrays: Arrays, evaluate: Evaluate, at: int = 0, out: Array | None = None
@@ -298,7 +313,7 @@ def _contraction(
     tensors: Mapping[str, eq.TensorInfo],
     step: str,
 ) -> Contraction | None:
-    if expr.kind != "sum" or expr.where is not None or expr.body is None:
+    if expr.kind != "sum" or expr.body is None or (expr.where is not None and step):
         return None
     if kind(expr.body, tensors) != "real":
         return None
@@ -311,12 +326,13 @@ def _contraction(
             return None
         extents[index] = max(form.constant, 0)
     parts = _factors(expr.body)
-    if len(parts) < 2 or not _harmless(expr.body, bounds, tensors):
+    whole = expr.body if expr.where is None else eq.Apply("select", (expr.where, expr.body))
+    if len(parts) < 2 or not _harmless(whole, bounds, tensors):
         return None
     free = [index for index in free if index != step]
     shape = tuple(extents[index] for index in free)
     extents.pop(step, None)
-    split = _split(expr.body, extents)
+    split = _split(whole, extents)
     parts = [_divided(part, split) for part in parts]
     extents = {index: extents[index] for index in extents if index not in split}
     names: list[str] = []
@@ -338,7 +354,37 @@ def _contraction(
     joined = _joined(factors)
     if len(joined) < 2:
         return None
-    return Contraction(name, tuple(names), shape, extents, joined, summed, step)
+    masked = None
+    if expr.where is not None:
+        condition = _divided(expr.where, split)
+        masked = _host(condition, joined, extents)
+        if masked is None:
+            return None
+        zero = eq.Apply("select", (condition, joined[masked].expr, eq.Const(0.0)))
+        hidden = Factor(zero, joined[masked].names)
+        joined = (*joined[:masked], hidden, *joined[masked + 1 :])
+    return Contraction(name, tuple(names), shape, extents, joined, summed, step, masked)
+
+
+def _host(condition: eq.Expr, factors: Sequence[Factor], extents: Mapping[str, int]) -> int | None:
+    """The one of two factors that takes a filter in, if the other is a read of numbers."""
+    fitting = [
+        (math.prod(extents[n] for n in factor.names), number)
+        for number, factor in enumerate(factors)
+        if eq.indices(condition) <= {*factor.names}
+    ]
+    size, host = min(fitting, default=(0, None))
+    others = [factor.expr for number, factor in enumerate(factors) if number != host]
+    finite = all(
+        isinstance(expr, eq.Read) and isinstance(expr.default, (eq.Const, type(None)))
+        for expr in others
+    )
+    finite = finite and all(
+        math.isfinite(expr.default.value)
+        for expr in others
+        if isinstance(expr, eq.Read) and isinstance(expr.default, eq.Const)
+    )
+    return host if len(factors) == 2 and finite and size <= _MASKED else None
 
 
 def _factors(expr: eq.Expr) -> list[eq.Expr]:

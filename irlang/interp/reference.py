@@ -122,7 +122,7 @@ class _Run:
         products, rest = plan.note(
             "products", equation, lambda: contraction.find(equation, self.infos)
         )
-        if products and all(p.work >= _PRODUCT and not p.narrow for p in products):
+        if products and all(_pays(p) and p.applies(self.tensors) for p in products):
             for product in products:
                 self._keep(product.target, product.info, product.run(self.tensors, self._factor))
             return self._remainder(rest, plan)
@@ -266,7 +266,7 @@ def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]
     for equation, axis in zip(group.equations, group.axes, strict=True):
         name = equation.binders[axis][0]
         products, rest = contraction.find(equation, infos, name)
-        if not all(p.work >= _PRODUCT and not p.narrow for p in products):
+        if not all(map(_pays, products)):
             products, rest = (), equation
         if products or not found:
             found.append((products, [], []))
@@ -290,6 +290,10 @@ def _work(expr: eq.Expr) -> int:
             rounds *= max(int(bound.value), 1) if known else 64  # type: ignore[union-attr]
         return rounds * (1 + sum(map(_work, eq.children(expr))))
     return 1 + sum(map(_work, eq.children(expr)))
+
+
+def _pays(product: contraction.Contraction) -> bool:
+    return product.work >= _PRODUCT and not product.narrow
 
 
 def _worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:

@@ -352,7 +352,10 @@ class Vector:
     def _contraction(self, body: eq.Apply, inner: Frame, condition: Value, rank: int) -> Value:
         factors = [self(factor, inner) for factor in _factors(body)]
         if condition is not None:
-            factors[0] = self.domain.select(condition, factors[0], self.domain.number(0))
+            zero = self.domain.number(0)
+            for place, factor in enumerate(factors):  # zero times infinity would show
+                if place == 0 or not np.all(np.isfinite(self.domain.sample(factor))):
+                    factors[place] = self.domain.select(condition, factor, zero)
         widest = [1] * len(inner.ranges)
         for factor in factors:
             shape = np.shape(self.domain.sample(factor))

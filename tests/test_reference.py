@@ -1,0 +1,85 @@
+"""The reference on generated calls, however it computes them: inside the radius."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang import equations as eq
+from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
+from irlang.gen.build import generate
+from irlang.interp import contraction, kernel_cache, reference, rounding, vector
+from irlang.interp.program import run
+from irlang.interp.values import initial_values, inputs
+
+CATALOG = builtin()
+PROGRAMS = 120
+KERNELS = 60  # distinct ones: each takes a seventh of a second to compile
+
+
+def calls(seed: int) -> Iterator[tuple[str, eq.Expansion, dict[str, Any]]]:
+    """The calls of a generated program, with what they are given."""
+    graph = generate(CATALOG, seed, size=(1, 6)).graph
+    values = {**inputs(graph, seed), **initial_values(graph, seed)}
+    try:
+        plain = run(graph, values, CATALOG)
+    except InvalidInput:
+        return  # the drawn values violate a precondition
+    for node in graph.nodes:
+        feeds = {formal: plain[name] for formal, name in node.feeds().items()}
+        yield node.op.name, node.expansion(CATALOG), feeds
+
+
+def hold(name: str, expansion: eq.Expansion, feeds: dict[str, Any]) -> None:
+    got = reference.evaluate(expansion, feeds)
+    given = {k: rounding.Ball(vector.load(expansion.tensors[k], v)) for k, v in feeds.items()}
+    balls = rounding.evaluate(expansion, given, "f64")
+    for output in expansion.outputs:
+        value = np.asarray(balls[output].value, dtype=np.float64)
+        radius = np.broadcast_to(np.asarray(balls[output].bound, dtype=np.float64), value.shape)
+        ours = got[output].astype(np.float64)
+        assert ours.shape == value.shape
+        with np.errstate(invalid="ignore"):
+            # both values are within a radius of the true one
+            near = np.abs(ours - value) <= 2 * radius
+        same = (ours == value) | (np.isnan(ours) & np.isnan(value))
+        assert (near | same | np.isinf(radius)).all(), (name, output)
+
+
+def test_products_of_matrices_wherever_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "SMALL", 0)
+    monkeypatch.setattr(reference, "COMPILE", 2**60)
+    monkeypatch.setattr(reference, "_PRODUCT", 0)
+    monkeypatch.setattr(contraction.Contraction, "narrow", False)
+    seen: Counter[str] = Counter()
+    for seed in range(PROGRAMS):
+        for name, expansion, feeds in calls(seed):
+            hold(name, expansion, feeds)
+            seen[name] += 1
+    assert len(seen) > len(CATALOG) // 2
+
+
+def test_kernels_of_generated_calls(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    kernel_cache.folder.cache_clear()
+    monkeypatch.setattr(reference, "SMALL", 0)
+    monkeypatch.setattr(reference, "COMPILE", 0)
+    monkeypatch.setattr(reference, "_PRODUCT", 2**60)
+    seen: Counter[str] = Counter()
+    before = len(kernel_cache._loaded)
+    seed = 0
+    while len(kernel_cache._loaded) - before < KERNELS:
+        for name, expansion, feeds in calls(seed):
+            if not seen[name]:
+                hold(name, expansion, feeds)
+                seen[name] += 1
+        seed += 1
+    kernel_cache.folder.cache_clear()
+    assert len(seen) > KERNELS // 4
