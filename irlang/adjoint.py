@@ -1,0 +1,325 @@
+"""The gradient of a call, as equations of the same language (reverse accumulation on equations).
+
+From the equations of a call, `adjoint` makes those of its vector-Jacobian product. There is one
+rule for each kind of reduction and one derivative text for each scalar function (`irlang.scalar`);
+the rest is index algebra: `x[f(i)]` inside an equation over `i` gives
+`d_x[s] = sum over i with f(i) == s`, which `irlang.adjoint_solve` solves for as many of the indices
+as can be. The result holds what it needs of the forward equations. Being equations, it has an
+adjoint itself.
+
+Where a max, a min or a choice is not differentiable, one of its allowed gradients is given: that of
+the first among equals, or with `ties="even"` equal shares. Non-goal: the set of all allowed ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from irlang import ast
+from irlang import equations as eq
+from irlang.adjoint_forward import Context, Workspace, cleaned, reaching, reading, renamed
+from irlang.adjoint_terms import Term, contribution
+from irlang.equation_rules import TRUE, apply, is_number, is_true, negation, simplify
+from irlang.evaluate import Evaluator, Scope
+from irlang.kinds import kind
+from irlang.parser import parse_expr
+from irlang.scalar import SCALARS
+
+_evaluate = Evaluator()
+_ARGUMENTS = ("a", "b", "c")
+
+
+def adjoint(
+    expansion: eq.Expansion,
+    wanted: Iterable[str] | None = None,
+    seeds: Iterable[str] | None = None,
+    *,
+    ties: str = "first",
+    prefix: str = "d_",
+) -> eq.Expansion:
+    """The equations of the vector-Jacobian product of a call.
+
+    wanted: inputs to differentiate by (all real ones unless said); seeds: outputs whose cotangent
+    is given (all real ones). The result's inputs are those of the call and `d_y` for every seed
+    `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first` or `even`. A
+    second adjoint needs another `prefix`, since its tensors are beside those of the first.
+    """
+    real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
+    sources = [n for n in (expansion.inputs if wanted is None else wanted) if n in real]
+    given = [n for n in (expansion.outputs if seeds is None else seeds) if n in real]
+    clash = [n for n in expansion.tensors if prefix + n in expansion.tensors]
+    if clash:
+        raise ValueError(f"`{prefix}{clash[0]}` is a tensor already: use another prefix")
+    return _Adjoint(expansion, sources, given, ties, prefix).result()
+
+
+class _Adjoint:
+    """One adjoint in the making: the workspace, and what flows back to each tensor."""
+
+    def __init__(
+        self,
+        expansion: eq.Expansion,
+        sources: Sequence[str],
+        seeds: Sequence[str],
+        ties: str,
+        prefix: str,
+    ) -> None:
+        self.expansion = expansion
+        self.sources = sources
+        self.seeds = seeds
+        self.ties = ties
+        self.prefix = prefix
+        self.work = Workspace(expansion)
+        self.terms: dict[str, list[Term]] = {}
+        self.read: frozenset[str] = frozenset()  # by the equations that something flows through
+        self.active: set[str] = reaching(sources, expansion.equations, expansion.tensors)
+
+    def cotangent(self, tensor: str) -> str:
+        """The tensor in which a seed is given, or all that flows back to `tensor` is summed."""
+        return f"{self.prefix}{tensor}"
+
+    # ---- the result
+
+    def result(self) -> eq.Expansion:
+        """Forward equations that are needed, backward equations, and their types."""
+        pending = [e.target for e in self.expansion.equations if e.target in self.active]
+        done: set[str] = set()
+        while pending:
+            name = pending.pop(0)
+            before = set(self.work.equations)
+            self.work.equations[name] = self.work.parted(self.work.equations[name])
+            done.add(name)
+            new = [n for n in self.work.equations if n not in before]
+            self.active = reaching(self.sources, self.work.equations.values(), self.work.tensors)
+            pending += [n for n in new if n in self.active and n not in done]
+        needed = reading(self.seeds, self.work.equations)
+        flowing = [n for n in self.work.equations if n in self.active and n in needed]
+        self.read = frozenset().union(*(eq.reads(self.work.equations[n].body) for n in flowing))
+        for name in (*self.seeds, *self.sources, *flowing):
+            for tensor in (self.cotangent(name), self._total(name)):
+                self.work.tensors[tensor] = self.work.tensors[name]
+        for name in flowing:
+            self._pull_equation(self.work.equations[name])
+        backward: dict[str, eq.Equation] = {}
+        for name in dict.fromkeys((*flowing, *self.sources)):
+            equation = self._gathered(name)
+            if equation is not None:
+                backward[equation.target] = equation
+        outputs = [self._outcome(name, backward) for name in self.sources]
+        equations = cleaned(outputs, {**self.work.equations, **backward}, self.work.tensors)
+        inputs = (*self.expansion.inputs, *(self.cotangent(name) for name in self.seeds))
+        present = {*inputs, *(e.target for e in equations)}
+        tensors = {name: info for name, info in self.work.tensors.items() if name in present}
+        return eq.Expansion(inputs, tuple(outputs), equations, tensors)
+
+    def _total(self, name: str) -> str:
+        """Where the whole cotangent of a tensor stands: apart from the seed where there is more."""
+        if name in self.seeds and (name in self.read or name in self.sources):
+            return f"{self.cotangent(name)}'"
+        return self.cotangent(name)
+
+    def _outcome(self, name: str, backward: dict[str, eq.Equation]) -> str:
+        target = self._total(name)
+        if target not in backward:  # nothing flows here
+            info = self.work.tensors[name]
+            binders = tuple((self.work.fresh("i"), eq.Const(extent)) for extent in info.shape)
+            backward[target] = eq.Equation(target, binders, eq.Const(0), info)
+        self.work.tensors[target] = self.work.tensors[name]
+        return target
+
+    def _gathered(self, name: str) -> eq.Equation | None:
+        """The equation of a cotangent: the sum of its contributions."""
+        info = self.work.tensors[name]
+        target = self._total(name)
+        parts: list[eq.Expr] = []
+        indices: list[tuple[str, int]] = []
+        terms = self.terms.get(name, [])
+        for axis, extent in enumerate(info.shape):
+            plain = [t.index[axis] for t in terms if isinstance(t.index[axis], eq.Index)]
+            base = plain[0].name if plain and isinstance(plain[0], eq.Index) else f"i{axis}"
+            indices.append((self.work.fresh(base), extent))
+        if name in self.seeds:
+            if target == self.cotangent(name):
+                return None
+            parts.append(eq.Read(self.cotangent(name), tuple(eq.Index(n) for n, _ in indices)))
+        for term in terms:
+            part = contribution(term, dict(indices), self.work)
+            if part is not None:
+                parts.append(part)
+        body: eq.Expr = parts[0] if parts else eq.Const(0)
+        for part in parts[1:]:
+            body = apply("+", body, part)
+        self.work.tensors[target] = info
+        return eq.Equation(target, tuple((n, eq.Const(e)) for n, e in indices), body, info)
+
+    # ---- what flows back
+
+    def _pull_equation(self, equation: eq.Equation) -> None:
+        binders = tuple(
+            (name, extent)
+            for (name, _), extent in zip(equation.binders, equation.info.shape, strict=True)
+        )
+        index = tuple(eq.Index(name) for name, _ in binders)
+        seed = eq.Read(self._total(equation.target), index)
+        self._pull(equation.body, Context(binders, (), (seed,)), equation, equation.body)
+
+    def _pull(self, expr: eq.Expr, context: Context, equation: eq.Equation, whole: eq.Expr) -> None:
+        """Collects what flows from `expr` to the tensors that it reads."""
+        if not eq.reads(expr) & self.active or kind(expr, self.work.tensors) != "real":
+            return
+        if isinstance(expr, eq.Read):
+            if expr.tensor in self.active:
+                term = Term(context.binders, context.conditions, expr.index, context.factors)
+                self.terms.setdefault(expr.tensor, []).append(term)
+            if expr.default is not None:
+                outside = negation(eq.Inside(expr.tensor, expr.index))
+                self._pull(expr.default, context.under(outside), equation, whole)
+        elif isinstance(expr, eq.Reduce):
+            self._pull_reduction(expr, context, equation, whole)
+        elif isinstance(expr, eq.Apply):
+            if expr.function == "select":
+                condition, yes, no = expr.args
+                self._pull(yes, context.under(condition), equation, yes if expr is whole else whole)
+                self._pull(
+                    no, context.under(negation(condition)), equation, no if expr is whole else whole
+                )
+                return
+            for argument, derivative in zip(
+                expr.args, self._slopes(expr, equation, whole), strict=True
+            ):
+                if derivative is not None and not is_number(derivative, 0):
+                    self._pull(argument, _scaled(context, derivative), equation, whole)
+
+    def _slopes(
+        self, expr: eq.Apply, equation: eq.Equation, whole: eq.Expr
+    ) -> list[eq.Expr | None]:
+        """The derivative by every argument; None where it is zero."""
+        value: eq.Expr = expr
+        if expr is whole:  # under conditions that hold here, the target has this value
+            value = eq.Read(equation.target, tuple(eq.Index(name) for name, _ in equation.binders))
+        names = dict(zip(_ARGUMENTS, expr.args, strict=False))
+        texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
+        return [_derivative(text, {**names, "y": value}) if text else None for text in texts]
+
+    def _pull_reduction(
+        self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr
+    ) -> None:
+        if expr.body is None:
+            return
+        inner = self.work.inside(expr, context)
+        if expr.kind == "prod":
+            inner = inner.times(self._others(expr, inner))
+        elif expr.kind in ("max", "min"):
+            if self.ties == "even" or not self._flat(expr):
+                value = self._value(expr, context, equation, whole)
+                equal = apply("==", expr.body, value)
+                counted = apply("==", self.work.refreshed(expr.body), value)
+                inner = inner.under(equal).times(self._share(expr, context, counted, equation))
+            else:
+                inner = inner.under(self._chosen(f"arg{expr.kind}", expr, context, equation))
+        elif expr.kind == "the":
+            inner = inner.under(self._chosen("the", expr, context, equation))
+        self._pull(expr.body, inner, equation, eq.Const(0))
+
+    @staticmethod
+    def _flat(expr: eq.Reduce) -> bool:
+        """Whether the position of the extreme element can be asked for: there surely is one."""
+        known = [b.value for _, b in expr.binders if isinstance(b, (eq.Const, eq.Size))]
+        return expr.where is None and len(known) == len(expr.binders) and all(v > 0 for v in known)
+
+    def _value(
+        self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr
+    ) -> eq.Expr:
+        """What a reduction comes to."""
+        if expr is whole:
+            return eq.Read(equation.target, tuple(eq.Index(name) for name, _ in equation.binders))
+        moved = self.work.moved(expr, context, equation.target, equation.info.dtype)
+        assert isinstance(moved, eq.Read)
+        return moved
+
+    def _guarded(self, body: eq.Expr, context: Context) -> eq.Expr:
+        for condition in reversed(context.conditions):
+            body = apply("select", self.work.refreshed(condition), body, eq.Const(0))
+        return body
+
+    def _share(
+        self, expr: eq.Reduce, context: Context, equal: eq.Expr, equation: eq.Equation
+    ) -> eq.Expr:
+        """One over the number of elements that are the largest."""
+        where = equal if expr.where is None else apply("and", expr.where, equal)
+        counted = self.work.refreshed(eq.Reduce("count", expr.binders, where, None))
+        body = self._guarded(counted, context)
+        read = self.work.define(equation.target, body, context.binders, "i64")
+        return apply("/", eq.Const(1), read)
+
+    def _chosen(
+        self, choice: str, expr: eq.Reduce, context: Context, equation: eq.Equation
+    ) -> eq.Expr:
+        """That the indices of a reduction are those of the element that it gives."""
+        extents = [dict(self.work.inside(expr, context).binders)[name] for name, _ in expr.binders]
+        units = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
+        position: eq.Expr = eq.Const(0)
+        for (name, _), unit in zip(expr.binders, units, strict=True):
+            position = apply("+", position, apply("*", eq.Const(unit), eq.Index(name)))
+        bounds = {name: eq.Const(e) for (name, _), e in zip(expr.binders, extents, strict=True)}
+        position = simplify(position, bounds, self.work.tensors)
+        if choice == "the":
+            found: eq.Expr = eq.Reduce("the", expr.binders, expr.where or TRUE, position)
+        else:
+            assert expr.body is not None
+            flat = self.work.fresh("p")
+            parts = {
+                name: apply("%", apply("//", eq.Index(flat), eq.Const(unit)), eq.Const(extent))
+                for (name, _), unit, extent in zip(expr.binders, units, extents, strict=True)
+            }
+            total = eq.Const(math.prod(extents))
+            ranges = {**context.extents, flat: total}
+            body = simplify(eq.substitute(expr.body, dict(parts)), ranges, self.work.tensors)
+            found = eq.Reduce(choice, ((flat, total),), None, body)
+        body = self._guarded(self.work.refreshed(found), context)
+        return apply(
+            "==", position, self.work.define(equation.target, body, context.binders, "i64")
+        )
+
+    def _others(self, expr: eq.Reduce, inner: Context) -> eq.Expr:
+        """The product of all other elements, which no division gives where one is zero."""
+        assert expr.body is not None
+        own = {name: self.work.fresh(name) for name, _ in expr.binders}
+        same: eq.Expr = TRUE
+        for name, other in own.items():
+            equal = apply("==", eq.Index(name), eq.Index(other))
+            same = equal if is_true(same) else apply("and", same, equal)
+        product = renamed(expr, own)
+        assert isinstance(product, eq.Reduce)
+        where = negation(same)
+        if product.where is not None:
+            where = apply("and", product.where, where)
+        others = eq.Reduce("prod", product.binders, where, product.body)
+        known = all(isinstance(bound, (eq.Const, eq.Size)) for _, bound in expr.binders)
+        used = eq.indices(others)
+        context = Context(tuple(b for b in inner.binders if b[0] in used), inner.conditions)
+        if not known or not self.work.harmless(others, context):
+            return self.work.refreshed(others)
+        return self.work.define("others", self.work.refreshed(others), context.binders, "f64")
+
+
+def _scaled(context: Context, derivative: eq.Expr) -> Context:
+    """The context with a derivative in it: a factor, or what decides between 0 and 1."""
+    if is_number(derivative, 1):
+        return context
+    if isinstance(derivative, eq.Apply) and derivative.function == "select":
+        condition, yes, no = derivative.args
+        if is_number(yes, 1) and is_number(no, 0):
+            return context.under(condition)
+    return context.times(derivative)
+
+
+@cache
+def _parsed(text: str) -> ast.Expr:
+    return parse_expr(text)
+
+
+def _derivative(text: str, names: dict[str, eq.Expr]) -> eq.Expr:
+    return _evaluate.scalar(_parsed(text), Scope(dict(names), {}, set()))

@@ -1,0 +1,219 @@
+"""One contribution to a cotangent: from `x[f(i)]` under conditions, times factors, to `d_x[s]`.
+
+What is left of the sum is written so that evaluators run it as a product of tensors: a condition
+that an index lies inside a tensor becomes `?? 0` where that tensor is read, and other conditions go
+into the factor that has their indices. Where that might turn 0 times infinity up, the whole product
+is chosen instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from irlang import equations as eq
+from irlang.adjoint_solve import Condition, Solver
+from irlang.equation_rules import apply
+from irlang.interp.affine import bounds_of, surely_inside
+
+_POLYNOMIAL = frozenset({"+", "-", "*", "neg", "real"})
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`d_x[index] += product of factors` for all values of the binders that satisfy conditions."""
+
+    binders: tuple[tuple[str, int], ...]
+    conditions: tuple[eq.Expr, ...]
+    index: tuple[eq.Expr, ...]
+    factors: tuple[eq.Expr, ...]
+
+
+class Names(Protocol):
+    """What makes new names, and knows the tensors."""
+
+    tensors: dict[str, eq.TensorInfo]
+
+    def fresh(self, name: str) -> str:
+        """An index name that nothing else has."""
+
+    def refreshed(self, expr: eq.Expr) -> eq.Expr:
+        """A copy whose reductions have index names of their own."""
+
+    def spread(self, tensor: str, axis: int, step: int) -> str:
+        """A tensor with `step - 1` zeros between the elements of `tensor` along an axis."""
+
+
+def contribution(term: Term, targets: dict[str, int], names: Names) -> eq.Expr | None:
+    """The term as an expression over the indices `targets`; None where it is zero."""
+    renamed = {name: names.fresh(name) for name, _ in term.binders}
+    change: dict[str, eq.Expr] = {old: eq.Index(new) for old, new in renamed.items()}
+
+    def own(expr: eq.Expr) -> eq.Expr:
+        return eq.substitute(names.refreshed(expr), change)
+
+    solver = Solver(
+        targets,
+        {renamed[name]: extent for name, extent in term.binders},
+        [(own(part), eq.Index(name)) for part, name in zip(term.index, targets, strict=True)],
+        [own(part) for part in term.conditions],
+        names.tensors,
+        names.fresh,
+    )
+    solver.run()
+    if solver.empty:
+        return None
+    factors: list[eq.Expr] = []
+    for factor in term.factors:
+        solved = eq.substitute(own(factor), solver.values)
+        factors += _flat(solver.tidy(solved, deep=True))
+    return _written(solver, _merged(factors), names)
+
+
+def _flat(expr: eq.Expr) -> list[eq.Expr]:
+    if isinstance(expr, eq.Apply) and expr.function == "*":
+        return [factor for arg in expr.args for factor in _flat(arg)]
+    if isinstance(expr, eq.Apply) and expr.function == "neg":
+        return [eq.Const(-1), *_flat(expr.args[0])]
+    return [expr]
+
+
+def _merged(factors: list[eq.Expr]) -> list[eq.Expr]:
+    """The factors with signs and whole numbers as one in front."""
+    number = 1
+    rest: list[eq.Expr] = []
+    for factor in factors:
+        if isinstance(factor, eq.Const) and isinstance(factor.value, int):
+            number *= int(factor.value)
+        else:
+            rest.append(factor)
+    return [eq.Const(number), *rest] if number != 1 else rest
+
+
+def _written(solver: Solver, factors: list[eq.Expr], names: Names) -> eq.Expr:
+    bounds: dict[str, eq.Expr] = {
+        n: eq.Const(e) for n, e in {**solver.outer, **solver.binders}.items()
+    }
+    binders = tuple((name, eq.Const(extent)) for name, extent in solver.binders.items())
+    writer = _Writer(bounds, names)
+    ordered = sorted(solver.conditions, key=lambda c: c.kind == "holds")  # bounds guard reads
+    kept, conditions = writer.folded(factors, ordered, summed=bool(binders))
+    outside = [
+        condition
+        for condition in reversed(conditions)
+        if condition.kind == "bound" or not writer.placed(kept, condition, summed=bool(binders))
+    ]
+    body: eq.Expr = _product(kept)
+    for condition in outside:
+        body = apply("select", solver.tidy(condition.expression(), deep=True), body, eq.Const(0))
+    return eq.Reduce("sum", binders, None, body) if binders else body
+
+
+def _product(factors: Sequence[eq.Expr]) -> eq.Expr:
+    if not factors:
+        return eq.Const(1)
+    *rest, last = factors
+    if rest and rest[0] == eq.Const(-1):
+        return apply("neg", _product(factors[1:]))
+    return apply("*", _product(rest), last) if rest else last
+
+
+class _Writer:
+    """Puts conditions where they cost least. bounds: of every index of the contribution."""
+
+    def __init__(self, bounds: dict[str, eq.Expr], names: Names) -> None:
+        self.bounds = bounds
+        self.names = names
+        self.tensors = names.tensors
+
+    def folded(
+        self, factors: list[eq.Expr], conditions: list[Condition], *, summed: bool
+    ) -> tuple[list[eq.Expr], list[Condition]]:
+        """Bounds as `?? 0` of reads, if every bound can be and nothing else minds."""
+        limits = [c for c in conditions if c.kind == "bound"]
+        others = [c for c in conditions if c.kind != "bound"]
+        if not limits:
+            return list(factors), conditions
+        changed = list(factors)
+        for limit in limits:
+            place = next(
+                (p for p, f in enumerate(changed) if self._host(f, limit) is not None), None
+            )
+            if place is None:
+                return list(factors), conditions
+            host = changed[place]
+            assert isinstance(host, eq.Read)
+            changed[place] = eq.Read(host.tensor, host.index, eq.Const(0))
+        if not all(self._tame(factor) for factor in changed):
+            return list(factors), conditions
+        if summed and len(changed) > 1:
+            others = [c for c in others if not self._spread(changed, c)]
+        kept = [c.replaced(self._safe) for c in others]
+        return [self._safe(factor) for factor in changed], kept
+
+    def _host(self, factor: eq.Expr, limit: Condition) -> int | None:
+        """The axis along which a factor reads at the bounded index, within its bounds."""
+        if not isinstance(factor, eq.Read) or factor.default not in (None, eq.Const(0)):
+            return None
+        shape = self.tensors[factor.tensor].shape
+        for axis, (part, extent) in enumerate(zip(factor.index, shape, strict=True)):
+            if part == limit.expr and extent <= limit.number:
+                return axis
+        return None
+
+    def _spread(self, factors: list[eq.Expr], condition: Condition) -> bool:
+        """`q divides e`, where a factor reads at `e // q`, is a read at `e` between zeros."""
+        if condition.kind != "divides":
+            return False
+        quotient = apply("//", condition.expr, eq.Const(condition.number))
+        for place, factor in enumerate(factors):
+            if not isinstance(factor, eq.Read) or factor.default != eq.Const(0):
+                continue
+            if quotient in factor.index and not eq.reads(condition.expr):
+                axis = factor.index.index(quotient)
+                tensor = self.names.spread(factor.tensor, axis, condition.number)
+                index = tuple(
+                    condition.expr if a == axis else p for a, p in enumerate(factor.index)
+                )
+                factors[place] = eq.Read(tensor, index, factor.default)
+                return True
+        return False
+
+    def placed(self, factors: list[eq.Expr], condition: Condition, *, summed: bool) -> bool:
+        """Chooses between a factor and 0 instead of between the product and 0, if that will do."""
+        if not summed or len(factors) < 2 or not all(map(self._sound, factors)):
+            return False
+        needed = eq.indices(condition.expr)
+        for place, factor in enumerate(factors):
+            if needed <= eq.indices(factor):
+                factors[place] = apply("select", condition.expression(), factor, eq.Const(0))
+                return True
+        return False
+
+    def _tame(self, expr: eq.Expr) -> bool:
+        """Whether an expression is a polynomial of elements: finite where they are."""
+        if isinstance(expr, eq.Read):
+            return expr.default is None or self._tame(expr.default)
+        if isinstance(expr, eq.Apply) and expr.function == "select":
+            return self._tame(expr.args[1]) and self._tame(expr.args[2])
+        if isinstance(expr, eq.Apply):
+            return expr.function in _POLYNOMIAL and all(map(self._tame, expr.args))
+        return isinstance(expr, (eq.Const, eq.Size, eq.Index))
+
+    def _sound(self, expr: eq.Expr) -> bool:
+        """Whether an expression is tame, and cannot fail where it is not wanted."""
+        return self._tame(expr) and self._safe(expr) == expr
+
+    def _safe(self, expr: eq.Expr) -> eq.Expr:
+        """An expression whose reads cannot fail; what they give outside is of no account."""
+        bounds = {**self.bounds, **bounds_of(expr)}
+
+        def safe(part: eq.Expr) -> eq.Expr:
+            part = eq.rebuild(part, safe)
+            if not isinstance(part, eq.Read) or part.default is not None:
+                return part
+            inside = surely_inside(part, bounds, self.tensors)
+            return part if inside else eq.Read(part.tensor, part.index, eq.Const(0))
+
+        return safe(expr)

@@ -1,0 +1,490 @@
+"""Gradients of every definition against central differences of the exact meaning.
+
+One random direction sees every partial derivative. The difference quotient is taken at 40 digits
+with steps h and 2 h, whose difference bounds its own error (h² f''' / 6 against 4 h² f''' / 6);
+the constants in derivative texts are doubles, so that a relative error of a few 2**-53 is theirs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from irlang import ast
+from irlang import equations as eq
+from irlang.adjoint import adjoint
+from irlang.catalog import builtin
+from irlang.expand import expand, instantiate
+from irlang.interp import exact, rounding, vector
+from irlang.interp.rounding import Ball
+from irlang.interp.schedule import Recurrence, schedule
+
+DIGITS = 40
+STEP = 12  # h = 10**-12
+
+# A line: operator, inputs (`name=shape`, `i5:` integers below 5, `b:` booleans, members of a family
+# with `/`), then attributes after `;`, then `in low,high` for the values of real inputs.
+CASES = """
+relu x=5
+relu x=5; max_value=0.5 negative_slope=0.25
+relu x=5; threshold=0.4 negative_slope=0.25
+leaky_relu x=5; alpha=0.2
+prelu x=2,3 slope=3
+thresholded_relu x=5; theta=0.3
+elu x=5; alpha=0.7
+selu x=5
+celu x=5; alpha=0.6
+gelu x=4
+sigmoid x=4
+silu x=4; alpha=1.5
+mish x=4
+softplus x=4; beta=2
+softsign x=4
+hard_sigmoid x=5
+hard_swish x=5
+hard_tanh x=5
+log_sigmoid x=4
+tanh_shrink x=4
+soft_shrink x=5
+hard_shrink x=5
+glu x=2,4
+glu x=4,2; axis=0
+add a=2,3 b=3
+subtract a=2,1 b=1,3
+multiply a=2,3 b=2,1
+divide a=2,3 b=3 in 0.5,2
+floor_divide a=3 b=3 in 0.5,2
+modulo a=4 b=4 in 0.3,2
+power a=2,2 b=2 in 0.4,2
+maximum a=2,3 b=3
+minimum a=2,3 b=3
+squared_difference a=2,3 b=3
+add_n xs=2,3/3/1,3
+multiply_n xs=2,3/3/1,3
+average_n xs=2,3/2,3
+maximum_n xs=4/4/4
+minimum_n xs=4/4/4
+identity x=3
+negate x=3
+abs x=4
+sign x=4
+square x=4
+reciprocal x=3 in 0.4,2
+floor x=3
+ceil x=3
+round x=3
+trunc x=3
+sqrt x=3 in 0.3,2
+rsqrt x=3 in 0.3,2
+exp x=3
+expm1 x=3
+log x=3 in 0.3,2
+log1p x=3 in -0.5,2
+sin x=3
+cos x=3
+tan x=3 in -1,1
+asin x=3 in -0.9,0.9
+acos x=3 in -0.9,0.9
+atan x=3
+sinh x=3
+cosh x=3
+tanh x=3
+asinh x=3
+acosh x=3 in 1.2,3
+atanh x=3 in -0.8,0.8
+erf x=3
+clip x=5; min=-0.5 max=0.6
+where condition=b:2,3 a=3 b=2,1
+cast x=3; to=f32
+embedding table=4,2 ids=i4:2,2
+gather x=3,4 ids=i4:2; axis=1
+take_along_axis x=2,4 ids=i4:2,3
+gather_nd x=3,2,2 ids=i2:3,2
+dense x=2,3 w=3,2 b=2
+dense x=2,2,3 w=3,2
+matmul a=2,2,2 b=2,2
+dot a=2,3 b=2,3; axes=[1,1]
+dot a=2,3,2 b=2,2; axes=[2,1]
+outer a=2 b=3
+bilinear a=2,2 b=2,3 w=2,2,3 c=2
+mse prediction=2,3 target=2,3
+mae prediction=2,3 target=2,3
+mape prediction=2,3 target=2,3
+msle prediction=2,3 target=2,3 in 0.1,2
+huber prediction=2,3 target=2,3
+log_cosh prediction=2,3 target=2,3
+hinge prediction=2,3 target=2,3
+squared_hinge prediction=2,3 target=2,3
+poisson prediction=2,3 target=2,3 in 0.2,2
+cross_entropy logits=2,3 labels=i3:2
+cross_entropy_probs probs=2,3 labels=i3:2 in 0.1,0.9
+nll log_probs=2,3,2 labels=i3:2,2; axis=1
+categorical_cross_entropy logits=2,3 target=2,3; label_smoothing=0.1
+categorical_cross_entropy_probs probs=2,3 target=2,3 in 0.1,0.9
+kl_divergence probs=2,3 target=2,3 in 0.1,0.9
+kl_div log_probs=2,3 target=2,3 in 0.1,0.9
+categorical_hinge prediction=2,3 target=2,3
+cosine_similarity prediction=2,3 target=2,3
+binary_cross_entropy probs=2,2 target=2,2 in 0.1,0.9
+binary_cross_entropy_logits logits=2,2 target=2,2
+batch_norm x=2,2,2 scale=2 bias=2 mean=2 var=2; axis=1 in 0.2,2
+batch_norm_train x=3,2 scale=2 bias=2
+layer_norm x=2,3 gamma=3 beta=3
+layer_norm x=2,2,2; axes=[1,2]
+group_norm x=2,4,2 gamma=4 beta=4; groups=2
+instance_norm x=2,2,3 gamma=2
+rms_norm x=2,3 gamma=3
+normalize x=2,3; p=3 in 0.2,2
+l2_normalize x=2,3
+local_response_norm x=1,4,2; size=3
+softmax x=2,3
+softmax x=2,3,2; axis=1
+log_softmax x=2,3
+max_pool x=1,1,4,4; window=2 stride=2
+max_pool x=1,2,6; window=3 stride=2 before=1 after=1
+max_pool x=1,1,7; window=2 dilation=2
+avg_pool x=1,1,4,4; window=2 stride=1
+avg_pool x=1,1,6; window=3 stride=2 before=1 after=1
+lp_pool x=1,1,5; window=2 p=2 in 0.2,2
+lp_pool x=1,1,5; window=2 p=3 in 0.2,2
+global_max_pool x=1,2,2,2
+global_avg_pool x=1,2,2,2
+conv x=1,2,5 w=2,2,3 b=2; before=1 after=1
+conv x=1,2,6 w=4,1,2; groups=2 stride=2
+conv x=1,1,4,4 w=1,1,2,2; dilation=[2,1] stride=[1,2]
+conv x=2,2,4 w=3,2,1
+conv_transpose x=1,2,3 w=2,2,3 b=2; before=1 after=1
+conv_transpose x=1,4,3 w=4,1,2 b=2; groups=2 stride=2
+conv_transpose x=1,1,2,2 w=1,1,3,2; dilation=[2,1] stride=[1,3]
+depthwise_conv x=1,2,5 w=2,2,3 b=4; stride=2
+separable_conv x=1,2,4 w=2,1,2 p=2,2 b=2
+locally_connected x=1,1,4 w=3,2,1,2 b=3,2
+locally_connected x=1,1,4 w=4,1,1,2
+locally_connected x=1,1,3,3 w=4,1,1,2,2
+attention q=1,2,2,2 k=1,1,3,2 v=1,1,3,2 bias=2,1 mask=b:1,1
+multi_head_attention q=1,2,2 k=1,2,2 v=1,2,2 wq=2,2,1 wk=2,2,1 wv=2,2,1 wo=2,1,2 bo=2
+rotary_embedding x=1,2,4 cos=2,2 sin=2,2
+rotary_embedding x=1,2,5 cos=2,2 sin=2,2
+simple_rnn x=2,2,2 w=2,2 r=2,2 b=2 h0=2,2
+gru x=2,2,2 w=3,2,2 r=3,2,2 b=3,2 rb=3,2 h0=2,2
+lstm x=2,2,2 w=4,2,2 r=4,2,2 b=4,2 h0=2,2 c0=2,2
+lstm x=3,1,2 w=4,1,2 r=4,1,1 mask=b:3,1
+lstm x=3,1,1 w=4,2,1 r=4,2,2
+reduce_sum x=2,3; axes=[1]
+reduce_mean x=2,3; axes=[0]
+reduce_prod x=2,3; axes=[1]
+reduce_prod x=2,2,2; axes=[0,2]
+reduce_max x=2,3; axes=[1]
+reduce_max x=2,3,2; axes=[0,2]
+reduce_min x=2,3; axes=[0]
+reduce_variance x=2,3; axes=[1] correction=1
+reduce_std x=2,3; axes=[1]
+reduce_logsumexp x=2,3; axes=[1]
+reduce_l1 x=2,3; axes=[1]
+reduce_l2 x=2,3; axes=[1]
+reduce_sum_square x=2,3; axes=[1]
+cumsum x=2,3
+cumsum x=3,2; axis=0
+cumprod x=2,3
+top_k x=2,4; k=2
+reshape x=2,3,4; shape=[4,6]
+reshape x=2,6; shape=[3,-1]
+reshape x=12; shape=[2,2,3]
+flatten x=2,3,2
+squeeze x=2,1,3; axes=[1]
+expand_dims x=2,3; axes=[1]
+transpose x=2,3,2; perm=[2,0,1]
+concat xs=2,2/2,1/2,3; axis=1
+stack xs=2,2/2,2; axis=1
+split x=5,2; parts=2
+split x=2,5; axis=1 sizes=[1,3,1]
+slice x=5,4; begin=[1,0] end=[5,3] step=[2,1]
+slice x=6; begin=[4] end=[0] step=[-2]
+pad x=3,4; before=[1,2] after=[2,1]
+crop x=4,4; before=[1,0] after=[1,2]
+repeat x=2,3; repeats=2
+tile x=2,3; repeats=[2,3]
+repeat_vector x=2,2; n=3
+reverse x=2,3; axes=[1]
+roll x=2,5; shift=[1,2]
+broadcast_to x=1,3; shape=[2,2,3]
+trilu x=3,4; k=1
+upsample x=1,1,2,3
+resize_nearest x=1,1,3; size=[5]
+resize_nearest x=1,1,5; size=[3]
+resize_linear x=1,1,3; size=[5]
+resize_linear x=1,1,2,3; size=[3,2]
+space_to_depth x=1,2,4,2; block_size=2
+depth_to_space x=1,8,1,2; block_size=2
+"""
+LINES = CASES.strip().splitlines()
+CHOICES_LIMIT = 24
+TWICE = frozenset(
+    [
+        "dense",
+        "conv",
+        "softmax",
+        "gelu",
+        "lstm",
+        "cumsum",
+        "layer_norm",
+        "max_pool",
+        "pow",
+        "reshape",
+        "concat",
+        "log_softmax",
+    ]
+)
+
+
+def value(text: str) -> Any:
+    if text.startswith("["):
+        return tuple(int(part) for part in text[1:-1].split(","))
+    if text in ("true", "false"):
+        return text == "true"
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def drawn(text: str, rng: np.random.Generator, ends: tuple[float, float]) -> tuple[str, Any]:
+    kind, _, shape = text.rpartition(":")
+    sizes = tuple(int(n) for n in shape.split(",") if n)
+    if kind == "b":
+        return "bool", np.asarray(rng.random(sizes) < 0.8)
+    if kind:
+        return "i64", rng.integers(0, int(kind[1:]), sizes)
+    return "f64", rng.uniform(*ends, sizes)
+
+
+def case(line: str) -> tuple[ast.Op, dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Operator, types, values by name in the expansion, attributes."""
+    rng = np.random.default_rng(zlib.crc32(line.encode()))
+    head, _, ends = line.partition(" in ")
+    call, _, attributes = head.partition(";")
+    name, *inputs = call.split()
+    low, high = (float(e) for e in ends.split(",")) if ends else (-1.5, 1.5)
+    op = builtin().op(name)
+    assert op is not None, name
+    types: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    families = {i.name for i in op.inputs if i.family}
+    for given in inputs:
+        formal, _, text = given.partition("=")
+        members = [drawn(part, rng, (low, high)) for part in text.split("/")]
+        infos = tuple(eq.TensorInfo(array.shape, dtype) for dtype, array in members)
+        types[formal] = infos if formal in families else infos[0]
+        for position, (_, array) in enumerate(members):
+            values[f"{formal}[{position}]" if formal in families else formal] = array
+    attrs = {k: value(v) for k, _, v in (part.partition("=") for part in attributes.split())}
+    return op, types, values, attrs
+
+
+def variants(line: str) -> Iterator[tuple[dict[str, Any], eq.Expansion]]:
+    """The call with every choice of every enum and truth value that fits."""
+    op, types, _, attrs = case(line)
+    choices: list[list[tuple[str, Any]]] = []
+    for attr in op.attrs:
+        if attr.name not in attrs and attr.type.kind == "enum":
+            choices.append([(attr.name, choice) for choice in attr.type.choices])
+        elif attr.name not in attrs and attr.type.name == "bool":
+            choices.append([(attr.name, False), (attr.name, True)])
+    combined = [dict(pairs) for pairs in itertools.product(*choices)]
+    if len(combined) > CHOICES_LIMIT:  # every choice once instead of every combination
+        combined = [dict([pair]) for pairs in choices for pair in pairs]
+    for chosen in combined:
+        instance = instantiate(op, types, {**attrs, **chosen})
+        if not instance.faults:
+            yield chosen, expand(instance, builtin())
+
+
+def moved(array: Any, direction: Any, step: Any) -> Any:
+    """`array + step * direction` in the precision at hand."""
+    result = np.empty(array.shape, dtype=object)
+    for at in np.ndindex(array.shape):
+        result[at] = mpmath.mpf(float(array[at])) + step * mpmath.mpf(float(direction[at]))
+    return result
+
+
+def along(
+    expansion: eq.Expansion,
+    values: Mapping[str, Any],
+    direction: Mapping[str, Any],
+    weights: Mapping[str, Any],
+) -> tuple[Any, Any]:
+    """The derivative of the weighted sum of outputs along a direction, and a bound of its error."""
+    found = []
+    for times in (1, 2):
+        sums = []
+        for sign in (1, -1):
+            step = sign * times * mpmath.mpf(10) ** -STEP
+            there = {n: moved(values[n], direction[n], step) for n in direction}
+            tensors = exact.evaluate(expansion, {**values, **there}, DIGITS)
+            total = mpmath.mpf(0)
+            for name, weight in weights.items():
+                flat = np.asarray(weight).reshape(-1).tolist()
+                for w, y in zip(flat, tensors[name].values, strict=True):
+                    total += mpmath.mpf(w) * y
+            sums.append(total)
+        found.append((sums[0] - sums[1]) / (2 * times * mpmath.mpf(10) ** -STEP))
+    return found[0], abs(found[1] - found[0]) + mpmath.mpf(10) ** (STEP - DIGITS + 4)
+
+
+def checked(
+    expansion: eq.Expansion,
+    values: dict[str, Any],
+    rng: np.random.Generator,
+    prefix: str = "d_",
+    ties: str = "first",
+) -> tuple[eq.Expansion, dict[str, Any]]:
+    """Holds the adjoint to the difference quotient; gives it, and values of its inputs."""
+    backward = adjoint(expansion, ties=ties, prefix=prefix)
+    real = [n for n in expansion.inputs if expansion.tensors[n].kind == "real"]
+    assert backward.outputs == tuple(prefix + n for n in real)
+    results = [n for n in expansion.outputs if expansion.tensors[n].kind == "real"]
+    weights = {n: rng.uniform(-1, 1, expansion.tensors[n].shape) for n in results}
+    direction = {name: rng.uniform(-1, 1, values[name].shape) for name in real}
+    given = {**values, **{prefix + name: weight for name, weight in weights.items()}}
+    with mpmath.workdps(DIGITS):
+        gradients = exact.evaluate(backward, given, DIGITS)
+        expected, error = along(expansion, values, direction, weights)
+        terms = [
+            mpmath.mpf(v) * g
+            for name in real
+            for v, g in zip(
+                direction[name].reshape(-1).tolist(), gradients[prefix + name].values, strict=True
+            )
+        ]
+        bound = error + mpmath.mpf(2) ** -48 * sum(map(abs, terms))
+        assert abs(sum(terms) - expected) <= bound
+    feeds = {n: vector.load(backward.tensors[n], a) for n, a in given.items()}
+    plain = vector.evaluate(backward, feeds)
+    balls = rounding.evaluate(backward, {n: Ball(a) for n, a in feeds.items()}, "f64")
+    for name in backward.outputs:
+        true = gradients[name].numpy()
+        # twice: `plain` and the exact constants of derivative texts are each within a radius
+        assert np.all(np.isfinite(balls[name].bound)), name
+        assert np.all(np.abs(plain[name] - true) <= 2 * balls[name].bound), name
+    return backward, given
+
+
+def call(
+    name: str, types: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
+) -> eq.Expansion:
+    op = builtin().op(name)
+    assert op is not None
+    instance = instantiate(op, types, attrs or {})
+    assert not instance.faults
+    return expand(instance, builtin())
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_gradients_are_difference_quotients(line: str) -> None:
+    _, _, values, _ = case(line)
+    rng = np.random.default_rng(zlib.crc32(line.encode()) + 1)
+    count = 0
+    for _, expansion in variants(line):
+        checked(expansion, values, rng)
+        count += 1
+    assert count
+
+
+def test_every_differentiable_definition_has_a_case() -> None:
+    """Real results of real inputs; every enum choice fits at least one of its cases."""
+    covered = {line.split()[0] for line in LINES}
+    tried: dict[tuple[str, str], set[Any]] = {}
+    for line in LINES:
+        for chosen, _ in variants(line):
+            for attribute, choice in chosen.items():
+                tried.setdefault((line.split()[0], attribute), set()).add(choice)
+    for op in builtin():
+        real = {name for name, among in op.dtypes if among in ("float", "number", "any")}
+        sources = any(i.type.dtype in real for i in op.inputs)
+        if not sources or not any(o.type.dtype in real for o in op.outputs):
+            continue
+        assert op.name in covered
+        for attr in op.attrs:
+            if attr.type.kind == "enum" and (op.name, attr.name) in tried:
+                assert tried[op.name, attr.name] == set(attr.type.choices), (op.name, attr.name)
+
+
+@pytest.mark.parametrize("line", [c for c in LINES if c.split()[0] in TWICE])
+def test_second_derivatives_follow_by_applying_it_twice(line: str) -> None:
+    _, _, values, _ = case(line)
+    rng = np.random.default_rng(zlib.crc32(line.encode()) + 2)
+    _, expansion = next(variants(line))
+    backward, given = checked(expansion, values, rng)
+    checked(backward, given, rng, prefix="dd_")
+
+
+@pytest.mark.parametrize("line", [c for c in LINES if c.startswith(("reduce_m", "max_pool"))])
+def test_equal_shares_are_an_allowed_gradient_too(line: str) -> None:
+    _, _, values, _ = case(line)
+    rng = np.random.default_rng(zlib.crc32(line.encode()) + 3)
+    for _, expansion in variants(line):
+        checked(expansion, values, rng, ties="even")
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"), [("first", [0.0, 1.0, 0.0, 0.0]), ("even", [0.0, 0.5, 0.0, 0.5])]
+)
+def test_which_gradient_is_given_at_a_tie(ties: str, expected: list[float]) -> None:
+    x = np.array([1.0, 2.0, -1.0, 2.0])
+    backward = adjoint(call("reduce_max", {"x": eq.TensorInfo((4,), "f64")}), ties=ties)
+    gradient = vector.evaluate(backward, {"x": x, "d_y": np.array(1.0)})["d_x"]
+    assert gradient.tolist() == expected
+
+
+def test_a_product_with_zeros_has_its_true_gradient() -> None:
+    backward = adjoint(call("reduce_prod", {"x": eq.TensorInfo((3,), "f64")}))
+    given = {"x": np.array([2.0, 0.0, 3.0]), "d_y": np.array(1.0)}
+    assert vector.evaluate(backward, given)["d_x"].tolist() == [0.0, 6.0, 0.0]
+
+
+def test_only_what_is_wanted_is_computed() -> None:
+    types = {"x": eq.TensorInfo((2, 3), "f64"), "w": eq.TensorInfo((3, 4), "f64")}
+    backward = adjoint(call("dense", types), wanted=["w"])
+    assert backward.outputs == ("d_w",)
+    assert [e.target for e in backward.equations] == ["d_w"]
+
+
+def test_the_gradient_of_a_convolution_is_a_sum_of_products_without_filters() -> None:
+    types = {"x": eq.TensorInfo((2, 4, 9, 9), "f64"), "w": eq.TensorInfo((6, 2, 3, 3), "f64")}
+    attributes = {"groups": 2, "stride": (2, 1), "pad": "same"}
+    backward = adjoint(call("conv", types, attributes))
+    for equation in backward.equations:
+        if equation.target in backward.outputs:
+            assert isinstance(equation.body, eq.Reduce)
+            assert equation.body.where is None
+            assert isinstance(equation.body.body, eq.Apply)
+            assert equation.body.body.function == "*"
+            assert all(isinstance(factor, eq.Read) for factor in equation.body.body.args)
+
+
+def test_the_adjoint_of_a_recurrence_runs_backward() -> None:
+    backward = adjoint(call("cumsum", {"x": eq.TensorInfo((5,), "f64")}))
+    steps = [s for s in schedule(backward.equations) if isinstance(s, Recurrence)]
+    assert [step.descending for step in steps] == [True]
+
+
+def test_a_second_adjoint_needs_another_prefix() -> None:
+    backward = adjoint(call("exp", {"x": eq.TensorInfo((5,), "f64")}))
+    with pytest.raises(ValueError, match="prefix"):
+        adjoint(backward)
+
+
+def test_an_empty_tensor_has_a_gradient() -> None:
+    for name in ("reduce_max", "reduce_sum", "softmax", "cumsum"):
+        expansion = call(name, {"x": eq.TensorInfo((0,), "f64")})
+        weights = {f"d_{n}": np.ones(expansion.tensors[n].shape) for n in expansion.outputs}
+        found = vector.evaluate(adjoint(expansion), {"x": np.ones(0), **weights})
+        assert found["d_x"].shape == (0,)
