@@ -201,7 +201,7 @@ class _Walker:
             return self.builder.expand(
                 self.builder.constant(np.asarray(array.flat[0]), dtype), array.shape
             )
-        return self.builder.constant(np.ascontiguousarray(array), dtype)
+        return self.builder.constant(np.asarray(array, order="C"), dtype)
 
     def source(self, name: str) -> Value:
         """The whole tensor of that name."""

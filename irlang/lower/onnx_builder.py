@@ -14,7 +14,16 @@ import numpy as np
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.lower.onnx_kernels import IR_VERSION, KERNELS, OPSET, carrier
-from irlang.lower.value import Array, Unsupported, Value, broadcast, einsum_shape, reduced
+from irlang.lower.value import (
+    Array,
+    Sizes,
+    Unsupported,
+    Value,
+    broadcast,
+    einsum_shape,
+    enlarged,
+    reduced,
+)
 
 # Element types as a model file numbers them.
 _CODES = {
@@ -100,7 +109,7 @@ class OnnxBuilder:
 
     def constant(self, array: Array, dtype: str) -> Value:
         """An initializer; equal ones are one."""
-        stored = np.ascontiguousarray(array).reshape(array.shape).astype(DTYPES[dtype].numpy)
+        stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         key = dtype, stored.shape, stored.tobytes()
         if key not in self._by_content:
             name = self.fresh("constant")
@@ -247,6 +256,15 @@ class OnnxBuilder:
         size = sum(value.shape[axis] for value in values)
         shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
         return self.op("Concat", values, shape, axis=axis)
+
+    def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
+        """`Pad`."""
+        dtype = value.dtype
+        carried = self.cast(value, carrier("Pad", dtype))
+        inputs = [carried.text, self.integers([*before, *after]).text]
+        inputs.append(self.number(number, carried).text)
+        info = TensorInfo(enlarged(value.shape, before, after), carried.dtype)
+        return self.cast(self.node("Pad", inputs, [info])[0], dtype)
 
     # ---- reductions
 

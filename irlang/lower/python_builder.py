@@ -63,8 +63,10 @@ class PythonBuilder(ABC):
 
     def result(self, value: Value, name: str) -> Value:
         """`value` under a name like the source's, with its type beside it."""
-        if value.text.isidentifier() or value.literal is not None:
+        if value.text.isidentifier():
             return value
+        if value.literal is not None:
+            value = Value(self.tensor(value), value.shape, value.dtype)
         named = self.names.fresh(name)
         shape = ", ".join(map(str, value.shape))
         self.lines.append(f"{named} = {value.text}  # {value.dtype}[{shape}]")
@@ -97,7 +99,7 @@ class PythonBuilder(ABC):
         return Value(text, (), dtype, not text.startswith("-"), number)
 
     def _beside(self, array: Array, dtype: str) -> Value:
-        stored = np.ascontiguousarray(array).astype(DTYPES[dtype].numpy)
+        stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         for name, (_, other) in self.constants.items():
             if other.dtype == stored.dtype and other.shape == stored.shape:
                 if other.tobytes() == stored.tobytes():
