@@ -52,6 +52,21 @@ class Call(Generic[B]):
         return self.outputs[0]
 
 
+    def axes(self, name: str, rank: int) -> tuple[int, ...]:
+        """Axes that an attribute names, counted from the first."""
+        given = self[name]
+        return tuple(axis % max(rank, 1) for axis in (given if isinstance(given, tuple) else (given,)))
+
+    def axis(self, name: str, rank: int) -> int:
+        """The axis that an attribute names, counted from the first."""
+        return int(self[name]) % max(rank, 1)
+
+    def value(self, text: str, number: int = 0) -> Value:
+        """The text of a result."""
+        info = self.outputs[number]
+        return Value(text, info.shape, info.dtype)
+
+
 # How a target spells an operator. None: not with these attributes, so by its definition.
 Rule = Callable[[Call[Any]], Value | Sequence[Value] | None]
 

@@ -7,8 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from irlang.dtypes import DTYPES
-from irlang.lower.python_builder import PythonBuilder, is_range, listed, sliced
-from irlang.lower.value import Array, Unsupported, Value, broadcast, einsum_shape, reduced
+from irlang.lower.python_builder import PythonBuilder, is_range, listed, literal, sliced
+from irlang.lower.value import (
+    Array,
+    Sizes,
+    Unsupported,
+    Value,
+    broadcast,
+    einsum_shape,
+    enlarged,
+    reduced,
+)
 
 _UNARY = {
     "abs": "tf.abs", "sign": "tf.sign", "floor": "tf.floor", "ceil": "tf.math.ceil",
@@ -136,6 +145,13 @@ class TensorFlowBuilder(PythonBuilder):
         shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
         text = f"tf.concat([{', '.join(map(self.full, values))}], axis={axis})"
         return self.emit(text, shape, values[0].dtype)
+
+    def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
+        """`tf.pad`."""
+        pairs = [list(pair) for pair in zip(before, after, strict=True)]
+        fill = f", constant_values={literal(number)}" if number else ""
+        shape = enlarged(value.shape, before, after)
+        return self.emit(f"tf.pad({value.text}, {pairs}{fill})", shape, value.dtype)
 
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
         """`tf.reduce_sum`, `tf.reduce_max`, …"""

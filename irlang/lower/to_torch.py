@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
+from irlang.lower.torch_layers import LAYERS
+from irlang.lower.torch_ops import ELEMENTS
 
-TABLE: dict[str, Native] = {}
+TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
 
 LAYOUT = Layout(
     framework="PyTorch",
@@ -19,7 +21,7 @@ import torch.nn.functional as F
 """,
     helpers="""
 def tensor(name, value):
-    return torch.tensor(value)
+    return torch.from_numpy(np.array(value))
 
 
 def array(name, value):
@@ -27,7 +29,7 @@ def array(name, value):
 """,
     bfloat16_helpers="""
 def tensor(name, value):
-    value = torch.tensor(value)
+    value = torch.from_numpy(np.array(value))
     return value.view(torch.bfloat16) if name in BFLOAT16 else value
 
 

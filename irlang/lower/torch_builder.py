@@ -13,10 +13,20 @@ from irlang.lower.python_builder import (
     is_range,
     listed,
     listing,
+    literal,
     shape_text,
     sliced,
 )
-from irlang.lower.value import Array, Unsupported, Value, broadcast, einsum_shape, reduced
+from irlang.lower.value import (
+    Array,
+    Sizes,
+    Unsupported,
+    Value,
+    broadcast,
+    einsum_shape,
+    enlarged,
+    reduced,
+)
 
 # Functions of one argument; those that are not listed have a rule of their own below.
 _UNARY = {
@@ -157,6 +167,16 @@ class TorchBuilder(PythonBuilder):
         shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
         text = f"torch.cat([{', '.join(map(self.full, values))}]{_dim(axis)})"
         return self.emit(text, shape, values[0].dtype)
+
+    def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
+        """`F.pad`, which takes pairs from the last axis on."""
+        pairs = list(zip(before, after, strict=True))
+        while pairs and pairs[0] == (0, 0):
+            pairs.pop(0)
+        amounts = tuple(amount for pair in reversed(pairs) for amount in pair)
+        fill = f", value={literal(number)}" if number else ""
+        shape = enlarged(value.shape, before, after)
+        return self.emit(f"F.pad({value.text}, {amounts}{fill})", shape, value.dtype)
 
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
         """`.sum`, `.amax`, …; `prod` takes one axis at a time."""

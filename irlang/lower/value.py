@@ -14,6 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Literal = int | float | bool
+Sizes = Sequence[int]
 
 
 class Unsupported(Exception):
@@ -88,6 +89,9 @@ class Builder(Protocol):
     def concat(self, values: Sequence[Value], axis: int) -> Value:
         """Along an axis that is there."""
 
+    def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
+        """`number` around `value`: so many elements before and after, for every axis."""
+
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
         """sum, prod, max, min, all, any; the axes vanish and are not empty."""
 
@@ -117,3 +121,8 @@ def einsum_shape(spec: str, values: Sequence[Value]) -> tuple[int, ...]:
 def reduced(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     """A shape without some of its axes."""
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def enlarged(shape: Sequence[int], before: Sizes, after: Sizes) -> tuple[int, ...]:
+    """A shape with padding."""
+    return tuple(map(sum, zip(before, shape, after, strict=True)))

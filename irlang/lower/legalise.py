@@ -1,0 +1,106 @@
+"""What operators of sliding windows need before a target can take them: padding, layout, types.
+
+Frameworks pad the same amount at both ends, or not at all; the language pads as much before and
+after as is said. What does not fit is put around the input first, with the element that changes
+nothing: zero under a sum, minus infinity under a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irlang.lower.call import Call
+from irlang.lower.value import Value
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a call, a number for every spatial axis.
+
+    before, after: what lies around the input under them. size: of the input; out: how many windows.
+    """
+
+    size: Sizes
+    window: Sizes
+    stride: Sizes
+    dilation: Sizes
+    before: Sizes
+    after: Sizes
+    out: Sizes
+
+    @property
+    def rank(self) -> int:
+        """The number of spatial axes."""
+        return len(self.size)
+
+    @property
+    def span(self) -> Sizes:
+        """The extent of a window."""
+        return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.window, strict=True))
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether as much is padded after as before."""
+        return self.before == self.after
+
+    @property
+    def padded(self) -> bool:
+        """Whether anything is."""
+        return any(self.before) or any(self.after)
+
+    def reaching(self) -> Windows:
+        """The same with so much after the input that the last window ends inside."""
+        ends = zip(self.out, self.stride, self.span, self.size, self.before, strict=True)
+        needed = tuple((o - 1) * s + span - n - lo for o, s, span, n, lo in ends)
+        return replace(self, after=tuple(map(max, self.after, needed, [0] * self.rank)))
+
+    def bare(self) -> Windows:
+        """The same over an input that has been padded."""
+        size = tuple(map(sum, zip(self.before, self.size, self.after, strict=True)))
+        return replace(self, size=size, before=(0,) * self.rank, after=(0,) * self.rank)
+
+
+def windows(call: Call[Any]) -> Windows:
+    """The windows of a convolution or a pool, read from the names of its definition."""
+    names = call.node.instance.binding.scope.names
+    size, lo, need = tuple(call["S"]), tuple(call["lo"]), call.values and names.get("need")
+    after = tuple(n - low for n, low in zip(need or lo, lo, strict=True))
+    dilation = tuple(names.get("dilation", (1,) * len(size)))
+    return Windows(size, tuple(call["K"]), tuple(call["stride"]), dilation, lo, after, tuple(call["O"]))
+
+
+def around(call: Call[Any], x: Value, frame: Windows, number: float = 0.0) -> tuple[Value, Windows]:
+    """The input with its padding made part of it, and the windows over that."""
+    if not frame.padded:
+        return x, frame
+    none = (0,) * (x.rank - frame.rank)
+    padded = call.build.pad(x, (*none, *frame.before), (*none, *frame.after), number)
+    return padded, frame.bare()
+
+
+def channels_last(call: Call[Any], x: Value) -> Value:
+    """Axes in the order batch, space, channels."""
+    return call.build.transpose(x, (0, *range(2, x.rank), 1))
+
+
+def channels_first(call: Call[Any], x: Value) -> Value:
+    """Axes in the order batch, channels, space."""
+    return call.build.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def moved(call: Call[Any], x: Value, source: int, target: int) -> Value:
+    """`x` with one axis at another place, the others in their order."""
+    if source == target:
+        return x
+    order = [axis for axis in range(x.rank) if axis != source]
+    order.insert(target, source)
+    return call.build.transpose(x, tuple(order))
+
+
+def trailing(axes: Sequence[int], rank: int) -> bool:
+    """Whether axes are the last ones, in their order."""
+    return tuple(axes) == tuple(range(rank - len(axes), rank))

@@ -1,0 +1,51 @@
+"""Rules that are one call of a function: what tables of Python targets are mostly made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.python_builder import literal
+from irlang.lower.value import Value
+
+
+def text_of(value: Any) -> str:
+    """An argument of a call as Python text; values by their expressions."""
+    if isinstance(value, Value):
+        return value.text
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(map(text_of, value))}{',' * (len(value) == 1)})"
+    if value is None or isinstance(value, bool):
+        return str(value)
+    return literal(value if isinstance(value, int) else float(value))
+
+
+def invoke(function: str, *arguments: Any, **options: Any) -> str:
+    """`function(a, b, option=c)`; options that are None are left out."""
+    given = [text_of(argument) for argument in arguments]
+    given += [f"{key}={text_of(value)}" for key, value in options.items() if value is not None]
+    return f"{function}({', '.join(given)})"
+
+
+def plain(function: str, **attributes: str) -> Native:
+    """A function of the inputs in their order, with attributes under the framework's names."""
+
+    def rule(call: Call[Any]) -> Value:
+        options = {key: call[name] for key, name in attributes.items()}
+        values = [call.build.full(value) for value in call.values.values()]
+        return call.value(invoke(function, *values, **options))
+
+    return Native(function, rule)
+
+
+def default(function: str, **attributes: Any) -> Native:
+    """The same, where attributes have the only values that the function has."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        if any(float(call[name]) != float(value) for name, value in attributes.items()):
+            return None
+        return call.value(invoke(function, *call.values.values()))
+
+    return Native(function, rule)

@@ -1,0 +1,481 @@
+"""How PyTorch spells layers: convolutions, pools, normalisations, recurrences, attention, losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import Windows, around, moved, trailing, windows
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+_MOST_SPACE = 3  # spatial axes
+
+
+def _same(sizes: tuple[int, ...], number: int) -> bool:
+    return all(size == number for size in sizes)
+
+
+# ---- products
+
+
+def _dense(call: Torch) -> Value:
+    weight = f"{call.build.inner(call.input('w'))}.T"
+    bias = call.input("b") if call.has("b") else None
+    return call.value(invoke("F.linear", call.input("x"), weight, bias) if bias else invoke("F.linear", call.input("x"), weight))  # fmt: skip
+
+
+def _matmul(call: Torch) -> Value:
+    sides = []
+    for name in ("a", "b"):
+        text = call.build.inner(call.input(name))
+        sides.append(f"{text}.mT" if call[f"transpose_{name}"] else text)
+    return call.value(invoke("torch.matmul", *sides))
+
+
+def _outer(call: Torch) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    return call.value(invoke("torch.outer", a, b)) if a.rank == b.rank == 1 else None
+
+
+def _bilinear(call: Torch) -> Value | None:
+    inputs = [call.input(name) for name in ("a", "b", "w", "c") if call.has(name)]
+    return call.value(invoke("F.bilinear", *inputs)) if inputs[0].rank > 1 else None
+
+
+# ---- convolutions
+
+
+def _convolve(call: Torch, x: Value, weight: Value, groups: int, bias: bool) -> Value | None:
+    frame = windows(call)
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
+    padding: Any = None
+    if frame.padded and call["pad"] == "same" and _same(frame.stride, 1):
+        padding = '"same"'
+    elif frame.padded and frame.symmetric:
+        padding = frame.before
+    else:
+        x, frame = around(call, x, frame)
+    text = invoke(
+        f"F.conv{frame.rank}d",
+        x,
+        weight,
+        *([call.input("b")] if bias else ()),
+        stride=None if _same(frame.stride, 1) else frame.stride,
+        padding=padding,
+        dilation=None if _same(frame.dilation, 1) else frame.dilation,
+        groups=None if groups == 1 else groups,
+    )
+    return call.value(text)
+
+
+def _conv(call: Torch) -> Value | None:
+    return _convolve(call, call.input("x"), call.input("w"), call["groups"], call.has("b"))
+
+
+def _filters(call: Torch) -> Value:
+    """The weight of a depthwise convolution as that of a grouped one."""
+    weight = call.input("w")
+    return call.build.reshape(weight, (weight.shape[0] * weight.shape[1], 1, *weight.shape[2:]))
+
+
+def _depthwise(call: Torch) -> Value | None:
+    return _convolve(call, call.input("x"), _filters(call), call["C"], call.has("b"))
+
+
+def _transposed(call: Torch) -> Value | None:
+    """As PyTorch crops it, where it can, else the whole and its middle."""
+    x, size, lo, out = call.input("x"), call["S"], call["lo"], call["O"]
+    stride, dilation, span = call["stride"], call["dilation"], call["span"]
+    rank = len(size)
+    if not 1 <= rank <= _MOST_SPACE:
+        return None
+    whole = [(n - 1) * s + k for n, s, k in zip(size, stride, span, strict=True)]
+    extra = [o - (w - 2 * low) for o, w, low in zip(out, whole, lo, strict=True)]
+    limits = [max(pair) for pair in zip(stride, dilation, strict=True)]
+    direct = all(0 <= e < limit for e, limit in zip(extra, limits, strict=True))
+    padding = tuple(lo) if direct and any(lo) else None
+    if not direct:
+        extra = [max(0, low + o - w) for low, o, w in zip(lo, out, whole, strict=True)]
+        if any(e >= limit for e, limit in zip(extra, limits, strict=True)):
+            return None
+    text = invoke(
+        f"F.conv_transpose{rank}d",
+        x,
+        call.input("w"),
+        *([call.input("b")] if call.has("b") else ()),
+        stride=None if _same(stride, 1) else tuple(stride),
+        padding=padding,
+        output_padding=tuple(extra) if any(extra) else None,
+        groups=None if call["groups"] == 1 else call["groups"],
+        dilation=None if _same(dilation, 1) else tuple(dilation),
+    )
+    if direct:
+        return call.value(text)
+    full = tuple(w + e for w, e in zip(whole, extra, strict=True))
+    value = call.build.let(Value(text, (*call.out.shape[:2], *full), call.out.dtype), "v")
+    for axis, (low, o) in enumerate(zip(lo, out, strict=True)):
+        if (low, o) != (0, full[axis]):
+            value = call.build.slice(value, 2 + axis, low, low + o, 1)
+    return value
+
+
+# ---- pools
+
+
+def _fits_half(frame: Windows) -> bool:
+    """PyTorch pads at most half a window."""
+    halves = zip(frame.before, frame.span, strict=True)
+    return frame.symmetric and all(2 * low <= span for low, span in halves)
+
+
+def _max_pool(call: Torch) -> Value | None:
+    x, frame = call.input("x"), windows(call)
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
+    ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
+    if not _fits_half(frame):
+        x, frame = around(call, x, frame.reaching(), -math.inf)
+        ceil = False
+    text = invoke(
+        f"F.max_pool{frame.rank}d",
+        x,
+        frame.window,
+        stride=None if frame.stride == frame.window else frame.stride,
+        padding=frame.before if frame.padded else None,
+        dilation=None if _same(frame.dilation, 1) else frame.dilation,
+        ceil_mode=ceil or None,
+    )
+    return call.value(text)
+
+
+def _avg_pool(call: Torch) -> Value | None:
+    x, frame = call.input("x"), windows(call)
+    counts = bool(call["count_include_pad"])
+    if not 1 <= frame.rank <= _MOST_SPACE or not _same(frame.dilation, 1):
+        return None
+    ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
+    if not _fits_half(frame):
+        if not counts or ceil:
+            return None
+        x, frame = around(call, x, frame)
+    text = invoke(
+        f"F.avg_pool{frame.rank}d",
+        x,
+        frame.window,
+        stride=None if frame.stride == frame.window else frame.stride,
+        padding=frame.before if frame.padded else None,
+        ceil_mode=ceil or None,
+        count_include_pad=None if counts or not (frame.padded or ceil) else False,
+    )
+    return call.value(text)
+
+
+def _lp_pool(call: Torch) -> Value | None:
+    """For even orders: PyTorch leaves the sign to odd powers."""
+    frame, order = windows(call), float(call["p"])
+    plain_ = not frame.padded and _same(frame.dilation, 1) and not call["ceil_mode"]
+    if not 1 <= frame.rank <= _MOST_SPACE or not plain_ or order % 2:
+        return None
+    stride: Any = None if frame.stride == frame.window else frame.stride
+    window: Any = frame.window
+    if frame.rank == 1:  # where it takes no tuples
+        window, stride = window[0], stride and stride[0]
+    text = invoke(f"F.lp_pool{frame.rank}d", call.input("x"), order, window, stride=stride)
+    return call.value(text)
+
+
+def _global(kind: str, reduction: str) -> Native:
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        space = x.rank - 2
+        if not 1 <= space <= _MOST_SPACE:
+            return None
+        if call["keepdims"]:
+            return call.value(invoke(f"F.adaptive_{kind}_pool{space}d", x, 1))
+        return call.value(invoke(reduction, x, dim=tuple(range(2, x.rank))))
+
+    return Native(f"F.adaptive_{kind}_pool{{1,2,3}}d, {reduction}", rule)
+
+
+# ---- normalisation
+
+
+def _at_channels(call: Torch, axis: int, text: Any) -> Value:
+    """The text of a function that wants the channels second, over `x` moved there and back."""
+    x = call.input("x")
+    inner = moved(call, x, axis, 1)
+    found = text(inner)
+    return moved(call, Value(found, inner.shape, x.dtype), 1, axis)
+
+
+def _batch_norm(call: Torch) -> Value | None:
+    x = call.input("x")
+    if x.rank < 2:
+        return None
+    given = [call.text(name) for name in ("mean", "var", "scale", "bias")]
+    eps = call["eps"]
+    return _at_channels(
+        call,
+        call.axis("axis", x.rank),
+        lambda inner: invoke("F.batch_norm", inner, *given, eps=eps),
+    )
+
+
+def _batch_norm_train(call: Torch) -> list[Value] | None:
+    x = call.input("x")
+    if x.rank < 2 or call["n"] < 2:
+        return None
+    axis, eps = call.axis("axis", x.rank), call["eps"]
+    given = [None, None, call.text("scale"), call.text("bias")]
+    y = _at_channels(
+        call, axis, lambda inner: invoke("F.batch_norm", inner, *given, training=True, eps=eps)
+    )
+    axes = tuple(i for i in range(x.rank) if i != axis)
+    mean = call.value(invoke("torch.mean", x, dim=axes), 1)
+    var = call.value(invoke("torch.var", x, dim=axes, correction=call["correction"]), 2)
+    return [y, mean, var]
+
+
+def _over_last(function: str, *weights: str) -> Native:
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank)
+        if not axes or not trailing(axes, x.rank):
+            return None
+        shape = x.shape[-len(axes) :]
+        given = [call.text(name) for name in weights]
+        return call.value(invoke(function, x, shape, *given, eps=call["eps"]))
+
+    return Native(function, rule)
+
+
+def _group_norm(call: Torch) -> Value | None:
+    x = call.input("x")
+    if call["n"] < 2:  # which PyTorch refuses
+        return None
+    groups, eps = call["groups"], call["eps"]
+    given = [call.text("gamma"), call.text("beta")]
+    return _at_channels(
+        call,
+        call.axis("axis", x.rank),
+        lambda inner: invoke("F.group_norm", inner, groups, *given, eps=eps),
+    )
+
+
+def _instance_norm(call: Torch) -> Value | None:
+    x, eps = call.input("x"), call["eps"]
+    if x.rank < 3 or call["n"] < 2:
+        return None
+    given = {
+        key: call.input(name) if call.has(name) else None
+        for key, name in (("weight", "gamma"), ("bias", "beta"))
+    }
+    return _at_channels(
+        call,
+        call.axis("axis", x.rank),
+        lambda inner: invoke("F.instance_norm", inner, **given, eps=eps),
+    )
+
+
+def _normalize(call: Torch) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if len(axes) != 1:
+        return None
+    return call.value(invoke("F.normalize", x, p=call["p"], dim=axes[0], eps=call["eps"]))
+
+
+def _local_response(call: Torch) -> Value | None:
+    """Of an even number PyTorch takes one more before, the language one more after."""
+    x = call.input("x")
+    if call["size"] % 2 == 0 or x.rank < 3:
+        return None
+    options = {"alpha": call["alpha"], "beta": call["beta"], "k": call["bias"]}
+    return call.value(invoke("F.local_response_norm", x, call["size"], **options))
+
+
+# ---- recurrent layers
+
+
+_GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}  # PyTorch's order, in terms of the language's
+
+
+def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]) -> list[Value]:
+    """One layer in one direction; PyTorch's weights have all gates in one axis."""
+    build, x, r = call.build, call.input("x"), call.input("r")
+    hidden = r.shape[-1]
+    time = 1 if call["batch_first"] else 0
+
+    def stacked(name: str) -> Value:
+        value = call.input(name)
+        if not gates:
+            return value
+        order = build.array(_vector(gates), "i64")
+        flat = (len(gates) * hidden, *value.shape[2:])
+        return build.let(build.reshape(build.take(value, order, 0), flat), f"{name}_gates")
+
+    def bias(name: str) -> str:
+        if call.has(name):
+            return stacked(name).text
+        size = max(len(gates), 1) * hidden
+        return f"torch.zeros({size}, dtype={build.dtype(x.dtype)})"
+
+    def state(name: str) -> str:
+        batch = x.shape[1 - time]
+        if not call.has(name):
+            return f"torch.zeros(1, {batch}, {hidden}, dtype={build.dtype(x.dtype)})"
+        return build.reshape(call.input(name), (1, batch, hidden)).text
+
+    weights = [stacked("w").text, stacked("r").text, bias("b"), bias("rb")]
+    start = [state(name) for name in states]
+    given = f"({', '.join(start)})" if len(start) > 1 else start[0]
+    source = build.inner(x) + (f".flip({time})" if call["reverse"] else "")
+    names = [build.names.fresh(name) for name in call.node.outputs]
+    build.lines.append(
+        f"{', '.join(names)} = torch.{function}("
+        f"{source}, {given}, [{', '.join(weights)}], True, 1, 0.0, False, False, "
+        f"{bool(call['batch_first'])})"
+    )
+    results = [Value(names[0], call.out.shape, x.dtype)]
+    if call["reverse"]:
+        build.lines.append(f"{names[0]} = {names[0]}.flip({time})")
+    for name, info in zip(names[1:], call.outputs[1:], strict=True):
+        build.lines.append(f"{name} = {name}[0]")
+        results.append(Value(name, info.shape, info.dtype))
+    return results
+
+
+def _vector(numbers: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def _usual(call: Torch, **activations: str) -> bool:
+    """Whether a layer has the activations that PyTorch's has, no mask, and something to do."""
+    return not call.has("mask") and all(call[name] == kind for name, kind in activations.items())
+
+
+def _lstm(call: Torch) -> list[Value] | None:
+    if not _usual(call, activation="tanh", recurrent_activation="sigmoid"):
+        return None
+    return _layer(call, "lstm", _GATES["lstm"], ["h0", "c0"])
+
+
+def _gru(call: Torch) -> list[Value] | None:
+    if not _usual(call, activation="tanh", recurrent_activation="sigmoid"):
+        return None
+    return _layer(call, "gru", _GATES["gru"], ["h0"]) if call["reset_after"] else None
+
+
+def _rnn(call: Torch) -> list[Value] | None:
+    kind = call["activation"]
+    if call.has("mask") or kind not in ("tanh", "relu"):
+        return None
+    return _layer(call, f"rnn_{kind}", (), ["h0"])
+
+
+# ---- attention and losses
+
+
+def _attention(call: Torch) -> Value | None:
+    mask = None
+    if call.has("bias") and call.has("mask") or call["causal"] and (call.has("bias") or call.has("mask")):  # fmt: skip
+        return None
+    for name in ("bias", "mask"):
+        if call.has(name):
+            mask = call.input(name)
+    options: dict[str, Any] = {"attn_mask": mask, "is_causal": call["causal"] or None}
+    options["scale"] = call["scale"] if "scale" in call.node.attrs else None
+    options["enable_gqa"] = True if call["H"] != call["G"] else None
+    values = [call.input(name) for name in ("q", "k", "v")]
+    return call.value(invoke("F.scaled_dot_product_attention", *values, **options))
+
+
+def _loss(function: str, **attributes: str) -> Native:
+    def rule(call: Torch) -> Value:
+        options = {key: call[name] for key, name in attributes.items()}
+        reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
+        return call.value(invoke(function, *call.values.values(), **options, reduction=reduction))
+
+    return Native(function, rule)
+
+
+def _of_classes(function: str, scores: str, target: str, **attributes: str) -> Native:
+    """PyTorch wants the classes second, or first of one axis."""
+
+    def rule(call: Torch) -> Value:
+        x, labels = call.input(scores), call.input(target)
+        axis = call.axis("axis", x.rank)
+        place = 1 if x.rank > 1 else 0
+        if labels.rank == x.rank:
+            labels = moved(call, labels, axis, place)
+        else:
+            labels = call.build.cast(labels, "i64")
+        options = {key: call[name] or None for key, name in attributes.items()}
+        reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
+        values = (moved(call, x, axis, place), labels)
+        return call.value(invoke(function, *values, **options, reduction=reduction))
+
+    return Native(function, rule)
+
+
+def _binary(call: Torch) -> Value | None:
+    if (float(call["eps"]), float(call["floor"])) != (0.0, -100.0):
+        return None
+    row = _loss("F.binary_cross_entropy")
+    found = row.rule(call)
+    return found if isinstance(found, Value) else None
+
+
+def _poisson(call: Torch) -> Value:
+    reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
+    options = {"log_input": False, "eps": call["eps"], "reduction": reduction}
+    return call.value(invoke("F.poisson_nll_loss", *call.values.values(), **options))
+
+
+LAYERS: dict[str, Native] = {
+    "dense": Native("F.linear", _dense),
+    "matmul": Native("torch.matmul", _matmul),
+    "outer": Native("torch.outer", _outer),
+    "bilinear": Native("F.bilinear", _bilinear),
+    "conv": Native("F.conv{1,2,3}d", _conv),
+    "depthwise_conv": Native("F.conv{1,2,3}d, grouped", _depthwise),
+    "conv_transpose": Native("F.conv_transpose{1,2,3}d", _transposed),
+    "max_pool": Native("F.max_pool{1,2,3}d", _max_pool),
+    "avg_pool": Native("F.avg_pool{1,2,3}d", _avg_pool),
+    "lp_pool": Native("F.lp_pool{1,2,3}d", _lp_pool),
+    "global_max_pool": _global("max", "torch.amax"),
+    "global_avg_pool": _global("avg", "torch.mean"),
+    "batch_norm": Native("F.batch_norm", _batch_norm),
+    "batch_norm_train": Native("F.batch_norm", _batch_norm_train),
+    "layer_norm": _over_last("F.layer_norm", "gamma", "beta"),
+    "rms_norm": _over_last("F.rms_norm", "gamma"),
+    "group_norm": Native("F.group_norm", _group_norm),
+    "instance_norm": Native("F.instance_norm", _instance_norm),
+    "normalize": Native("F.normalize", _normalize),
+    "local_response_norm": Native("F.local_response_norm", _local_response),
+    "softmax": plain("torch.softmax", dim="axis"),
+    "log_softmax": plain("torch.log_softmax", dim="axis"),
+    "simple_rnn": Native("torch.rnn_tanh, torch.rnn_relu", _rnn),
+    "gru": Native("torch.gru", _gru),
+    "lstm": Native("torch.lstm", _lstm),
+    "attention": Native("F.scaled_dot_product_attention", _attention),
+    "mse": _loss("F.mse_loss"),
+    "mae": _loss("F.l1_loss"),
+    "huber": _loss("F.huber_loss", delta="delta"),
+    "kl_div": _loss("F.kl_div", log_target="log_target"),
+    "cross_entropy": _of_classes("F.cross_entropy", "logits", "labels"),
+    "nll": _of_classes("F.nll_loss", "log_probs", "labels"),
+    "categorical_cross_entropy": _of_classes(
+        "F.cross_entropy", "logits", "target", label_smoothing="label_smoothing"
+    ),
+    "binary_cross_entropy": Native("F.binary_cross_entropy", _binary),
+    "binary_cross_entropy_logits": _loss("F.binary_cross_entropy_with_logits"),
+    "poisson": Native("F.poisson_nll_loss", _poisson),
+}

@@ -1,0 +1,450 @@
+"""How PyTorch spells operators on elements, shapes and axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import default, invoke, plain, text_of
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+
+
+def _infix(call: Torch, sign: str) -> Value:
+    values = list(call.values.values())
+    text = f" {sign} ".join(map(call.build.inner, values))
+    return call.value(text)
+
+
+def _divide(call: Torch) -> Value:
+    mode = '"trunc"' if DTYPES[call.out.dtype].kind == "int" else None
+    return call.value(invoke("torch.div", *call.values.values(), rounding_mode=mode))
+
+
+def _modulo(call: Torch) -> Value:
+    function = {"divisor": "torch.remainder", "dividend": "torch.fmod"}[call["sign_of"]]
+    return call.value(invoke(function, *call.values.values()))
+
+
+def _clip(call: Torch) -> Value | None:
+    low, high = call["low"], call["high"]
+    bounds = {"min": None if low == -math.inf else low, "max": None if high == math.inf else high}
+    if bounds == {"min": None, "max": None}:
+        return None
+    return call.value(invoke("torch.clamp", call.input("x"), **bounds))
+
+
+def _isinf(call: Torch) -> Value | None:
+    functions = {(True, True): "isinf", (False, True): "isposinf", (True, False): "isneginf"}
+    function = functions.get((call["negative"], call["positive"]))
+    return function and call.value(invoke(f"torch.{function}", call.input("x")))  # type: ignore[return-value]
+
+
+def _chain(function: str) -> Native:
+    """A function of two, over any number."""
+
+    def rule(call: Torch) -> Value:
+        text, *rest = [value.text for value in call.family("xs")]
+        for other in rest:
+            text = f"{function}({text}, {other})"
+        return call.value(text)
+
+    return Native(function, rule)
+
+
+def _cast(call: Torch) -> Value:
+    return call.value(f"{call.build.inner(call.input('x'))}.to({call.build.dtype(call.out.dtype)})")
+
+
+# ---- activations
+
+
+def _relu(call: Torch) -> Value | None:
+    shape = float(call["max_value"]), float(call["negative_slope"]), float(call["threshold"])
+    x = call.input("x")
+    if shape == (math.inf, 0, 0):
+        return call.value(invoke("F.relu", x))
+    if shape == (6, 0, 0):
+        return call.value(invoke("F.relu6", x))
+    return None
+
+
+def _prelu(call: Torch) -> Value | None:
+    """One slope, or one for every channel."""
+    x, slope = call.input("x"), call.input("slope")
+    size = math.prod(slope.shape)
+    channels = len(x.shape) > 1 and size == x.shape[1] and x.rank - slope.rank <= 1
+    if channels and size > 1:
+        channels = slope.shape[1 - (x.rank - slope.rank)] == size
+    if size != 1 and not channels:
+        return None
+    flat = slope if slope.rank == 1 else call.build.reshape(slope, (size,))
+    return call.value(invoke("F.prelu", x, flat))
+
+
+def _gelu(call: Torch) -> Value:
+    approximate = None if call["approximate"] == "none" else '"tanh"'
+    return call.value(invoke("F.gelu", call.input("x"), approximate=approximate))
+
+
+# ---- reductions
+
+
+def _reduction(function: str, **more: str) -> Native:
+    """Over the axes; they must be named, since naming none means all."""
+
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes:
+            return None
+        options: dict[str, Any] = {key: call[name] for key, name in more.items()}
+        dim = axes[0] if len(axes) == 1 else axes
+        keep = call["keepdims"] or None
+        return call.value(invoke(function, x, dim=dim, keepdim=keep, **options))
+
+    return Native(function, rule)
+
+
+def _sum(call: Torch) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if not axes:
+        return None
+    dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
+    dim, keep = axes[0] if len(axes) == 1 else axes, call["keepdims"] or None
+    return call.value(invoke("torch.sum", x, dim=dim, keepdim=keep, dtype=dtype))
+
+
+def _prod(call: Torch) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if len(axes) != 1:
+        return None
+    dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
+    keep = call["keepdims"] or None
+    return call.value(invoke("torch.prod", x, dim=axes[0], keepdim=keep, dtype=dtype))
+
+
+def _spread(function: str) -> Native:
+    """Variance and deviation, where the divisor is positive."""
+
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        count = math.prod(x.shape[axis] for axis in axes)
+        if not axes or count <= call["correction"]:
+            return None
+        options = {"correction": call["correction"], "keepdim": call["keepdims"] or None}
+        return call.value(invoke(function, x, dim=axes[0] if len(axes) == 1 else axes, **options))
+
+    return Native(function, rule)
+
+
+def _norm(order: int) -> Native:
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes or DTYPES[x.dtype].kind != "real":
+            return None
+        options = {"dim": axes[0] if len(axes) == 1 else axes, "keepdim": call["keepdims"] or None}
+        return call.value(invoke("torch.linalg.vector_norm", x, order, **options))
+
+    return Native("torch.linalg.vector_norm", rule)
+
+
+def _position(function: str) -> Native:
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        if call["select_last"] or x.dtype == "bool":
+            return None
+        keep = call["keepdims"] or None
+        return call.value(invoke(function, x, dim=call.axis("axis", x.rank), keepdim=keep))
+
+    return Native(function, rule)
+
+
+def _scan(function: str) -> Native:
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axis = call.axis("axis", x.rank)
+        if call["exclusive"]:
+            return None
+        dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
+        if not call["reverse"]:
+            return call.value(invoke(function, x, dim=axis, dtype=dtype))
+        text = invoke(function, f"{call.build.inner(x)}.flip({axis})", dim=axis, dtype=dtype)
+        return call.value(f"{text}.flip({axis})")
+
+    return Native(function, rule)
+
+
+def _top_k(call: Torch) -> list[Value]:
+    """`torch.topk` leaves the order of equal elements open; a stable sort does not."""
+    x = call.input("x")
+    axis, count = call.axis("axis", x.rank), call["k"]
+    names = [call.build.names.fresh("v") for _ in range(2)]
+    options = {"dim": axis, "descending": call["largest"] or None, "stable": True}
+    call.build.lines.append(f"{', '.join(names)} = {invoke('torch.sort', x, **options)}")
+    found = [Value(names[0], x.shape, x.dtype), Value(names[1], x.shape, "i64")]
+    return [call.build.slice(value, axis, 0, count, 1) for value in found]
+
+
+# ---- indexing
+
+
+def _embedding(call: Torch) -> Value:
+    ids = call.input("ids")
+    ids = ids if ids.dtype in ("i32", "i64") else call.build.cast(ids, "i64")
+    return call.value(invoke("F.embedding", ids, call.input("table")))
+
+
+def _gather(call: Torch) -> Value | None:
+    x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
+    axis = call.axis("axis", x.rank)
+    if call["negative"] == "refused" and ids.rank == 1:
+        return call.value(invoke("torch.index_select", x, axis, ids))
+    return call.value(f"{call.build.inner(x)}[{':, ' * axis}{ids.text}]")
+
+
+def _take_along(call: Torch) -> Value | None:
+    if call["negative"] != "refused":
+        return None
+    x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
+    return call.value(invoke("torch.gather", x, call.axis("axis", x.rank), ids))
+
+
+# ---- shapes
+
+
+def _reshape(call: Torch) -> Value:
+    return call.value(invoke("torch.reshape", call.input("x"), call.out.shape))
+
+
+def _flatten(call: Torch) -> Value | None:
+    x = call.input("x")
+    first, last = call["first"], call["last"]
+    if first > last:
+        return None
+    return call.value(invoke("torch.flatten", x, first, None if last == x.rank - 1 else last).replace(", None", ""))  # fmt: skip
+
+
+def _squeeze(call: Torch) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    return call.value(invoke("torch.squeeze", x, axes)) if axes else None
+
+
+def _unsqueeze(call: Torch) -> Value | None:
+    axes = call["axes"]
+    if len(axes) != 1:
+        return None
+    return call.value(invoke("torch.unsqueeze", call.input("x"), axes[0]))
+
+
+def _transpose(call: Torch) -> Value:
+    return call.value(invoke("torch.permute", call.input("x"), tuple(call["order"])))
+
+
+def _joined(function: str, rank: int) -> Native:
+    def rule(call: Torch) -> Value:
+        values = call.family("xs")
+        axis = call.axis("axis", values[0].rank + rank)
+        listed = ", ".join(map(call.build.full, values))
+        return call.value(f"{function}([{listed}], dim={axis})")
+
+    return Native(function, rule)
+
+
+def _split(call: Torch) -> list[Value]:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    sizes = [info.shape[axis] for info in call.outputs]
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    text = invoke("torch.split", x, str(sizes), dim=axis)
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
+def _pad(call: Torch) -> Value | None:
+    x = call.input("x")
+    before, after, mode = call["before"], call["after"], call["mode"]
+    pairs = [pair for pair in zip(reversed(before), reversed(after), strict=True)]
+    spelt = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+    if mode not in spelt or x.dtype == "bool":
+        return None
+    if mode != "constant":
+        # Only of the last axes, behind a batch and channels, and nothing taken away.
+        space = x.rank - 2
+        outside = any(map(any, pairs[space:]))
+        negative = any(amount < 0 for pair in pairs for amount in pair)
+        if not 1 <= space <= 3 or outside or negative or DTYPES[x.dtype].kind != "real":
+            return None
+        pairs = pairs[:space]
+        amounts = tuple(amount for pair in pairs for amount in pair)
+        return call.value(invoke("F.pad", x, amounts, mode=f'"{spelt[mode]}"'))
+    amounts = tuple(amount for pair in pairs for amount in pair)
+    return call.value(invoke("F.pad", x, amounts, value=call["fill"] or None))
+
+
+def _tile(call: Torch) -> Value:
+    return call.value(invoke("torch.tile", call.input("x"), tuple(call["repeats"])))
+
+
+def _repeat(call: Torch) -> Value:
+    x = call.input("x")
+    text = invoke("torch.repeat_interleave", x, call["repeats"], dim=call.axis("axis", x.rank))
+    return call.value(text)
+
+
+def _flip(call: Torch) -> Value:
+    x = call.input("x")
+    return call.value(invoke("torch.flip", x, call.axes("axes", x.rank)))
+
+
+def _roll(call: Torch) -> Value:
+    x = call.input("x")
+    return call.value(invoke("torch.roll", x, tuple(call["shift"]), call.axes("axes", x.rank)))
+
+
+def _broadcast(call: Torch) -> Value:
+    return call.value(invoke("torch.broadcast_to", call.input("x"), call.out.shape))
+
+
+def _trilu(call: Torch) -> Value:
+    function = "torch.triu" if call["upper"] else "torch.tril"
+    return call.value(invoke(function, call.input("x"), call["k"]))
+
+
+def _interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
+    x = call.input("x")
+    if not 1 <= x.rank - 2 <= 3 or DTYPES[x.dtype].kind != "real":
+        return None
+    size = call.out.shape[2:]
+    text = invoke("F.interpolate", x, size=text_of(size), mode=f'"{mode}"', **options)
+    return call.value(text)
+
+
+def _resize_nearest(call: Torch) -> Value | None:
+    modes = {
+        ("asymmetric", "floor"): "nearest",
+        ("half_pixel", "round_prefer_ceil"): "nearest-exact",
+    }
+    mode = modes.get((call["coord"], call["rounding"]))
+    return None if mode is None else _interpolate(call, mode)
+
+
+def _resize_linear(call: Torch) -> Value | None:
+    align = {"half_pixel": False, "align_corners": True}.get(call["coord"])
+    names = {3: "linear", 4: "bilinear", 5: "trilinear"}
+    mode = names.get(call.input("x").rank)
+    if align is None or mode is None:
+        return None
+    return _interpolate(call, mode, align_corners=align)
+
+
+def _shuffle(function: str) -> Native:
+    def rule(call: Torch) -> Value | None:
+        if call["mode"] != "crd":
+            return None
+        return call.value(invoke(function, call.input("x"), call["block_size"]))
+
+    return Native(function, rule)
+
+
+def _signed(sign: str) -> Native:
+    return Native(f"torch: a {sign} b", lambda call: _infix(call, sign))
+
+
+_UNARY = (
+    "negate=neg abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p "
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf isnan logical_not sigmoid "
+    "power=pow maximum minimum floor_divide equal=eq not_equal=ne less=lt less_equal=le "
+    "greater=gt greater_equal=ge logical_and logical_or logical_xor where"
+)
+
+ELEMENTS: dict[str, Native] = {
+    **{
+        name: plain(f"torch.{function or name}")
+        for name, _, function in (item.partition("=") for item in _UNARY.split())
+    },
+    "add": _signed("+"),
+    "subtract": _signed("-"),
+    "multiply": _signed("*"),
+    "add_n": _signed("+"),
+    "multiply_n": _signed("*"),
+    "maximum_n": _chain("torch.maximum"),
+    "minimum_n": _chain("torch.minimum"),
+    "divide": Native("torch.div", _divide),
+    "modulo": Native("torch.remainder, torch.fmod", _modulo),
+    "clip": Native("torch.clamp", _clip),
+    "isinf": Native("torch.isinf", _isinf),
+    "cast": Native("torch.Tensor.to", _cast),
+    "relu": Native("F.relu, F.relu6", _relu),
+    "leaky_relu": plain("F.leaky_relu", negative_slope="alpha"),
+    "prelu": Native("F.prelu", _prelu),
+    "thresholded_relu": Native(
+        "F.threshold",
+        lambda call: call.value(invoke("F.threshold", call.input("x"), call["theta"], 0.0)),
+    ),
+    "elu": plain("F.elu", alpha="alpha"),
+    "selu": default("F.selu", alpha=1.6732632423543772, gamma=1.0507009873554805),
+    "celu": plain("F.celu", alpha="alpha"),
+    "gelu": Native("F.gelu", _gelu),
+    "silu": default("F.silu", alpha=1),
+    "mish": plain("F.mish"),
+    "softplus": plain("F.softplus", beta="beta"),
+    "softsign": plain("F.softsign"),
+    "hard_sigmoid": default("F.hardsigmoid", alpha=1 / 6, beta=0.5),
+    "hard_swish": default("F.hardswish", alpha=1 / 6, beta=0.5),
+    "hard_tanh": plain("F.hardtanh", min_val="min", max_val="max"),
+    "log_sigmoid": plain("F.logsigmoid"),
+    "tanh_shrink": plain("F.tanhshrink"),
+    "soft_shrink": plain("F.softshrink", lambd="threshold"),
+    "hard_shrink": plain("F.hardshrink", lambd="threshold"),
+    "glu": plain("F.glu", dim="axis"),
+    "reduce_sum": Native("torch.sum", _sum),
+    "reduce_mean": _reduction("torch.mean"),
+    "reduce_prod": Native("torch.prod", _prod),
+    "reduce_max": _reduction("torch.amax"),
+    "reduce_min": _reduction("torch.amin"),
+    "reduce_all": _reduction("torch.all"),
+    "reduce_any": _reduction("torch.any"),
+    "reduce_variance": _spread("torch.var"),
+    "reduce_std": _spread("torch.std"),
+    "reduce_logsumexp": _reduction("torch.logsumexp"),
+    "reduce_l1": _norm(1),
+    "reduce_l2": _norm(2),
+    "argmax": _position("torch.argmax"),
+    "argmin": _position("torch.argmin"),
+    "cumsum": _scan("torch.cumsum"),
+    "cumprod": _scan("torch.cumprod"),
+    "top_k": Native("torch.sort", _top_k),
+    "embedding": Native("F.embedding", _embedding),
+    "gather": Native("torch.index_select, x[ids]", _gather),
+    "take_along_axis": Native("torch.gather", _take_along),
+    "reshape": Native("torch.reshape", _reshape),
+    "flatten": Native("torch.flatten", _flatten),
+    "squeeze": Native("torch.squeeze", _squeeze),
+    "expand_dims": Native("torch.unsqueeze", _unsqueeze),
+    "transpose": Native("torch.permute", _transpose),
+    "concat": _joined("torch.cat", 0),
+    "stack": _joined("torch.stack", 1),
+    "split": Native("torch.split", _split),
+    "pad": Native("F.pad", _pad),
+    "tile": Native("torch.tile", _tile),
+    "repeat": Native("torch.repeat_interleave", _repeat),
+    "reverse": Native("torch.flip", _flip),
+    "roll": Native("torch.roll", _roll),
+    "broadcast_to": Native("torch.broadcast_to", _broadcast),
+    "trilu": Native("torch.triu, torch.tril", _trilu),
+    "upsample": Native("F.interpolate", lambda call: _interpolate(call, "nearest")),
+    "resize_nearest": Native("F.interpolate", _resize_nearest),
+    "resize_linear": Native("F.interpolate", _resize_linear),
+    "space_to_depth": _shuffle("F.pixel_unshuffle"),
+    "depth_to_space": _shuffle("F.pixel_shuffle"),
+}
