@@ -226,8 +226,8 @@ def input_types(
         same = [d for d in DTYPES if d in slot.allowed]
         yield from (replace(info, dtype=d) for d in same)
     shape = info.shape
-    for sizes in lists:
-        if len(sizes) == len(shape) and sizes != shape:
+    for sizes in sorted(lists, key=lambda sizes: len(sizes) != len(shape)):
+        if sizes != shape and all(n >= 0 for n in sizes):
             yield replace(info, shape=sizes)
     sizes_ = [n for n in near(None, numbers) if n >= 1]
     for axis, size in enumerate(shape):
@@ -238,9 +238,6 @@ def input_types(
         yield replace(info, shape=shape[:axis] + shape[axis + 1 :])
     for axis in range(len(shape) + 1):
         yield replace(info, shape=(*shape[:axis], 1, *shape[axis:]))
-    for sizes in lists:
-        if len(sizes) != len(shape) and all(n >= 0 for n in sizes):
-            yield replace(info, shape=sizes)
 
 
 def moved(
@@ -253,3 +250,26 @@ def moved(
     if move.member is None or not isinstance(old, tuple):
         return {**given, move.name: move.info}, attrs
     return {**given, move.name: (*old[: move.member], move.info, *old[move.member + 1 :])}, attrs
+
+
+def change(given: dict[str, Given], attrs: dict[str, Any], move: Move) -> float:
+    """How much a move changes: by how far numbers move, more for what was not written before."""
+    if isinstance(move, SetAttr):
+        if move.name not in attrs:
+            return 2 + abs(move.value) if isinstance(move.value, (int, float)) else 4
+        return _apart(attrs[move.name], move.value)
+    old = given[move.name]
+    info = old[move.member or 0] if isinstance(old, tuple) else old
+    if info is None or info.dtype != move.info.dtype:
+        return 3
+    return 1 + _apart(info.shape, move.info.shape)
+
+
+def _apart(old: Any, new: Any) -> float:
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        if len(old) != len(new):
+            return 20 * abs(len(old) - len(new))
+        return sum(map(_apart, old, new))
+    if isinstance(old, (int, float)) and isinstance(new, (int, float)):
+        return abs(old - new)
+    return 1 if old != new else 0

@@ -17,7 +17,7 @@ from irlang.expand import Instance
 from irlang.gen.adapt import Adapters
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge, score, types
-from irlang.gen.moves import Move, Retype, SetAttr, moved, moves
+from irlang.gen.moves import Move, Retype, SetAttr, change, moved, moves
 from irlang.gen.solve import Draft, Source, Value
 from irlang.signature import Given
 
@@ -47,10 +47,13 @@ def mend(
     allowed: Callable[[Move], bool],
     rounds: int = _ROUNDS,
     trials: int = _TRIALS,
+    price: Callable[[Move], float] | None = None,
 ) -> Course:
-    """In every round the first move that lowers badness is kept; none is ever taken back.
+    """In every round a move that lowers badness is kept; none is ever taken back.
 
-    allowed: which moves may be made at all. trials: how many are judged in a round.
+    allowed: which moves may be made at all. trials: how many are judged in a round. price: what
+    a move costs; with it, the best of a round is kept (the cheapest among equals), not the first
+    that helps.
     """
     op = op_instance.binding.op
     course = Course(dict(op_instance.binding.inputs), dict(values), op_instance)
@@ -64,17 +67,24 @@ def mend(
             for move in moves(course.instance, course.attrs, fault)
             if allowed(move)
         )
+        best: tuple[float, float, Move, Instance | None] | None = None
         for move in islice(found, trials):
             given, attrs = moved(course.given, course.attrs, move)
             instance = judge(op, given, attrs)
             badness = score(instance)
-            if badness < course.badness[-1]:
-                course.given, course.attrs, course.instance = given, attrs, instance
-                course.kept.append(move)
-                course.badness.append(badness)
+            if badness >= course.badness[-1]:
+                continue
+            cost = change(course.given, course.attrs, move) + price(move) if price else 0.0
+            if best is None or (badness, cost) < best[:2]:
+                best = (badness, cost, move, instance)
+            if price is None:
                 break
-        else:
+        if best is None:
             break
+        badness, _, move, course.instance = best
+        course.given, course.attrs = moved(course.given, course.attrs, move)
+        course.kept.append(move)
+        course.badness.append(badness)
     return course
 
 
