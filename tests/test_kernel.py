@@ -501,6 +501,21 @@ def test_what_does_not_fit_in_memory_is_refused() -> None:
     assert caught.value.diagnostics[0].code == "run.memory"
 
 
+def test_what_would_take_long_to_compile_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KERNELS_ONLY.items():
+        monkeypatch.setattr(reference, name, value)
+    body: eq.Expr = Const(0.0)
+    for shift in range(150):
+        place = Apply("%", (Apply("+", (R, Const(shift))), Const(4)))
+        body = Apply("+", (body, Apply("tanh", (Read("y", (place,)),))))
+    equation = eq.Equation("z", (("i", Size("N", 3)),), body, TensorInfo((3,), "f64"))
+    expansion = expansion_of(equation, y=Y)
+    before = len(kernel_cache._loaded)
+    inputs = {"y": some_inputs(0)["y"]}
+    agree(expansion, inputs, reference.evaluate(expansion, inputs))
+    assert len(kernel_cache._loaded) == before
+
+
 # ---- text and cache ---------------------------------------------------------------------------
 
 

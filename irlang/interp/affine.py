@@ -154,3 +154,35 @@ def surely_inside(
         if found is None or not (found[0] >= 0 and found[1] < extent):
             return found is not None and found[0] > found[1]
     return True
+
+
+# ---- indices in quotients ---------------------------------------------------------------------
+
+
+def split_indices(expr: eq.Expr, extents: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Indices that occur as `f // q` or `f % q` with q dividing their extent: (extent / q, q)."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in eq.walk(expr):
+        if isinstance(part, eq.Apply) and part.function in ("//", "%"):
+            index, divisor = part.args
+            form = affine(divisor)
+            if isinstance(index, eq.Index) and form is not None and form.known:
+                extent, size = extents.get(index.name, 0), form.constant
+                if size > 0 and extent and extent % size == 0:
+                    found.setdefault(index.name, (extent // size, size))
+    return found
+
+
+def divided(expr: eq.Expr, split: Mapping[str, tuple[int, int]]) -> eq.Expr:
+    """The expression over quotients and remainders of the indices that are split."""
+    if isinstance(expr, eq.Index) and expr.name in split:
+        size = eq.Const(split[expr.name][1])
+        whole = eq.Apply("*", (eq.Index(f"{expr.name}//"), size))
+        return eq.Apply("+", (whole, eq.Index(f"{expr.name}%")))
+    if isinstance(expr, eq.Apply) and expr.function in ("//", "%"):
+        index, divisor = expr.args
+        if isinstance(index, eq.Index) and index.name in split:
+            form = affine(divisor)
+            if form is not None and form.known and form.constant == split[index.name][1]:
+                return eq.Index(index.name + expr.function)
+    return eq.rebuild(expr, lambda part: divided(part, split))

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.interp.affine import Affine, affine, bounds_of, surely_inside
+from irlang.interp.affine import (
+    Affine,
+    affine,
+    bounds_of,
+    divided,
+    split_indices,
+    surely_inside,
+)
 from irlang.interp.gemm import Operand, matrices, product
 from irlang.kinds import kind
 
@@ -332,8 +339,8 @@ def _contraction(
     free = [index for index in free if index != step]
     shape = tuple(extents[index] for index in free)
     extents.pop(step, None)
-    split = _split(whole, extents)
-    parts = [_divided(part, split) for part in parts]
+    split = split_indices(whole, extents)
+    parts = [divided(part, split) for part in parts]
     extents = {index: extents[index] for index in extents if index not in split}
     names: list[str] = []
     for index in free:
@@ -356,7 +363,7 @@ def _contraction(
         return None
     masked = None
     if expr.where is not None:
-        condition = _divided(expr.where, split)
+        condition = divided(expr.where, split)
         masked = _host(condition, joined, extents)
         if masked is None:
             return None
@@ -418,35 +425,3 @@ def _harmless(
         elif isinstance(part, eq.Reduce) and part.kind in ("the", "argmax", "argmin"):
             return False
     return True
-
-
-# ---- indices in quotients ---------------------------------------------------------------------
-
-
-def _split(expr: eq.Expr, extents: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Indices that occur as `f // q` or `f % q` with q dividing their extent: (extent / q, q)."""
-    found: dict[str, tuple[int, int]] = {}
-    for part in eq.walk(expr):
-        if isinstance(part, eq.Apply) and part.function in ("//", "%"):
-            index, divisor = part.args
-            form = affine(divisor)
-            if isinstance(index, eq.Index) and form is not None and form.known:
-                extent, size = extents.get(index.name, 0), form.constant
-                if size > 0 and extent and extent % size == 0:
-                    found.setdefault(index.name, (extent // size, size))
-    return found
-
-
-def _divided(expr: eq.Expr, split: Mapping[str, tuple[int, int]]) -> eq.Expr:
-    """The expression over quotients and remainders of the indices that are split."""
-    if isinstance(expr, eq.Index) and expr.name in split:
-        size = eq.Const(split[expr.name][1])
-        whole = eq.Apply("*", (eq.Index(f"{expr.name}//"), size))
-        return eq.Apply("+", (whole, eq.Index(f"{expr.name}%")))
-    if isinstance(expr, eq.Apply) and expr.function in ("//", "%"):
-        index, divisor = expr.args
-        if isinstance(index, eq.Index) and index.name in split:
-            form = affine(divisor)
-            if form is not None and form.known and form.constant == split[index.name][1]:
-                return eq.Index(index.name + expr.function)
-    return eq.rebuild(expr, lambda part: _divided(part, split))

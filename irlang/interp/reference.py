@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 SMALL = 200_000  # scalar steps (about a nanosecond each) that NumPy has done before a kernel loads
 COMPILE = 200_000_000  # scalar steps by NumPy that are worth a compilation
+LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
 PLANS = 64  # expansions whose plans are kept
@@ -299,6 +300,8 @@ def _pays(product: contraction.Contraction) -> bool:
 def _worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
     """Whether to use kernels: they are there, or as much work as compiling takes was done."""
     missing = [p.source.text for p in prepared if not p.ready]
+    if any(len(text) > LONGEST for text in missing):
+        return False
     for text in missing:
         _spent[text] = _spent.get(text, 0) + work
     return all(_spent[text] >= COMPILE for text in missing)
