@@ -129,7 +129,7 @@ def _early(attr: ast.Attr, attrs: Mapping[str, Any], binding: Binding, final: bo
             if final and not binding.faults:
                 raise
             return False
-    problem = _attribute_problem(attr.type, value)
+    problem = attribute_problem(attr.type, value)
     if problem:
         binding.fault(attr.name, f"`{attr.name}` {problem}", 1, attr.name)
         binding.complete = False
@@ -154,7 +154,7 @@ def _is_a(value: Any, name: str) -> bool:
     return isinstance(value, kinds)
 
 
-def _attribute_problem(kind: ast.AttrType, value: Any) -> str:
+def attribute_problem(kind: ast.AttrType, value: Any) -> str:
     """What is wrong with the value of an attribute; empty if nothing is."""
     if kind.kind == "enum":
         if value in kind.choices:

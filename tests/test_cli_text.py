@@ -15,8 +15,8 @@ from irlang.cli import status
 
 GOOD = "let a = 1\n"
 UGLY = "let   a=1 # one\r\n"
-BROKEN = "let a = f(x, k = 2);\nlet b == 3\n"
-MENDED = "let a = f(x; k = 2)\nlet b = 3\n"
+BROKEN = "model m(x: f32[2]) -> y: f32[2] { y = softmax(x, axis = 0); }\nlet b == 3\n"
+MENDED = "model m(x: f32[2]) -> y: f32[2] { y = softmax(x; axis = 0) }\nlet b = 3\n"
 
 
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -72,7 +72,7 @@ def test_check_as_json_and_sarif(file: Path, capsys: pytest.CaptureFixture[str])
     assert status(["check", str(file), "--format", "json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["valid"] is False
-    assert [(d["line"], d["column"]) for d in data["diagnostics"]] == [(1, 12), (2, 7)]
+    assert [(d["line"], d["column"]) for d in data["diagnostics"]] == [(1, 48), (2, 7)]
     assert status(["check", str(file), "--format", "sarif"]) == 1
     assert json.loads(capsys.readouterr().out)["version"] == "2.1.0"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 from collections.abc import Sequence
 
@@ -34,13 +32,15 @@ def _read(text: str, file: str) -> tuple[ast.File | None, tuple[Diagnostic, ...]
 
 
 def _checked(file: ast.File) -> Sequence[Diagnostic]:
-    # The checker is imported when it is there: syntax is checked without it.
-    if importlib.util.find_spec("irlang.interp.shape") is None:
-        return ()
-    shape = importlib.import_module("irlang.interp.shape")
-    catalog = importlib.import_module("irlang.catalog")
-    checked: Sequence[Diagnostic] = shape.check(file, catalog.builtin()).diagnostics
-    return checked
+    from irlang.catalog import builtin
+    from irlang.interp.shape import check
+
+    found = check(file, builtin()).diagnostics
+    if all(d.edits or d.severity != "error" for d in found):
+        return found
+    from irlang.gen.suggest import with_suggestions
+
+    return with_suggestions(file, builtin(), found)
 
 
 @click.command(name="check")

@@ -1,0 +1,345 @@
+"""Definitions and blocks that are judged by their text alone, whether anything calls them or not.
+
+Every name, function and operator in the text of a definition must be one, every element type and
+every choice of a `match` must be there, and every result must have an equation. Non-goal: what
+depends on the sizes and attributes of a call; that is found where a call is expanded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from irlang import ast
+from irlang.catalog import Catalog
+from irlang.diagnostics import Diagnostic, InvalidInput, Span
+from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
+from irlang.evaluate import CONSTANTS
+from irlang.interp.frame import suggestion
+from irlang.known import BUILTINS, PRELUDE
+from irlang.parser import parse_expr
+from irlang.scalar import SCALARS, VARIADIC
+
+_FUNCTIONS = {*PRELUDE, *BUILTINS, "inside", *(n for n, row in SCALARS.items() if not row.symbol)}
+
+
+def definition_faults(op: ast.Op, catalog: Catalog) -> list[Diagnostic]:
+    """What is wrong with the text of a definition."""
+    walk = _Walk(op, catalog)
+    walk.definition()
+    return list(dict.fromkeys(walk.found))
+
+
+class _Walk:
+    """A pass over one definition; `names` in its methods are those in sight."""
+
+    def __init__(self, op: ast.Op, catalog: Catalog) -> None:
+        self.op = op
+        self.catalog = catalog
+        self.found: list[Diagnostic] = []
+        self.enums = {a.name: a.type.choices for a in op.attrs if a.type.kind == "enum"}
+        self.enums |= {a.name: ("true", "false") for a in op.attrs if a.type.name == "bool"}
+        self.macros: dict[str, int] = {}
+
+    def report(self, code: str, message: str, span: Span, help: str = "") -> None:
+        """Records a fault."""
+        self.found.append(
+            Diagnostic(f"definition.{code}", message, span, node=self.op.name, help=help)
+        )
+
+    def definition(self) -> None:
+        """All parts of the definition."""
+        op = self.op
+        variables = {name for name, _ in op.dtypes}
+        for name, kind in op.dtypes:
+            if kind not in CLASSES:
+                message = f"`{kind}` is not a class of element types"
+                self.report("dtype", message, op.span, f"one of {', '.join(CLASSES)}")
+            del name
+        names = variables | {a.name for a in op.attrs} | {i.name for i in op.inputs}
+        for item in op.inputs:
+            names |= _bound_by(item.type, item.family)
+        names |= {s.name for s in op.body if isinstance(s, (ast.Equation, ast.Let, ast.Some))}
+        names |= {t for s in op.body if isinstance(s, ast.Assign) for t in s.targets}
+        names |= {o.name for o in op.outputs}
+        self.macros = {
+            s.name: len(s.params) for s in op.body if isinstance(s, ast.Let) and s.params
+        }
+        self._duplicates()
+        dtypes = {a.name for a in op.attrs if a.type.name == "dtype"}
+        for item in op.inputs:
+            self._type(item.type, names | {item.family} - {""}, variables)
+            if item.default is not None:
+                self.expression(item.default, names)
+        for attr in op.attrs:
+            self._attribute(attr, names)
+        for output in op.outputs:
+            self._type(output.type, names | {output.family} - {""}, variables | dtypes)
+            if output.count is not None:
+                self.expression(output.count, names)
+        given = {s.name for s in op.body if isinstance(s, ast.Equation)}
+        given |= {t for s in op.body if isinstance(s, ast.Assign) for t in s.targets}
+        for output in op.outputs:
+            if output.name not in given:
+                message = f"the result `{output.name}` has no equation"
+                self.report("result", message, output.span)
+        for statement in op.body:
+            self._statement(statement, names)
+
+    def _duplicates(self) -> None:
+        seen: set[str] = set()
+        for node in (*self.op.inputs, *self.op.attrs, *self.op.body):
+            if isinstance(node, (ast.Input, ast.Attr, ast.Let, ast.Equation)):
+                names: tuple[str, ...] = (node.name,)
+            else:
+                names = node.targets if isinstance(node, ast.Assign) else ()
+            for name in names:
+                if name in seen:
+                    self.report("duplicate", f"`{name}` is already defined", node.span)
+                seen.add(name)
+
+    def _type(self, kind: ast.TensorType, names: set[str], variables: Iterable[str]) -> None:
+        known = {*variables, *DTYPES, *CLASSES, *DEFAULT_OF_KIND}
+        if kind.dtype not in known:
+            message = f"there is no element type `{kind.dtype}`"
+            self.report("dtype", message, kind.span, suggestion(kind.dtype, known))
+        for dim in kind.dims:
+            self.expression(dim.size, names)
+            if dim.at is not None:
+                self.expression(dim.at, names)
+
+    def _attribute(self, attr: ast.Attr, names: set[str]) -> None:
+        kind = attr.type
+        if kind.kind != "enum" and kind.name not in ("int", "real", "bool", "dtype"):
+            message = f"there is no type `{kind.name}` of attributes"
+            self.report(
+                "dtype", message, attr.span, "int, real, bool, dtype, a list of them, or {a, b}"
+            )
+        if kind.dims is not None:
+            self.expression(kind.dims, names)
+        if attr.default is None:
+            return
+        if kind.kind == "enum":
+            chosen = attr.default.id if isinstance(attr.default, ast.Name) else None
+            if chosen not in kind.choices:
+                message = f"the default of `{attr.name}` is one of {', '.join(kind.choices)}"
+                self.report("default", message, attr.span)
+        elif kind.name != "dtype":
+            self.expression(attr.default, names)
+
+    def _statement(self, statement: ast.Statement, names: set[str]) -> None:
+        match statement:
+            case ast.Let():
+                self.expression(statement.value, names | set(statement.params))
+            case ast.Require() | ast.Ensure():
+                self.expression(statement.condition, names)
+                self._message(statement, names)
+            case ast.Equation():
+                inner = names | ({statement.member} - {""})
+                self.expression(statement.value, self._indices(statement.index, inner))
+            case ast.Unspecified():
+                self.expression(statement.condition, self._indices(statement.index, names))
+            case ast.Grad() if statement.name not in names:
+                self._unknown(statement.name, statement.span, names)
+            case ast.Some():
+                self._type(statement.type, names, {name for name, _ in self.op.dtypes})
+            case ast.Assign():
+                self._composition(statement, names)
+
+    def _indices(self, index: tuple[ast.Index, ...], names: set[str]) -> set[str]:
+        inner = set(names)
+        for entry in index:
+            if entry.bound is not None:
+                self.expression(entry.bound, inner)
+            inner.add(entry.name)
+        return inner
+
+    def _message(self, statement: ast.Require | ast.Ensure, names: set[str]) -> None:
+        for text in re.findall(r"\{([^{}]+)\}", statement.message):
+            try:
+                node = parse_expr(text)
+            except InvalidInput:
+                self.report("message", f"`{{{text}}}` is not an expression", statement.span)
+                continue
+            before = len(self.found)
+            self.expression(node, names)
+            self.found[before:] = [d.at(statement.span) for d in self.found[before:]]
+
+    def _composition(self, statement: ast.Assign, names: set[str]) -> None:
+        call = statement.value
+        op = self.catalog.op(call.function)
+        if op is None:
+            near = suggestion(call.function, (item.name for item in self.catalog))
+            self.report("op", f"there is no operator `{call.function}`", call.span, near)
+        for arg in call.args:
+            self.expression(arg, names)
+        words = (
+            {a.name for a in op.attrs if a.type.kind == "enum" or a.type.name == "dtype"}
+            if op
+            else ()
+        )
+        for key, node in call.attrs:
+            if key not in words or not isinstance(node, ast.Name):
+                self.expression(node, names)
+
+    # ---- expressions
+
+    def expression(self, node: ast.Node, names: set[str]) -> None:
+        """Reports the names, functions and choices of an expression that are none."""
+        match node:
+            case ast.Name() | ast.Rest():
+                if node.id not in names and node.id not in CONSTANTS and not self._word(node.id):
+                    self._unknown(node.id, node.span, names)
+                return
+            case ast.Read() | ast.Arity():
+                if node.name not in names:
+                    self._unknown(node.name, node.span, names)
+            case ast.Call():
+                self._function(node, names)
+            case ast.Match():
+                self._match(node, names)
+            case ast.Reduce():
+                self._reduce(node.binders, (node.where, node.body), names)
+                return
+            case ast.Comprehension():
+                self._reduce((node.binder,), (node.condition, node.body), names)
+                return
+        for child in ast.children(node):
+            self.expression(child, names)
+
+    def _word(self, name: str) -> bool:
+        """Whether a name is a choice of an attribute, which it may be compared with."""
+        return any(name in choices for choices in self.enums.values()) or name in DTYPES
+
+    def _unknown(self, name: str, span: Span, names: Iterable[str]) -> None:
+        self.report("name", f"`{name}` is not defined", span, suggestion(name, names))
+
+    def _reduce(
+        self, binders: tuple[ast.Binder, ...], parts: Iterable[ast.Node | None], names: set[str]
+    ) -> None:
+        inner = set(names)
+        for binder in binders:
+            self.expression(binder.bound, inner)
+            inner.add(binder.name)
+        for part in parts:
+            if part is not None:
+                self.expression(part, inner)
+
+    def _function(self, node: ast.Call, names: set[str]) -> None:
+        count = len(node.args)
+        if node.attrs:
+            message = f"`{node.function}` is a function: it has no attributes"
+            self.report("arguments", message, node.attrs[0][1].span)
+        wanted = self.macros.get(node.function)
+        if wanted is None and node.function in PRELUDE:
+            wanted = len(PRELUDE[node.function][0])
+        if wanted is None and node.function in SCALARS and node.function not in BUILTINS:
+            wanted = SCALARS[node.function].arity
+            if node.function in VARIADIC and count >= 2:
+                return
+        if node.function not in self.macros and node.function not in _FUNCTIONS:
+            help_ = suggestion(node.function, {*_FUNCTIONS, *self.macros})
+            if node.function in names:
+                help_ = f"write `{node.function}[…]` for its elements"
+            message = f"there is no function `{node.function}`"
+            if self.catalog.op(node.function) is not None:
+                help_ = f"a whole definition is used as `z = {node.function}(x)`"
+            self.report("function", message, node.span, help_)
+        elif wanted is not None and wanted != count:
+            message = f"`{node.function}` takes {wanted} argument{'s' * (wanted != 1)}, not {count}"
+            self.report("arguments", message, node.span)
+
+    def _match(self, node: ast.Match, names: set[str]) -> None:
+        if node.subject not in names:
+            self._unknown(node.subject, node.span, names)
+            return
+        choices = self.enums.get(node.subject)
+        if choices is None:
+            return
+        arms = [arm for arm, _ in node.arms]
+        missing = [choice for choice in choices if choice not in arms]
+        extra = [arm for arm in arms if arm not in choices]
+        if missing:
+            message = f"`match {node.subject}` has no arm for {', '.join(missing)}"
+            self.report("match", message, node.span)
+        if extra:
+            message = f"`{node.subject}` is never {' or '.join(extra)}"
+            self.report("match", message, node.span, f"it is one of {', '.join(choices)}")
+
+
+def _bound_by(kind: ast.TensorType, family: str) -> set[str]:
+    """The names that the type of an input gives a size."""
+    found = set()
+    for dim in kind.dims:
+        if isinstance(dim.size, ast.Name):
+            found.add(dim.size.id)
+        elif isinstance(dim.size, ast.Read) and family:
+            found.add(dim.size.name)
+    return found
+
+
+# ---- blocks -----------------------------------------------------------------------------------
+
+
+def block_faults(
+    block: ast.Block,
+    catalog: Catalog,
+    blocks: Mapping[str, ast.Block],
+    constants: Mapping[str, Any],
+) -> list[Diagnostic]:
+    """What is wrong with the text of a block that nothing calls: names and operators."""
+    numbers = {*constants, *(attr.name for attr in block.attrs)}
+    for item in block.inputs:
+        numbers |= {dim.size.id for dim in item.type.dims if isinstance(dim.size, ast.Name)}
+    tensors = {item.name for item in block.inputs}
+    found: list[Diagnostic] = []
+    _block_body(block.body, tensors, numbers, catalog, blocks, found)
+    for output in block.outputs:
+        if output.name not in tensors:
+            message = f"the result `{output.name}` is not computed"
+            found.append(Diagnostic("model.output", message, output.span, node=output.name))
+    return found
+
+
+def _block_body(
+    body: tuple[ast.Statement, ...],
+    tensors: set[str],
+    numbers: set[str],
+    catalog: Catalog,
+    blocks: Mapping[str, ast.Block],
+    found: list[Diagnostic],
+) -> None:
+    for statement in body:
+        match statement:
+            case ast.Param():
+                tensors.add(statement.name)
+            case ast.Let():
+                numbers.add(statement.name)
+            case ast.For():
+                inner = numbers | {statement.name}
+                _block_body(statement.body, tensors, inner, catalog, blocks, found)
+            case ast.Assign():
+                _operands(statement.value, {*tensors, *numbers}, catalog, blocks, found)
+                tensors |= set(statement.targets)
+
+
+def _operands(
+    call: ast.Call,
+    names: set[str],
+    catalog: Catalog,
+    blocks: Mapping[str, ast.Block],
+    found: list[Diagnostic],
+) -> None:
+    if catalog.op(call.function) is None and call.function not in blocks:
+        near = suggestion(call.function, (*(op.name for op in catalog), *blocks))
+        message = f"there is no operator `{call.function}`"
+        found.append(Diagnostic("model.operator", message, call.span, help=near))
+    for arg in call.args:
+        if isinstance(arg, ast.Call):
+            _operands(arg, names, catalog, blocks, found)
+        elif isinstance(arg, ast.Name) and arg.id not in names and arg.id not in CONSTANTS:
+            message = f"`{arg.id}` is not defined"
+            found.append(
+                Diagnostic("model.name", message, arg.span, help=suggestion(arg.id, names))
+            )
