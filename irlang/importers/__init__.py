@@ -1,0 +1,1 @@
+"""Programs of other systems, read into the text of this one. Operators may be named here."""
