@@ -503,7 +503,8 @@ class Evaluator:
         if node.kind in ("all", "any") and isinstance(body, eq.Const):
             neutral = node.kind == "all"
             over = [bound.value for _, bound in binders if isinstance(bound, (eq.Const, eq.Size))]
-            if bool(body.value) is neutral or condition is None and len(over) == len(binders) and all(over):
+            nowhere_empty = condition is None and len(over) == len(binders) and all(over)
+            if bool(body.value) is neutral or nowhere_empty:
                 return bool(body.value)  # the same for every value of the binders
         return eq.Reduce(node.kind, binders, condition, body)
 

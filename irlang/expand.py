@@ -74,7 +74,11 @@ def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any
                 _let(statement, binding.scope)
             elif isinstance(statement, ast.Require):
                 _require(statement, instance)
-        instance.outputs = tuple(_output_types(binding))
+        outputs = tuple(_output_types(binding))
+        # A violated precondition may leave a size that means nothing; what follows from it is not
+        # another fault.
+        if not binding.faults or all(size > 0 for _, info in outputs for size in info.shape):
+            instance.outputs = outputs
     except InvalidInput:
         # A size that cannot be computed because a precondition is violated is not a second fault.
         if not binding.faults:

@@ -12,7 +12,7 @@ from irlang.evaluate import FamilyRef, Macro, Scope, TensorRef
 from irlang.scalar import SCALARS
 
 _ORDER = {"bool": 0, "int": 1, "real": 2}
-_EXAMPLE = {"bool": True, "int": 0, "real": 0.5}
+_EXAMPLE: dict[str | None, Any] = {"bool": True, "int": 0, "real": 0.5}
 _REDUCTIONS = {"count": "int", "argmax": "int", "argmin": "int", "all": "bool", "any": "bool"}
 
 

@@ -53,9 +53,7 @@ def call(name: str, inputs: Mapping[str, Array], **attrs: Any) -> dict[str, Resu
     assert not instance.faults, instance.faults
     expansion = expand(instance, definitions)
     true = exact.evaluate(expansion, inputs, digits=30)
-    loaded = {
-        key: rounding.Ball(vector.load(infos[key], value)) for key, value in inputs.items()
-    }
+    loaded = {key: rounding.Ball(vector.load(infos[key], value)) for key, value in inputs.items()}
     balls = rounding.evaluate(expansion, loaded, "f64")
     computed = reference.evaluate(expansion, inputs)
     found = {}

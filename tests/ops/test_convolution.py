@@ -1,6 +1,5 @@
 """Convolutions against PyTorch, TensorFlow, Keras and plain loops, in float64."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def padded(x: Array, before: tuple[int, ...], after: tuple[int, ...]) -> Array:
 def test_conv_with_given_padding_is_that_of_torch(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     rank = data.draw(st.sampled_from((1, 1, 2, 2, 3)))
-    groups, g, per = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2)), 1
+    groups, g = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
     size = drawn(data, rank, 1, 7 if rank < 3 else 4)
     kernel = drawn(data, rank, 1, 3)
     stride, dilation = drawn(data, rank, 1, 4), drawn(data, rank, 1, 2)
@@ -57,17 +56,14 @@ def test_conv_with_given_padding_is_that_of_torch(data: st.DataObject) -> None:
     x = values(rng, data.draw(st.integers(1, 2)), groups * g, *size)
     w, b = values(rng, groups * per, g, *kernel), values(rng, groups * per)
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
-    assume(all(span <= n for span, n in zip(spans, padded(x, before, after).shape[2:], strict=True)))
+    wide = padded(x, before, after)
+    assume(all(span <= n for span, n in zip(spans, wide.shape[2:], strict=True)))
     result = call(
         "conv", {"x": x, "w": w, "b": b}, stride=stride, dilation=dilation, groups=groups,
         pad="given", before=before, after=after,
     )["y"]  # fmt: skip
-    inside = torch.tensor(padded(x, before, after))
-    result.check(
-        CONV[rank - 1](
-            inside, torch.tensor(w), torch.tensor(b), stride, 0, dilation, groups
-        ).numpy()
-    )
+    native = CONV[rank - 1](*map(torch.tensor, (wide, w, b)), stride, 0, dilation, groups)
+    result.check(native.numpy())
 
 
 @settings(max_examples=40)
@@ -96,7 +92,7 @@ def test_conv_padded_to_the_same_size_is_that_of_tensorflow(data: st.DataObject)
 def test_conv_transpose_is_that_of_torch(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     rank = data.draw(st.sampled_from((1, 1, 2, 2, 3)))
-    groups, d, g = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2)), 1
+    groups, d = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
     g = data.draw(st.integers(1, 2))
     size = drawn(data, rank, 1, 4 if rank < 3 else 2)
     kernel, stride = drawn(data, rank, 1, 3), drawn(data, rank, 1, 4 if rank < 3 else 2)
@@ -138,7 +134,9 @@ def test_conv_transpose_is_that_of_keras(data: st.DataObject) -> None:
     layer = kind(3, kernel, strides=stride, padding=pad, dtype="float64")
     layer.build((None, *size, 2))
     layer.set_weights([np.moveaxis(w, (0, 1), (-1, -2)), b])
-    spare = tuple(max(0, s - k) if pad == "valid" else 0 for s, k in zip(stride, kernel, strict=True))
+    spare: Any = 0
+    if pad == "valid":
+        spare = tuple(max(0, s - k) for s, k in zip(stride, kernel, strict=True))
     result = call(
         "conv_transpose", {"x": x, "w": w, "b": b}, stride=stride, pad=pad, output_padding=spare
     )["y"]
@@ -150,7 +148,8 @@ def test_conv_transpose_is_that_of_keras(data: st.DataObject) -> None:
 def test_depthwise_conv_is_that_of_tensorflow(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     size, kernel = drawn(data, 2, 2, 6), drawn(data, 2, 1, 3)
-    stride, dilation = data.draw(st.integers(1, 3)), (1, 1)  # TensorFlow's strides are equal
+    stride: int = data.draw(st.integers(1, 3))  # TensorFlow's strides are equal
+    dilation: tuple[int, ...] = (1, 1)
     if data.draw(st.booleans()):
         stride, dilation = 1, drawn(data, 2, 1, 2)
     pad = data.draw(st.sampled_from(("same", "valid")))
@@ -183,13 +182,9 @@ def test_separable_conv_is_that_of_keras(data: st.DataObject) -> None:
     x, w = values(rng, 2, c, *size), values(rng, c, m, *kernel)
     p, b = values(rng, f, c * m), values(rng, f)
     kind = (tf.keras.layers.SeparableConv1D, tf.keras.layers.SeparableConv2D)[rank - 1]
-    layer = kind(
-        f, kernel, strides=stride, padding=pad, depth_multiplier=m, dtype="float64"
-    )
+    layer = kind(f, kernel, strides=stride, padding=pad, depth_multiplier=m, dtype="float64")
     layer.build((None, *size, c))
-    layer.set_weights(
-        [np.moveaxis(w, (0, 1), (-2, -1)), p.T.reshape((1,) * rank + (c * m, f)), b]
-    )
+    layer.set_weights([np.moveaxis(w, (0, 1), (-2, -1)), p.T.reshape((1,) * rank + (c * m, f)), b])
     result = call("separable_conv", {"x": x, "w": w, "p": p, "b": b}, stride=stride, pad=pad)
     result["y"].check(np.moveaxis(layer(last(x)).numpy(), -1, 1))
 
@@ -198,10 +193,12 @@ def unshared(x: Array, w: Array, b: Array, stride: tuple[int, ...], out: tuple[i
     """A local layer by loops: a window of the input times the kernel of its position."""
     kernel = w.shape[3:]
     y = np.empty((x.shape[0], w.shape[1], *out))
-    for position, at in enumerate(itertools.product(*map(range, out))):
-        window = tuple(slice(o * s, o * s + k) for o, s, k in zip(at, stride, kernel, strict=True))
+    for position, at in enumerate(np.ndindex(out)):
+        first = [o * s for o, s in zip(at, stride, strict=True)]
+        window = [slice(f, f + k) for f, k in zip(first, kernel, strict=True)]
         part = x[(slice(None), slice(None), *window)].reshape(x.shape[0], -1)
-        y[(slice(None), slice(None), *at)] = part @ w[position].reshape(w.shape[1], -1).T + b[position]
+        matrix = w[position].reshape(w.shape[1], -1)
+        y[(slice(None), slice(None), *at)] = part @ matrix.T + b[position]
     return y
 
 
@@ -217,7 +214,8 @@ def test_locally_connected_is_a_kernel_for_every_position(data: st.DataObject) -
     if pad == "given":
         wide = padded(x, before, after)
     elif pad == "same":
-        need = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in zip(size, stride, kernel, strict=True)]
+        threes = zip(size, stride, kernel, strict=True)
+        need = [max(0, (-(-n // s) - 1) * s + k - n) for n, s, k in threes]
         wide = padded(x, tuple(n // 2 for n in need), tuple(n - n // 2 for n in need))
     else:
         wide = x

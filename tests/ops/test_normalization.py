@@ -104,7 +104,8 @@ def test_group_and_instance_norm(data: st.DataObject) -> None:
     groups, per = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     c = groups * per
     # PyTorch refuses a single position
-    x = values(rng, data.draw(st.integers(1, 2)), c, data.draw(st.integers(2, 4)), *shape(data, 0, 1))
+    samples, positions = data.draw(st.integers(1, 2)), data.draw(st.integers(2, 4))
+    x = values(rng, samples, c, positions, *shape(data, 0, 1))
     gamma, beta = values(rng, c), values(rng, c)
     arguments = torch.tensor(gamma), torch.tensor(beta)
     # the channels' axis: second, or last

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,8 @@ def test_avg_pool_is_that_of_torch(data: st.DataObject) -> None:
         "avg_pool", {"x": x}, window=window, stride=stride, pad="given", before=pad, after=pad,
         ceil_mode=ceil_mode, count_include_pad=include,
     )["y"]  # fmt: skip
-    result.check(AVERAGE[rank - 1](torch.tensor(x), window, stride, pad, ceil_mode, include).numpy())
+    pool = AVERAGE[rank - 1]
+    result.check(pool(torch.tensor(x), window, stride, pad, ceil_mode, include).numpy())
 
 
 @settings(max_examples=30)
@@ -105,7 +107,8 @@ def windows(
     for at in itertools.product(*map(range, out)):
         elements, padding = [], 0
         for k in itertools.product(*map(range, window)):
-            place = tuple(o * t + i * d - b for o, t, i, d, b in zip(at, stride, k, dilation, before, strict=True))
+            fives = zip(at, stride, k, dilation, before, strict=True)
+            place = tuple(o * t + i * d - b for o, t, i, d, b in fives)
             if all(0 <= p < n for p, n in zip(place, x.shape, strict=True)):
                 elements.append(float(x[place]))
             else:
@@ -126,8 +129,15 @@ def test_pools_with_uneven_padding_and_dilation(data: st.DataObject) -> None:
     after = tuple(data.draw(st.integers(0, s - 1)) for s in span)
     assume(all(s <= n + b + a for s, n, b, a in zip(span, size, before, after, strict=True)))
     x = values(rng, 1, 1, *size)
-    attrs = {"window": window, "stride": stride, "dilation": dilation, "pad": "given", "before": before, "after": after}
-    loop = lambda value: windows(x[0, 0], window, stride, dilation, before, after, value)[None, None]  # noqa: E731
+    attrs: dict[str, Any] = {
+        "window": window, "stride": stride, "dilation": dilation, "pad": "given",
+        "before": before, "after": after,
+    }  # fmt: skip
+
+    def loop(value: Callable[[list[float], int], float]) -> Array:
+        sizes = window, stride, dilation, before, after
+        return windows(x[0, 0], *sizes, value)[None, None]
+
     largest = call("max_pool", {"x": x}, **attrs)["y"]
     empty = loop(lambda elements, _: float(not elements)) == 1
     np.testing.assert_array_equal(np.isinf(largest.radius), empty)

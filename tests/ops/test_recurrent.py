@@ -46,8 +46,10 @@ def rows(weight: Array, order: tuple[int, ...]) -> Any:
     return torch.tensor(ordered.reshape(-1, *ordered.shape[2:]))
 
 
-def in_torch(kind: Any, weights: dict[str, Any], x: Array, state: Any, reverse: bool, **options: Any) -> tuple[Array, Any]:  # fmt: skip
-    layer = kind(x.shape[-1], weights["weight_hh_l0"].shape[1], dtype=torch.float64, **options)
+def in_torch(
+    kind: Any, weights: dict[str, Any], x: Array, state: Any, reverse: bool, **attrs: Any
+) -> tuple[Array, Any]:
+    layer = kind(x.shape[-1], weights["weight_hh_l0"].shape[1], dtype=torch.float64, **attrs)
     layer.load_state_dict(weights)
     with torch.no_grad():
         y, last = layer(torch.tensor(x[::-1].copy() if reverse else x), state)
@@ -55,7 +57,9 @@ def in_torch(kind: Any, weights: dict[str, Any], x: Array, state: Any, reverse: 
     return (out[::-1] if reverse else out), last
 
 
-def in_keras(layer: Any, x: Array, weights: list[Array], state: list[Array], mask: Array | None) -> list[Array]:  # fmt: skip
+def in_keras(
+    layer: Any, x: Array, weights: list[Array], state: list[Array], mask: Array | None
+) -> list[Array]:
     """Sequence and states, time first, of a Keras layer that goes backwards or not."""
     layer.build((None, *x.transpose(1, 0, 2).shape[1:]))
     layer.set_weights(weights)
@@ -103,9 +107,7 @@ def test_gru_with_reset_after_is_that_of_torch(data: st.DataObject) -> None:
         "weight_ih_l0": rows(inputs["w"], order), "weight_hh_l0": rows(inputs["r"], order),
         "bias_ih_l0": rows(inputs["b"], order), "bias_hh_l0": rows(inputs["rb"], order),
     }  # fmt: skip
-    y, hn = in_torch(
-        torch.nn.GRU, weights, inputs["x"], torch.tensor(inputs["h0"][None]), reverse
-    )
+    y, hn = in_torch(torch.nn.GRU, weights, inputs["x"], torch.tensor(inputs["h0"][None]), reverse)
     check(call("gru", inputs, reset_after=True, reverse=reverse), y, hn[0].numpy())
 
 
@@ -186,7 +188,8 @@ def test_lstm_is_that_of_keras(data: st.DataObject) -> None:
         dtype="float64", **chosen,
     )  # fmt: skip
     order = (0, 2, 3, 1)
-    weights = [stacked(inputs["w"], order), stacked(inputs["r"], order), inputs["b"][list(order)].reshape(-1)]  # fmt: skip
+    bias = inputs["b"][list(order)].reshape(-1)
+    weights = [stacked(inputs["w"], order), stacked(inputs["r"], order), bias]
     native = in_keras(layer, inputs["x"], weights, [inputs["h0"], inputs["c0"]], mask)
     given_ = inputs if mask is None else {**inputs, "mask": mask}
     check(call("lstm", given_, reverse=reverse, **chosen), *native)
@@ -209,8 +212,11 @@ def test_batch_first_is_a_transposition(name: str) -> None:
 def test_no_steps_leave_the_initial_state(name: str) -> None:
     lead = {"simple_rnn": (), "gru": (3,), "lstm": (4,)}[name]
     h0 = np.array([[0.25, -0.5]])
-    inputs = {"x": np.ones((0, 1, 3)), "w": np.ones((*lead, 2, 3)), "r": np.ones((*lead, 2, 2)), "h0": h0}
-    assert call(name, inputs)["hn"].value.tolist() == h0.tolist()
+    w, r = np.ones((*lead, 2, 3)), np.ones((*lead, 2, 2))
+    assert (
+        call(name, {"x": np.ones((0, 1, 3)), "w": w, "r": r, "h0": h0})["hn"].value.tolist()
+        == h0.tolist()
+    )
 
 
 def test_hard_sigmoid_gates_are_a_clipped_line() -> None:
