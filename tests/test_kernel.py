@@ -276,8 +276,8 @@ def rough(expansion: eq.Expansion, seed: int = 0) -> dict[str, Any]:
     return {n: rng.uniform(-1, 1, expansion.tensors[n].shape) for n in expansion.inputs}
 
 
-PRODUCTS_ONLY = {"SMALL": 0, "COMPILE": 2**60, "_PRODUCT": 0}
-KERNELS_ONLY = {"SMALL": 0, "COMPILE": 0, "_PRODUCT": 2**60}
+PRODUCTS_ONLY = {"SMALL": 0, "COMPILE": 2**60, "LOAD": 2**60, "_PRODUCT": 0}
+KERNELS_ONLY = {"SMALL": 0, "COMPILE": 0, "LOAD": 0, "IMPORT": 0, "_PRODUCT": 2**60}
 ALL_WAYS = [PRODUCTS_ONLY, KERNELS_ONLY, {"SMALL": 2**60}]
 
 
@@ -346,7 +346,8 @@ def test_recurrences_backward() -> None:
 
 def test_a_recurrence_multiplies_matrices_in_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 columns: the choice that users get, not one that a test forces."""
-    monkeypatch.setattr(reference, "COMPILE", 0)
+    for name in ("COMPILE", "LOAD", "IMPORT"):
+        monkeypatch.setattr(reference, name, 0)
     taken: list[int] = []
     run = contraction.Contraction.run
 

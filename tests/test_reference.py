@@ -53,7 +53,8 @@ def hold(name: str, expansion: eq.Expansion, feeds: dict[str, Any]) -> None:
 
 def test_products_of_matrices_wherever_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "SMALL", 0)
-    monkeypatch.setattr(reference, "COMPILE", 2**60)
+    for name in ("COMPILE", "LOAD"):
+        monkeypatch.setattr(reference, name, 2**60)
     monkeypatch.setattr(reference, "_PRODUCT", 0)
     monkeypatch.setattr(contraction.Contraction, "narrow", False)
     seen: Counter[str] = Counter()
@@ -70,7 +71,8 @@ def test_kernels_of_generated_calls(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     kernel_cache.folder.cache_clear()
     monkeypatch.setattr(reference, "SMALL", 0)
-    monkeypatch.setattr(reference, "COMPILE", 0)
+    for name in ("COMPILE", "LOAD", "IMPORT"):
+        monkeypatch.setattr(reference, name, 0)
     monkeypatch.setattr(reference, "_PRODUCT", 2**60)
     seen: Counter[str] = Counter()
     before = len(kernel_cache._loaded)

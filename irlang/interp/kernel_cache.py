@@ -68,6 +68,11 @@ def _name(text: str) -> str:
     return "k" + hashlib.sha256(f"{_surroundings()}\n{text}".encode()).hexdigest()
 
 
+def loaded(text: str) -> bool:
+    """Whether a kernel can be called at once."""
+    return text in _loaded
+
+
 def ready(text: str) -> bool:
     """Whether a kernel has been compiled on this machine before."""
     return text in _loaded or (folder() / f"{_name(text)}.done").exists()

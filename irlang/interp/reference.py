@@ -2,14 +2,15 @@
 
 An equation is given to NumPy (`vector`) where that takes less time than anything else would need
 to start; sums of products go to BLAS (`contraction`); the rest to compiled loop nests (`kernel`),
-which are compiled only when NumPy has already spent, or is about to spend, longer on them than the
-compiler would.
+which are compiled (or loaded, or numba imported) only when NumPy has already spent, or is about to
+spend, longer on them than that would take.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,7 +20,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
-from irlang.interp import contraction, kernel, vector
+from irlang.interp import contraction, kernel, kernel_cache, vector
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 
 Array = np.ndarray[Any, Any]
@@ -27,12 +28,14 @@ T = TypeVar("T")
 
 SMALL = 200_000  # scalar steps (about a nanosecond each) that NumPy has done before a kernel loads
 COMPILE = 200_000_000  # scalar steps by NumPy that are worth a compilation
+LOAD = 2_000_000  # that are worth loading a kernel that was compiled before
+IMPORT = 100_000_000  # that are worth importing numba, once in a process
 LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
 PLANS = 64  # expansions whose plans are kept
 
-_spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel
+_spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel, and of all
 
 
 def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Array]:
@@ -298,13 +301,17 @@ def _pays(product: contraction.Contraction) -> bool:
 
 
 def _worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
-    """Whether to use kernels: they are there, or as much work as compiling takes was done."""
-    missing = [p.source.text for p in prepared if not p.ready]
-    if any(len(text) > LONGEST for text in missing):
+    """Whether to use kernels: as much work was done without them as getting them takes."""
+    missing = [p for p in prepared if not kernel_cache.loaded(p.source.text)]
+    if not missing:
+        return True
+    if any(len(p.source.text) > LONGEST and not p.ready for p in missing):
         return False
-    for text in missing:
-        _spent[text] = _spent.get(text, 0) + work
-    return all(_spent[text] >= COMPILE for text in missing)
+    for key in ("numba", *(p.source.text for p in missing)):
+        _spent[key] = _spent.get(key, 0) + work
+    if "numba" not in sys.modules and _spent["numba"] < IMPORT:
+        return False
+    return all(_spent[p.source.text] >= (LOAD if p.ready else COMPILE) for p in missing)
 
 
 # ---- what is given ----------------------------------------------------------------------------
