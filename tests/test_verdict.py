@@ -1,0 +1,88 @@
+"""Verdicts: what lies inside a radius agrees, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge
+from irlang.equations import TensorInfo
+from irlang.interp.rounding import Ball
+
+INFO = TensorInfo((3,), "f32")
+VALUE = np.array([1.0, -2.0, 4.0])
+
+
+def _judge(got: Any, radius: Any = None, info: TensorInfo = INFO, value: Any = VALUE) -> Verdict:
+    return judge("y", "torch", info, Ball(value, radius), got)
+
+
+def _single(values: list[float]) -> Any:
+    return np.array(values, dtype=np.float32)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=3), st.floats(1e-6, 1e-3))
+def test_agreement_is_being_inside(offsets: list[float], radius: float) -> None:
+    got = _single(list(VALUE + radius * np.array(offsets)))
+    inside = bool(np.all(np.abs(got.astype(np.float64) - VALUE) <= radius))
+    verdict = _judge(got, np.full(3, radius)).verdict
+    assert (verdict in ("agrees", "rounding")) == inside
+
+
+CASES = [
+    ("agrees", [1.0, -2.0, 4.0], None),
+    ("inaccurate", [1.0001, -2.0, 4.0], np.full(3, 1e-6)),
+    ("wrong", [1.0, 2.0, 4.0], np.full(3, 1e-6)),
+    ("nonfinite", [1.0, np.nan, 4.0], np.full(3, 1e-6)),
+    ("nonfinite", [np.inf, -2.0, 4.0], np.full(3, 1e-6)),
+    ("unstable", [9.0, 9.0, 9.0], np.full(3, np.inf)),
+    ("rounding", [1.1, -2.0, 4.0], np.full(3, 0.5)),
+]
+
+
+@pytest.mark.parametrize(("verdict", "got", "radius"), CASES)
+def test_each_verdict(verdict: str, got: list[float], radius: Any) -> None:
+    assert _judge(_single(got), radius).verdict == verdict
+
+
+def test_an_unstable_element_does_not_hide_a_wrong_one() -> None:
+    radius = np.array([np.inf, 1e-6, 1e-6])
+    found = _judge(_single([77.0, 2.0, 4.0]), radius)
+    assert (found.verdict, found.index) == ("wrong", (1,))
+
+
+def test_shape_and_type_are_part_of_the_result() -> None:
+    assert _judge(_single([1.0, -2.0])).verdict == "wrong"
+    assert _judge(np.array([1.0, -2.0, 4.0])).verdict == "wrong"  # float64, not float32
+
+
+def test_integers_are_compared_exactly_beyond_what_a_float_holds() -> None:
+    big = np.array([2**53 + 1], dtype=np.int64)
+    info = TensorInfo((1,), "i64")
+    assert _judge(big, None, info, big).verdict == "agrees"
+    assert _judge(big - 1, None, info, big).verdict == "wrong"
+
+
+def test_not_a_number_agrees_with_itself() -> None:
+    value = np.array([np.nan, np.inf, -np.inf])
+    assert _judge(_single([np.nan, np.inf, -np.inf]), np.zeros(3), value=value).verdict == "agrees"
+    assert (
+        _judge(_single([np.nan, -np.inf, -np.inf]), np.zeros(3), value=value).verdict == "nonfinite"
+    )
+
+
+def test_the_gravest_decides_and_no_verdict_decides_nothing() -> None:
+    assert gravest(["agrees", "wrong", "rounding"]) == "wrong"
+    assert gravest(["unstable", "agrees"]) == "agrees"
+    assert set(SEVERITY) >= FINDINGS
+
+
+def test_json_is_json() -> None:
+    found = _judge(_single([1.0, np.nan, 4.0]), np.full(3, 1e-6))
+    text = json.dumps(found.as_json(), allow_nan=False)
+    assert {"name", "target", "verdict", "max_error", "radius", "index"} <= json.loads(text).keys()
