@@ -550,6 +550,20 @@ def test_the_cache_is_private_and_what_was_changed_is_not_run() -> None:
     assert path.read_text() == text
 
 
+def test_a_folder_that_others_could_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "irlang" / "kernels"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernel_cache.folder.cache_clear()
+    used = kernel_cache.folder()
+    kernel_cache.folder.cache_clear()
+    assert used != folder
+    assert stat.S_IMODE(used.stat().st_mode) == 0o700
+
+
 def test_processes_may_compile_at_the_same_time(tmp_path: Path) -> None:
     program = (
         "from irlang import equations as eq; from irlang.interp import kernel; import numpy as np\n"

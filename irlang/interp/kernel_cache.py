@@ -38,6 +38,7 @@ def folder() -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
         private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        private = private and not found.st_mode & 0o022  # others may have left something there
         if private and found.st_mode & 0o077:
             path.chmod(0o700)
         if private and os.access(path, os.W_OK):
