@@ -51,11 +51,12 @@ class Call(Generic[B]):
         """The type of the only, or first, result."""
         return self.outputs[0]
 
-
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
         """Axes that an attribute names, counted from the first."""
         given = self[name]
-        return tuple(axis % max(rank, 1) for axis in (given if isinstance(given, tuple) else (given,)))
+        return tuple(
+            axis % max(rank, 1) for axis in (given if isinstance(given, tuple) else (given,))
+        )
 
     def axis(self, name: str, rank: int) -> int:
         """The axis that an attribute names, counted from the first."""

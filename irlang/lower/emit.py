@@ -38,15 +38,19 @@ def spell(
     values: dict[str, Value],
     *,
     native: bool = True,
+    shuns: frozenset[str] = frozenset(),
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
-    native: whether the target's own operators are used at all.
+    native: whether the target's own operators are used at all. shuns: element types that it has
+    few operators for, so that definitions are lowered instead, which compute in wider ones.
     """
     body = Body(values)
     for node in graph.nodes:
         try:
-            results, own = _spell(node, builder, table if native else {}, catalog, values)
+            narrow = any(values[name].dtype in shuns for name in node.operands())
+            own_table = table if native and not narrow else {}
+            results, own = _spell(node, builder, own_table, catalog, values)
         except Unsupported as reason:
             body.unsupported[node.name] = f"{node.op.name}: {reason}"
             results, own = {}, False

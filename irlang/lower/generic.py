@@ -293,11 +293,8 @@ class _Walker:
                 taken = self.term(expr.args[1 if first.array.all() else 2])
                 # The other arm still says whether the result is real.
                 return self._as_kind(taken, kind_of(expr, self.tensors))
-            if (
-                (function == "and"
-                and not first.array.any())
-                or (function == "or"
-                and first.array.all())
+            if (function == "and" and not first.array.any()) or (
+                function == "or" and first.array.all()
             ):
                 return number(function == "or")
         guarded = self.guarded

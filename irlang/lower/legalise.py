@@ -67,10 +67,18 @@ class Windows:
 def windows(call: Call[Any]) -> Windows:
     """The windows of a convolution or a pool, read from the names of its definition."""
     names = call.node.instance.binding.scope.names
-    size, lo, need = tuple(call["S"]), tuple(call["lo"]), call.values and names.get("need")
-    after = tuple(n - low for n, low in zip(need or lo, lo, strict=True))
+    size, need = tuple(call["S"]), tuple(call["need"])
+    halves = {
+        "valid": (0,) * len(size),
+        "same": tuple(n // 2 for n in need),
+        "given": call["before"],
+    }
+    lo = tuple(halves[call["pad"]])
+    after = tuple(n - low for n, low in zip(need, lo, strict=True))
     dilation = tuple(names.get("dilation", (1,) * len(size)))
-    return Windows(size, tuple(call["K"]), tuple(call["stride"]), dilation, lo, after, tuple(call["O"]))
+    return Windows(
+        size, tuple(call["K"]), tuple(call["stride"]), dilation, lo, after, tuple(call["O"])
+    )
 
 
 def around(call: Call[Any], x: Value, frame: Windows, number: float = 0.0) -> tuple[Value, Windows]:

@@ -50,11 +50,15 @@ class _Python:
     builder: Callable[[Names], PythonBuilder]
     table: Mapping[str, Native]
     layout: python_program.Layout
+    shuns: frozenset[str]
 
 
+_WIDE_UNSIGNED = frozenset({"u16", "u32", "u64"})
 _PYTHON = {
-    "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.LAYOUT),
-    "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.LAYOUT),
+    "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.LAYOUT, _WIDE_UNSIGNED),
+    "tf": _Python(
+        TensorFlowBuilder, to_tf.TABLE, to_tf.LAYOUT, _WIDE_UNSIGNED | {"i8", "i16", "u8"}
+    ),
 }
 
 
@@ -105,7 +109,7 @@ def _python(
     row = _PYTHON[target]
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
-    body = spell(graph, builder, row.table, catalog, values, native=native)
+    body = spell(graph, builder, row.table, catalog, values, native=native, shuns=row.shuns)
     gradients = grad and graph.loss is not None
     code = ""
     if not body.unsupported:

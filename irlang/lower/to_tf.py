@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
+from irlang.lower.tf_layers import LAYERS
+from irlang.lower.tf_ops import ELEMENTS
 
-TABLE: dict[str, Native] = {}
+TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
 
 LAYOUT = Layout(
     framework="TensorFlow",

@@ -13,6 +13,7 @@ from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
 _MOST_SPACE = 3  # spatial axes
+_HALVES = ("f16", "bf16")
 
 
 def _same(sizes: tuple[int, ...], number: int) -> bool:
@@ -158,6 +159,8 @@ def _avg_pool(call: Torch) -> Value | None:
     counts = bool(call["count_include_pad"])
     if not 1 <= frame.rank <= _MOST_SPACE or not _same(frame.dilation, 1):
         return None
+    if frame.rank == _MOST_SPACE and x.dtype in _HALVES:
+        return None  # there is no kernel
     ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
     if not _fits_half(frame):
         if not counts or ceil:
@@ -293,7 +296,7 @@ def _normalize(call: Torch) -> Value | None:
 def _local_response(call: Torch) -> Value | None:
     """Of an even number PyTorch takes one more before, the language one more after."""
     x = call.input("x")
-    if call["size"] % 2 == 0 or x.rank < 3:
+    if call["size"] % 2 == 0 or x.rank < 3 or x.rank == 4 and x.dtype in _HALVES:
         return None
     options = {"alpha": call["alpha"], "beta": call["beta"], "k": call["bias"]}
     return call.value(invoke("F.local_response_norm", x, call["size"], **options))

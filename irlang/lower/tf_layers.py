@@ -1,0 +1,318 @@
+"""How TensorFlow spells layers. Its convolutions and pools take channels last on a processor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import Windows, around, channels_first, channels_last, moved, windows
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.value import Value
+
+Tf = Call[TensorFlowBuilder]
+_MOST_SPACE = 3
+_POOL3D_TYPES = ("f32", "bf16")  # for which there are kernels
+
+
+def _same(sizes: tuple[int, ...], number: int) -> bool:
+    return all(size == number for size in sizes)
+
+
+def _dense(call: Tf) -> Value | None:
+    x, w = call.input("x"), call.input("w")
+    if x.rank < 2:
+        return None
+    text = invoke("tf.matmul", x, w)
+    if not call.has("b"):
+        return call.value(text)
+    return call.value(f"{text} + {call.build.inner(call.input('b'))}")
+
+
+def _matmul(call: Tf) -> Value:
+    options = {key: call[key] or None for key in ("transpose_a", "transpose_b")}
+    return call.value(invoke("tf.matmul", call.input("a"), call.input("b"), **options))
+
+
+# ---- windows
+
+
+def _framed(call: Tf, x: Value, number: float = 0.0) -> tuple[Value, Windows, str]:
+    """The input, padded unless TensorFlow pads alike, its windows, and the word for the padding."""
+    frame = windows(call)
+    if call["pad"] == "same":
+        return x, frame, '"SAME"'
+    x, frame = around(call, x, frame, number)
+    return x, frame, '"VALID"'
+
+
+def _biased(call: Tf, text: str) -> str:
+    return f"{text} + {call.build.inner(call.input('b'))}" if call.has("b") else text
+
+
+def _result(call: Tf, text: str, shape: tuple[int, ...]) -> Value:
+    """A result with channels last, turned to channels first."""
+    n, c, *space = shape
+    return channels_first(call, Value(text, (n, *space, c), call.out.dtype, atom=False))
+
+
+def _list(sizes: tuple[int, ...]) -> str:
+    return str(list(sizes))
+
+
+def _number_or_list(sizes: tuple[int, ...]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else _list(sizes)
+
+
+def _conv(call: Tf) -> Value | None:
+    x, frame, padding = _framed(call, call.input("x"))
+    rank = frame.rank
+    if not 1 <= rank <= _MOST_SPACE or rank == 3 and call["groups"] != 1:
+        return None
+    if not _same(frame.dilation, 1) and not _same(frame.stride, 1):
+        return None  # TensorFlow has one or the other
+    weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
+    stride = (1, *frame.stride, 1) if rank == 3 else frame.stride
+    dilation = (1, *frame.dilation, 1) if rank == 3 else frame.dilation
+    text = invoke(
+        f"tf.nn.conv{rank}d",
+        channels_last(call, x),
+        weight,
+        _number_or_list(stride),
+        padding,
+        dilations=None if _same(dilation, 1) else _number_or_list(dilation),
+    )
+    return _result(call, _biased(call, text), call.out.shape)
+
+
+def _transposed(call: Tf) -> Value | None:
+    """`SAME`, or all of it, from which `given` padding is cut."""
+    x, rank = call.input("x"), len(call["S"])
+    if not 1 <= rank <= _MOST_SPACE or call["groups"] != 1 or not _same(call["dilation"], 1):
+        return None
+    if call["pad"] != "same" and any(
+        extra >= stride
+        for extra, stride in zip(call["output_padding"], call["stride"], strict=True)
+    ):
+        return None
+    whole = tuple(call["O"] if call["pad"] == "same" else call["full"])
+    n, c = call.out.shape[:2]
+    weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
+    text = invoke(
+        f"tf.nn.conv{rank}d_transpose",
+        channels_last(call, x),
+        weight,
+        _list((n, *whole, c)),
+        _number_or_list(call["stride"]),
+        padding='"SAME"' if call["pad"] == "same" else '"VALID"',
+    )
+    value = _result(call, _biased(call, text), (n, c, *whole))
+    if call["pad"] == "given":
+        for axis, (low, size) in enumerate(zip(call["lo"], call["O"], strict=True)):
+            if (low, size) != (0, whole[axis]):
+                value = call.build.slice(value, 2 + axis, low, low + size, 1)
+    return value
+
+
+def _depthwise(call: Tf) -> Value | None:
+    x, frame, padding = _framed(call, call.input("x"))
+    if not _plane(frame):
+        return None
+    weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
+    text = invoke(
+        "tf.nn.depthwise_conv2d",
+        channels_last(call, x),
+        weight,
+        _list((1, *frame.stride, 1)),
+        padding,
+        dilations=None if _same(frame.dilation, 1) else _list(frame.dilation),
+    )
+    return _result(call, _biased(call, text), call.out.shape)
+
+
+def _plane(frame: Windows) -> bool:
+    """Two axes of one stride, and dilation only where that is 1."""
+    strides = set(frame.stride)
+    return frame.rank == 2 and len(strides) == 1 and (_same(frame.dilation, 1) or strides == {1})
+
+
+def _separable(call: Tf) -> Value | None:
+    x, frame, padding = _framed(call, call.input("x"))
+    if not _plane(frame):
+        return None
+    p = call.input("p")
+    weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
+    point = call.build.reshape(call.build.transpose(p, (1, 0)), (1, 1, p.shape[1], p.shape[0]))
+    text = invoke(
+        "tf.nn.separable_conv2d",
+        channels_last(call, x),
+        weight,
+        point,
+        _list((1, *frame.stride, 1)),
+        padding,
+        dilations=None if _same(frame.dilation, 1) else _list(frame.dilation),
+    )
+    return _result(call, _biased(call, text), call.out.shape)
+
+
+def _poolable(frame: Windows, dtype: str) -> bool:
+    if frame.rank == _MOST_SPACE and dtype not in _POOL3D_TYPES:
+        return False
+    return 1 <= frame.rank <= _MOST_SPACE and _same(frame.dilation, 1)
+
+
+def _max_pool(call: Tf) -> Value | None:
+    x, frame = call.input("x"), windows(call)
+    if not _poolable(frame, x.dtype):
+        return None
+    padding = '"SAME"'
+    if call["pad"] != "same":
+        x, frame = around(call, x, frame.reaching(), -math.inf)
+        padding = '"VALID"'
+    return _pooled(call, f"tf.nn.max_pool{frame.rank}d", x, frame, padding)
+
+
+def _avg_pool(call: Tf) -> Value | None:
+    """TensorFlow counts the elements inside only."""
+    x, frame = call.input("x"), windows(call)
+    if not _poolable(frame, x.dtype):
+        return None
+    padding = '"SAME"'
+    if call["pad"] != "same" or call["count_include_pad"]:
+        if frame.padded and not call["count_include_pad"]:
+            return None
+        reaching = frame.reaching()
+        if reaching != replace(frame, after=reaching.after) or reaching.after != tuple(
+            max(have, 0) for have in frame.after
+        ):
+            return None  # a last window over less than the padding has
+        x, frame = around(call, x, frame)
+        padding = '"VALID"'
+    return _pooled(call, f"tf.nn.avg_pool{frame.rank}d", x, frame, padding)
+
+
+def _pooled(call: Tf, function: str, x: Value, frame: Windows, padding: str) -> Value:
+    window, stride = _number_or_list(frame.window), _number_or_list(frame.stride)
+    text = invoke(function, channels_last(call, x), window, stride, padding)
+    return _result(call, text, call.out.shape)
+
+
+def _global(function: str) -> Native:
+    def rule(call: Tf) -> Value:
+        x = call.input("x")
+        axes = _list(tuple(range(2, x.rank)))
+        return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
+
+    return Native(function, rule)
+
+
+# ---- normalisation
+
+
+def _batch_norm(call: Tf) -> Value:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    inner = moved(call, x, axis, x.rank - 1)
+    given = [call.text(name) for name in ("mean", "var", "bias", "scale")]
+    text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
+    return moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
+
+
+def _batch_norm_train(call: Tf) -> list[Value] | None:
+    x = call.input("x")
+    if call["correction"] != 0:
+        return None
+    axis = call.axis("axis", x.rank)
+    inner = moved(call, x, axis, x.rank - 1)
+    names = [call.build.names.fresh(name) for name in call.node.outputs[1:]]
+    text = invoke("tf.nn.moments", inner, _list(tuple(range(x.rank - 1))))
+    call.build.lines.append(f"{', '.join(names)} = {text}")
+    given = [*names, call.text("bias"), call.text("scale")]
+    text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
+    y = moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
+    pairs = zip(names, call.outputs[1:], strict=True)
+    return [y, *(Value(name, info.shape, info.dtype) for name, info in pairs)]
+
+
+def _l2_normalize(call: Tf) -> Value:
+    x = call.input("x")
+    axes = _list(call.axes("axes", x.rank))
+    return call.value(invoke("tf.math.l2_normalize", x, axis=axes, epsilon=call["eps"]))
+
+
+def _local_response(call: Tf) -> Value | None:
+    x = call.input("x")
+    if call["size"] % 2 == 0 or x.rank != 4 or x.dtype == "f64":
+        return None
+    options = {"bias": call["bias"], "alpha": call["alpha"] / call["size"], "beta": call["beta"]}
+    text = invoke("tf.nn.local_response_normalization", channels_last(call, x), call["size"] // 2, **options)  # fmt: skip
+    return _result(call, text, call.out.shape)
+
+
+# ---- losses
+
+
+_REDUCTIONS = {"mean": "tf.reduce_mean", "sum": "tf.reduce_sum"}
+
+
+def _reduced(call: Tf, text: str) -> Value:
+    reduction = call["reduction"]
+    return call.value(text if reduction == "none" else invoke(_REDUCTIONS[reduction], text))
+
+
+def _cross_entropy(call: Tf) -> Value:
+    x, labels = call.input("logits"), call.input("labels")
+    x = moved(call, x, call.axis("axis", x.rank), x.rank - 1)
+    labels = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
+    function = "tf.nn.sparse_softmax_cross_entropy_with_logits"
+    return _reduced(call, invoke(function, labels=labels, logits=x))
+
+
+def _categorical(call: Tf) -> Value | None:
+    x, target = call.input("logits"), call.input("target")
+    if call["label_smoothing"] != 0:
+        return None
+    function, axis = "tf.nn.softmax_cross_entropy_with_logits", call.axis("axis", x.rank)
+    return _reduced(call, invoke(function, labels=target, logits=x, axis=axis))
+
+
+def _binary(call: Tf) -> Value:
+    function = "tf.nn.sigmoid_cross_entropy_with_logits"
+    text = invoke(function, labels=call.input("target"), logits=call.input("logits"))
+    return _reduced(call, text)
+
+
+def _mse(call: Tf) -> Value:
+    values = [call.input(name) for name in ("prediction", "target")]
+    return _reduced(call, invoke("tf.math.squared_difference", *values))
+
+
+def _mae(call: Tf) -> Value:
+    left, right = (call.build.inner(call.input(name)) for name in ("prediction", "target"))
+    return _reduced(call, f"tf.abs({left} - {right})")
+
+
+LAYERS: dict[str, Native] = {
+    "dense": Native("tf.matmul", _dense),
+    "matmul": Native("tf.matmul", _matmul),
+    "conv": Native("tf.nn.conv{1,2,3}d", _conv),
+    "conv_transpose": Native("tf.nn.conv{1,2,3}d_transpose", _transposed),
+    "depthwise_conv": Native("tf.nn.depthwise_conv2d", _depthwise),
+    "separable_conv": Native("tf.nn.separable_conv2d", _separable),
+    "max_pool": Native("tf.nn.max_pool{1,2,3}d", _max_pool),
+    "avg_pool": Native("tf.nn.avg_pool{1,2,3}d", _avg_pool),
+    "global_max_pool": _global("tf.reduce_max"),
+    "global_avg_pool": _global("tf.reduce_mean"),
+    "batch_norm": Native("tf.nn.batch_normalization", _batch_norm),
+    "batch_norm_train": Native("tf.nn.moments, tf.nn.batch_normalization", _batch_norm_train),
+    "l2_normalize": Native("tf.math.l2_normalize", _l2_normalize),
+    "local_response_norm": Native("tf.nn.local_response_normalization", _local_response),
+    "softmax": plain("tf.nn.softmax", axis="axis"),
+    "log_softmax": plain("tf.nn.log_softmax", axis="axis"),
+    "cross_entropy": Native("tf.nn.sparse_softmax_cross_entropy_with_logits", _cross_entropy),
+    "categorical_cross_entropy": Native("tf.nn.softmax_cross_entropy_with_logits", _categorical),
+    "binary_cross_entropy_logits": Native("tf.nn.sigmoid_cross_entropy_with_logits", _binary),
+    "mse": Native("tf.math.squared_difference", _mse),
+    "mae": Native("tf.abs", _mae),
+}
