@@ -22,10 +22,11 @@ from irlang import equations as eq
 from irlang.adjoint_forward import Context, Workspace, cleaned, reaching, reading, renamed
 from irlang.adjoint_terms import Term, contribution
 from irlang.equation_rules import TRUE, apply, is_number, is_true, negation, simplify
-from irlang.evaluate import Evaluator, Scope
+from irlang.evaluate import Evaluator
 from irlang.kinds import kind
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS
+from irlang.scope import Scope
 
 _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irlang import equations as eq
+from irlang.affine import bounds_of, interval, surely_inside
 from irlang.dtypes import DEFAULT_OF_KIND
-from irlang.equation_rules import apply, negation
-from irlang.interp.affine import bounds_of, interval, surely_inside
+from irlang.equation_rules import apply, is_number, negation
 from irlang.kinds import kind
 from irlang.scalar import SCALARS
 
@@ -143,6 +143,8 @@ class Workspace:
                 return eq.Read(
                     expr.tensor, expr.index, lifted(expr.default, context.under(outside))
                 )
+            if isinstance(expr, eq.Apply) and expr.function == "+" and is_number(expr.args[0], 0):
+                return lifted(expr.args[1], context)  # an optional input that was not given
             if isinstance(expr, eq.Apply) and SCALARS[expr.function].kind != "bool":
                 return eq.rebuild(expr, lambda part: lifted(part, context))
             return expr
@@ -232,17 +234,25 @@ def reaching(
         found |= new
 
 
-def reading(targets: Iterable[str], equations: dict[str, eq.Equation]) -> set[str]:
-    """All tensors that `targets` depend on, and themselves."""
-    found: set[str] = set()
-    pending = list(targets)
+def reading(targets: Iterable[str], equations: Mapping[str, eq.Equation]) -> tuple[str, ...]:
+    """All tensors that `targets` depend on, and themselves: each after those that it reads.
+
+    Recurrences apart: there it comes after those that were not met before it.
+    """
+    found: dict[str, None] = {}
+    met: set[str] = set()
+    pending = [(name, False) for name in reversed(tuple(targets))]
     while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
+        name, read = pending.pop()
+        if read:
+            found[name] = None
+        elif name not in met:
+            met.add(name)
+            pending.append((name, True))
             if name in equations:
-                pending += eq.reads(equations[name].body)
-    return found
+                needs = sorted(eq.reads(equations[name].body))
+                pending += [(need, False) for need in needs if need not in met]
+    return tuple(found)
 
 
 def cleaned(
@@ -279,5 +289,4 @@ def cleaned(
         for e in equations.values()
         if e.target not in copies
     }
-    needed = reading(outputs, kept)
-    return tuple(e for e in kept.values() if e.target in needed)
+    return tuple(kept[name] for name in reading(outputs, kept) if name in kept)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine, interval
 from irlang.equation_rules import (
     apply,
     conjuncts,
@@ -23,7 +24,6 @@ from irlang.equation_rules import (
     simplify,
     whole,
 )
-from irlang.interp.affine import Affine, affine, interval
 
 _NARROW_LIMIT = 4096  # values of an index that are tried one by one
 

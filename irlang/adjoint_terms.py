@@ -14,8 +14,8 @@ from typing import Protocol
 
 from irlang import equations as eq
 from irlang.adjoint_solve import Condition, Solver
+from irlang.affine import bounds_of, surely_inside
 from irlang.equation_rules import apply
-from irlang.interp.affine import bounds_of, surely_inside
 
 _POLYNOMIAL = frozenset({"+", "-", "*", "neg", "real"})
 

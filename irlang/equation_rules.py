@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irlang import equations as eq
-from irlang.interp.affine import Affine, affine, bounds_of, interval
+from irlang.affine import Affine, affine, bounds_of, interval
 
 TRUE = eq.Const(True)
 FALSE = eq.Const(False)

@@ -17,23 +17,18 @@ from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.evaluate import Evaluator, FamilyRef, Macro, Scope, TensorRef, is_residual, lift
-from irlang.kinds import kind_of
+from irlang.evaluate import Evaluator
+from irlang.kinds import join, kind_of
 from irlang.parser import parse_expr
-from irlang.signature import (
-    Binding,
-    Fault,
-    Given,
-    bind,
-    declared_sizes,
-    involved,
-    place_known,
-    resolve_dtype,
-    show,
-)
+from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift
+from irlang.placement import declared_sizes, place_known
+from irlang.scope import show
+from irlang.signature import Binding, Fault, Given, bind, involved, resolve_dtype
 
 evaluate = Evaluator()
 _DEPTH_LIMIT = 32  # definitions that use one another
+_MOST_USES = 1000  # of definitions inside one that is called
+_MOST_RESULTS = 4096  # members of a family
 
 
 class Definitions(Protocol):
@@ -41,184 +36,6 @@ class Definitions(Protocol):
 
     def op(self, name: str) -> ast.Op | None:
         """The definition of that name."""
-
-
-@dataclass(slots=True)
-class Instance:
-    """A call that has been judged.
-
-    outputs: (name, type) pairs, members of a family one by one as `ys.0`; None where faults leave
-    them unknown. deferred: preconditions on values, not decidable from shapes.
-    """
-
-    binding: Binding
-    outputs: tuple[tuple[str, TensorInfo], ...] | None = None
-    deferred: list[tuple[ast.Require, eq.Expr]] = field(default_factory=list)
-    _expanded: tuple[Definitions, eq.Expansion] | None = field(default=None, repr=False)
-
-    @property
-    def faults(self) -> list[Fault]:
-        """Every violated precondition."""
-        return self.binding.faults
-
-
-def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
-    """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs."""
-    binding = bind(op, inputs, attrs)
-    instance = Instance(binding)
-    if not binding.complete:
-        return instance
-    try:
-        for statement in op.body:
-            if isinstance(statement, ast.Let):
-                _let(statement, binding.scope)
-            elif isinstance(statement, ast.Require):
-                _require(statement, instance)
-        outputs = tuple(_output_types(binding))
-        # A violated precondition may leave a size that means nothing; what follows from it is not
-        # another fault.
-        if not binding.faults or all(size > 0 for _, info in outputs for size in info.shape):
-            instance.outputs = outputs
-    except InvalidInput:
-        # A size that cannot be computed because a precondition is violated is not a second fault.
-        if not binding.faults:
-            raise
-    return instance
-
-
-def _let(statement: ast.Let, scope: Scope) -> None:
-    if statement.params:
-        scope.names[statement.name] = Macro(statement.params, statement.value, scope)
-        return
-    value = evaluate(statement.value, scope)
-    if statement.rest and not isinstance(value, tuple):
-        message = f"`{statement.name}..` needs a list, as `S..` or [1, 2]"
-        raise fail("definition.rest", message, statement.span)
-    scope.names[statement.name] = value
-
-
-def _require(statement: ast.Require, instance: Instance) -> None:
-    binding = instance.binding
-    try:
-        value = evaluate(statement.condition, binding.scope)
-    except InvalidInput:
-        if binding.faults:
-            return
-        if _reads_elements(statement.condition, binding):
-            return  # decided when the equations are built
-        raise
-    if is_residual(value):
-        instance.deferred.append((statement, value))
-        return
-    if value is True:
-        return
-    binding.fault(
-        statement.name,
-        interpolate(statement.message, binding.scope),
-        max(badness(statement.condition, binding.scope), 1e-9),
-        *involved(binding, statement.condition),
-    )
-
-
-def _reads_elements(node: ast.Expr, binding: Binding) -> bool:
-    declared = {s.name for s in binding.op.body if isinstance(s, ast.Equation)}
-    return any(isinstance(part, ast.Read) and part.name in declared for part in ast.walk(node))
-
-
-def interpolate(message: str, scope: Scope) -> str:
-    """The message of a `require` with the actual numbers in place of `{expressions}`."""
-
-    def value(match: re.Match[str]) -> str:
-        try:
-            return show(evaluate(parse_expr(match.group(1)), scope))
-        except InvalidInput:
-            return match.group(1)
-
-    return re.sub(r"\{([^{}]+)\}", value, message)
-
-
-def badness(node: ast.Expr, scope: Scope) -> float:
-    """How far a condition is from holding; 0 where it holds."""
-    value = evaluate(node, scope)
-    if value is True:
-        return 0.0
-    if isinstance(node, ast.Chain):
-        operands = [evaluate(operand, scope) for operand in node.operands]
-        return sum(_distance(op, operands[i], operands[i + 1]) for i, op in enumerate(node.ops))
-    if isinstance(node, ast.Binary) and node.op == "and":
-        return badness(node.left, scope) + badness(node.right, scope)
-    if isinstance(node, ast.Binary) and node.op == "or":
-        return min(badness(node.left, scope), badness(node.right, scope))
-    if isinstance(node, ast.If):
-        chosen = node.yes if evaluate(node.condition, scope) is True else node.no
-        return badness(chosen, scope)
-    if isinstance(node, ast.Reduce) and node.kind == "all" and node.body and len(node.binders) == 1:
-        return sum(badness(node.body, inner) for inner in _each(node, scope))
-    return 1.0
-
-
-def _each(node: ast.Reduce, scope: Scope) -> list[Scope]:
-    found = []
-    bound = evaluate(node.binders[0].bound, scope)
-    for i in range(bound if isinstance(bound, int) else 0):
-        inner = scope.inner()
-        inner.names[node.binders[0].name] = i
-        if node.where is None or evaluate(node.where, inner) is True:
-            found.append(inner)
-    return found
-
-
-def _distance(op: str, left: Any, right: Any) -> float:
-    if isinstance(left, tuple) or isinstance(right, tuple):
-        length = max(len(v) for v in (left, right) if isinstance(v, tuple))
-        pairs = zip(
-            *(v if isinstance(v, tuple) else (v,) * length for v in (left, right)), strict=False
-        )
-        return sum(_distance(op, a, b) for a, b in pairs)
-    if isinstance(left, str) or isinstance(right, str):
-        return float((left == right) != (op == "=="))
-    gap = float(left) - float(right)
-    strict = 1.0 if isinstance(left, int) and isinstance(right, int) else 1e-9
-    return {
-        "==": abs(gap),
-        "!=": 0.0 if gap else 1.0,
-        "<=": max(gap, 0.0),
-        ">=": max(-gap, 0.0),
-        "<": max(gap + strict, 0.0) if gap >= 0 else 0.0,
-        ">": max(-gap + strict, 0.0) if gap <= 0 else 0.0,
-    }[op]
-
-
-def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
-    found: list[tuple[str, TensorInfo]] = []
-    for output in binding.op.outputs:
-        dtype = resolve_dtype(binding, output.type.dtype)
-        if not output.family:
-            found.append((output.name, TensorInfo(_actual(output.type, binding.scope), dtype)))
-            continue
-        count = evaluate.known(output.count, binding.scope) if output.count else 0
-        for member in range(count):
-            scope = binding.scope.inner()
-            scope.names[output.family] = member
-            found.append(
-                (f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype))
-            )
-    return found
-
-
-def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
-    """The shape that a declared type has once `@` has placed its axes."""
-    sizes = declared_sizes(kind.dims, scope)
-    for size, dim in zip(sizes, kind.dims, strict=False):
-        if not isinstance(size, int) or isinstance(size, bool):
-            raise fail("definition.size", f"a size is {show(size)}, not an integer", dim.span)
-    placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
-    shape = [0] * len(sizes)
-    for size, axis in zip(sizes, placed, strict=True):
-        if size < 0:
-            raise fail("definition.size", f"a size is {size}", kind.span)
-        shape[axis] = size
-    return tuple(shape)
 
 
 # ---- equations --------------------------------------------------------------------------------
@@ -235,6 +52,7 @@ class _Build:
     unspecified: list[eq.Equation] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     depth: int = 0
+    uses: int = 0
 
 
 def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
@@ -286,6 +104,7 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
         elif isinstance(statement, (ast.Some, ast.Ensure)):
             message = f"`{op.name}` leaves values open: it can be checked, not computed"
             raise fail("definition.nondeterministic", message, statement.span)
+    _widen(build, binding, prefix)
     for statement in op.body:
         if isinstance(statement, ast.Equation):
             _equation(build, binding, statement, outputs)
@@ -362,6 +181,25 @@ def _declare(build: _Build, binding: Binding, statement: ast.Equation, prefix: s
     scope.names[statement.name] = TensorRef(
         prefix + statement.name, shape, dtype, DTYPES[dtype].kind, tuple(range(len(shape))), shape
     )
+
+
+def _widen(build: _Build, binding: Binding, prefix: str) -> None:
+    """Widens the kind of what reads equations further down, which had no kind before."""
+    outputs = {output.name for output in binding.op.outputs}
+    changed = True
+    while changed:
+        changed = False
+        for statement in binding.op.body:
+            if not isinstance(statement, ast.Equation) or statement.name in outputs:
+                continue
+            inner = binding.scope.inner()
+            inner.names.update((index.name, 0) for index in statement.index)
+            ref = binding.scope.names[statement.name]
+            found = join(ref.kind, kind_of(statement.value, inner))
+            if found is not None and found != ref.kind:
+                ref.kind, ref.dtype = found, _compute_dtype(binding, found)
+                build.tensors[prefix + statement.name] = TensorInfo(ref.shape, ref.dtype)
+                changed = True
 
 
 def _equation(
@@ -457,6 +295,9 @@ def _inner_instance(
     build: _Build, binding: Binding, statement: ast.Assign
 ) -> tuple[Instance, dict[str, str]]:
     call = statement.value
+    build.uses += 1
+    if build.uses > _MOST_USES:
+        raise fail("definition.depth", "too many definitions inside one another", call.span)
     op = build.definitions.op(call.function)
     if op is None:
         raise fail("definition.op", f"there is no operator `{call.function}`", call.span)

@@ -21,7 +21,7 @@ LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar"),
     ("parser", "render", "sarif", "edits"),
     ("known", "equations", "evaluate", "scope", "kinds", "signature", "expand", "catalog", "graph"),
-    ("equation_text", "equation_rules", "graph_text", "adjoint"),
+    ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "docs"),
     ("lower", "gen", "importers"),
     ("diff",),

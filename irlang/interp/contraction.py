@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.interp.affine import (
+from irlang.affine import (
     Affine,
     affine,
     bounds_of,

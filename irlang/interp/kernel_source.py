@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from irlang import equations as eq
+from irlang.affine import interval
 from irlang.dtypes import DTYPES
-from irlang.interp.affine import interval
 from irlang.interp.kernel_functions import HELPERS, ON_INTEGERS, ON_REALS
 from irlang.interp.schedule import Recurrence
 from irlang.kinds import join, kind

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine, bounds_of, extreme
 from irlang.diagnostics import fail
 from irlang.dtypes import DEFAULT_OF_KIND
-from irlang.interp.affine import Affine, affine, bounds_of, extreme
 from irlang.kinds import kind
 
 HOIST_LIMIT = 1 << 24  # elements of an equation that is evaluated before the loop

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
 from irlang.diagnostics import InvalidInput, fail
 from irlang.dtypes import DTYPES
-from irlang.interp.affine import Affine, affine
 from irlang.interp.schedule import Recurrence, hoist, schedule
 from irlang.scalar import SCALARS
 
