@@ -1,0 +1,160 @@
+"""Gradients of whole models, against automatic differentiation in float64 and by equations."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.graph import Graph
+from irlang.interp import gradient, program, values, vector
+from irlang.interp.shape import check
+from irlang.parser import parse
+
+LENET = """
+model lenet(image: f64[2, 1, 12, 12], label: i64[2] in [0, 4]) -> probs: f64[2, 5] {
+  param w1: f64[3, 1, 3, 3] in [-0.5, 0.5]
+  param b1: f64[3] in [-0.1, 0.1]
+  h1 = relu(conv(image, w1, b1; pad = same))
+  p1 = max_pool(h1; window = 2, stride = 2)
+  param w2: f64[4, 3, 3, 3] in [-0.4, 0.4]
+  h2 = tanh(conv(p1, w2; stride = 2))
+  f1 = flatten(h2)
+  param w3: f64[16, 5] in [-0.4, 0.4]
+  param b3: f64[5] = 0
+  logits = dense(f1, w3, b3)
+  probs = softmax(logits)
+  loss = cross_entropy(logits, label)
+}
+"""
+ENCODER = """
+model encoder(x: f64[2, 5, 8]) -> y: f64[2, 5, 8] {
+  param wq: f64[8, 2, 4]
+  param wk: f64[8, 2, 4]
+  param wv: f64[8, 2, 4]
+  param wo: f64[2, 4, 8]
+  param g: f64[8] = 1
+  param b: f64[8] = 0
+  a = multi_head_attention(x, x, x, wq, wk, wv, wo)
+  h = layer_norm(add(x, a), g, b)
+  param w1: f64[8, 16]
+  param w2: f64[16, 8]
+  f = dense(gelu(dense(h, w1)), w2)
+  y = add(h, f)
+}
+"""
+RECURRENT = """
+model recurrent(x: f64[4, 2, 3]) -> y: f64[4, 2, 5] {
+  param w: f64[4, 5, 3]
+  param r: f64[4, 5, 5]
+  param b: f64[4, 5]
+  y, h, c = lstm(x, w, r, b; reverse = true)
+}
+"""
+
+
+def graph_of(text: str) -> tuple[Graph, dict[str, Any]]:
+    checked = check(parse("nnir 1\n" + text), builtin())
+    assert not checked.diagnostics
+    (graph,) = checked.graphs
+    return graph, {**values.inputs(graph, 7), **values.initial_values(graph, 7)}
+
+
+def torch_lenet(t: Any, v: dict[str, Any]) -> Any:
+    f = t.nn.functional
+    h1 = f.relu(f.conv2d(v["image"], v["w1"], v["b1"], padding=1))
+    h2 = t.tanh(f.conv2d(f.max_pool2d(h1, 2), v["w2"], stride=2))
+    logits = h2.flatten(1) @ v["w3"] + v["b3"]
+    return f.cross_entropy(logits, v["label"])
+
+
+def torch_encoder(t: Any, v: dict[str, Any]) -> Any:
+    f = t.nn.functional
+    q, k, u = (t.einsum("ble,ehd->bhld", v["x"], v[n]) for n in ("wq", "wk", "wv"))
+    a = t.einsum("bhld,hdo->blo", f.scaled_dot_product_attention(q, k, u), v["wo"])
+    h = f.layer_norm(v["x"] + a, (8,), v["g"], v["b"], 1e-5)
+    return (h + f.gelu(h @ v["w1"]) @ v["w2"]).sum()
+
+
+def torch_recurrent(t: Any, v: dict[str, Any]) -> Any:
+    cell = t.nn.LSTM(3, 5, bias=True).double()
+    order = [0, 2, 3, 1]  # input, forget, cell, output, as PyTorch has them
+    flat = {
+        "weight_ih_l0": v["w"][order].reshape(20, 3),
+        "weight_hh_l0": v["r"][order].reshape(20, 5),
+        "bias_ih_l0": v["b"][order].reshape(20),
+        "bias_hh_l0": t.zeros(20, dtype=t.float64),
+    }
+    y, _ = t.func.functional_call(cell, flat, (v["x"].flip(0),))
+    return y.sum()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [(LENET, torch_lenet), (ENCODER, torch_encoder), (RECURRENT, torch_recurrent)],
+    ids=["lenet", "encoder", "recurrent"],
+)
+def test_gradients_agree_with_automatic_differentiation(text: str, same: Any) -> None:
+    import torch
+
+    graph, given = graph_of(text)
+    found = gradient.gradients(graph, given, builtin())
+    balls = gradient.gradient_balls(graph, given, builtin())
+    tensors = {name: torch.tensor(array) for name, array in given.items()}
+    for name in found:
+        tensors[name].requires_grad_()
+    same(torch, tensors).backward()
+    assert set(found) == {n for n in given if graph.values[n].kind == "real"}
+    for name, array in found.items():
+        other = tensors[name].grad.numpy()
+        assert np.all(np.isfinite(balls[name].bound)), name
+        assert np.all(np.abs(array - other) <= 2 * balls[name].bound), name
+        assert np.all(np.abs(balls[name].value - other) <= balls[name].bound), name
+        scaled = np.abs(other * (1 + 1e-4) - balls[name].value)
+        assert np.any(scaled > balls[name].bound), f"a fault of one in 10000 in {name} goes unseen"
+
+
+def test_every_evaluator_gives_the_same() -> None:
+    graph, given = graph_of(LENET)
+    one = gradient.gradients(graph, given, builtin())
+    other = gradient.gradients(graph, given, builtin(), evaluate=vector.evaluate)
+    for name in one:
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-12, atol=1e-14)
+
+
+def test_a_value_that_is_used_twice_adds_up() -> None:
+    graph, given = graph_of("model m(x: f64[3]) -> y: f64[3] {\n y = add(multiply(x, x), x)\n}")
+    found = gradient.gradients(graph, given, builtin())
+    np.testing.assert_allclose(found["x"], 2 * given["x"] + 1, rtol=1e-15)
+    balls = gradient.gradient_balls(graph, given, builtin())
+    assert np.all(np.abs(balls["x"].value - found["x"]) <= balls["x"].bound)
+
+
+def test_what_the_result_does_not_depend_on_has_gradient_zero() -> None:
+    text = "model m(x: f64[3], z: f64[2]) -> y: f64[3] {\n y = exp(x)\n u = exp(z)\n}"
+    checked = check(parse("nnir 1\n" + text), builtin())
+    (graph,) = checked.graphs
+    given = {"x": np.ones(3), "z": np.ones(2)}
+    assert gradient.gradients(graph, given, builtin())["z"].tolist() == [0.0, 0.0]
+    assert gradient.gradient_balls(graph, given, builtin())["z"].value.tolist() == [0.0, 0.0]
+
+
+def test_any_value_can_be_differentiated() -> None:
+    graph, given = graph_of(LENET)
+    found = program.run(graph, given, builtin())
+    by = gradient.gradients(graph, given, builtin(), of="logits")
+    assert by["b3"].tolist() == [2.0] * 5
+    np.testing.assert_allclose(by["w3"], np.repeat(found["f1"].sum(0)[:, None], 5, axis=1))
+
+
+def test_adjoints_are_made_once_for_a_graph() -> None:
+    graph, given = graph_of(ENCODER)
+    backward = gradient.prepare(graph, builtin())
+    found = program.run(graph, given, builtin())
+    one = gradient.run(backward, found)
+    other = gradient.gradients(graph, given, builtin())
+    assert all(np.array_equal(one[name], other[name]) for name in one)
