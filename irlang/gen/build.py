@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
-from irlang.expand import Instance
+from irlang.instance import Instance
 from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
@@ -34,6 +34,7 @@ _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _RESULTS = 4  # results beside those that keep a call from being dead
 _WILD = 10  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
+_EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _LONE = 30  # percent of calls with no live operand that are taken all the same
 
 
@@ -111,7 +112,9 @@ class _Builder:
     def __init__(self, kit: _Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
         self.kit = kit
         self.made = kit.made
-        self.wanted = 0
+        self.joiners = [p for p in kit.made if p.joins]
+        self.wanted = self.cell = 0
+        self.cell_calls = self.cell_values = 0  # at the start of the cell
         self.chooser = chooser
         self.limits = limits
         self.coverage = coverage
@@ -121,46 +124,49 @@ class _Builder:
         self.repaired = 0
         self.rejected = 0
         self.weights = list(coverage.weights(p.op for p in kit.made))
+        self.joiner_weights = list(coverage.weights(p.op for p in self.joiners))
 
     def run(self, size: tuple[int, int]) -> Graph:
         """Calls until there are as many as were drawn."""
         chooser = self.chooser
         self.wanted = chooser.between(*size)
-        cell = chooser.pick((0, 0, 3, 5))  # calls a cell; 0 is a chain
+        self.cell = chooser.pick((0, 0, 3, 5))  # calls a cell; 0 is a chain
         skips = chooser.pick((5, 20, 40))  # percent of calls that reach back
+        joins = chooser.pick((5, 15, 30))  # percent that bring two branches together
         failures = 0
-        start = 0
         while len(self.graph.nodes) < self.wanted and failures < _ATTEMPTS:
-            if cell and len(self.graph.nodes) - start >= cell:
-                start = len(self.graph.nodes)
-            made = self.made[chooser.weighted(self.weights)]
-            order = self.order(made, cell, skips)
-            if self.call(made, order):
-                failures = 0
+            if self.cell and len(self.graph.nodes) - self.cell_calls >= self.cell:
+                self.cell_calls, self.cell_values = len(self.graph.nodes), len(self.live)
+            branches = self.branches() if chooser.chance(joins) else []
+            if branches:
+                made = self.joiners[chooser.weighted(self.joiner_weights)]
+                done = self.call(made, branches, _JOINED)
             else:
-                failures += 1
-                self.rejected += 1
+                made = self.made[chooser.weighted(self.weights)]
+                done = self.call(made, self.order(made, skips), _EAGER)
+            failures = 0 if done else failures + 1
+            self.rejected += not done
         self.finish()
         return self.graph
 
     # ---- which operand
 
-    def order(self, made: Pattern, cell: int, skips: int) -> list[int]:
+    def order(self, made: Pattern, skips: int) -> list[int]:
         """Positions of live values, those to be read first in front.
 
-        In a chain the newest comes first; in a cell, values that nothing reads yet. Pairs of
-        producer and consumer that were not met before are preferred.
+        In a chain the newest comes first; in a cell, values of the cell (and the two before it)
+        that nothing reads yet. Pairs of producer and consumer that were not met are preferred.
         """
         live = self.live
         if not live:
             return []
         newest = len(live) - 1
         chooser = self.chooser
-        if not cell and not chooser.chance(skips):
+        if not self.cell and not chooser.chance(skips):
             return list(range(newest, -1, -1))
         pairs = self.coverage.pairs
         name = made.op.name
-        first = max(0, newest - 2 * cell) if cell else 0
+        first = max(0, min(self.cell_values - 2, newest)) if self.cell else 0
         weights = [
             (4.0 if value.uses == 0 else 1.0) / (1 + pairs.get((value.producer, name), 0))
             for value in live[first:]
@@ -170,11 +176,32 @@ class _Builder:
         used = [i for i in range(newest, -1, -1) if live[i].uses and i != chosen]
         return [chosen, *loose, *used]
 
+    def branches(self) -> list[int]:
+        """Positions of live values of one type, the newest first, and then all others.
+
+        The type is that of several values of which something is still to be read; empty if there
+        is none.
+        """
+        groups: dict[TensorInfo, list[int]] = {}
+        for position in range(len(self.live) - 1, -1, -1):
+            groups.setdefault(self.live[position].info, []).append(position)
+        several = [
+            group
+            for group in groups.values()
+            if len(group) > 1 and any(self.live[i].uses == 0 for i in group)
+        ]
+        if not several or not self.joiners:
+            return []
+        group = self.chooser.pick(several)
+        loose = [i for i in group if self.live[i].uses == 0]
+        front = [*loose, *(i for i in group if self.live[i].uses)]
+        return [*front, *(i for i in range(len(self.live)) if i not in group)]
+
     # ---- one call
 
-    def call(self, made: Pattern, order: list[int]) -> bool:
+    def call(self, made: Pattern, order: list[int], eager: int) -> bool:
         """Adds a call of an operator; False where that does not succeed."""
-        draft = solve(made, self.chooser, self.limits, self.live, order, profile(made))
+        draft = solve(made, self.chooser, self.limits, self.live, order, profile(made), eager)
         if draft is None:
             return False
         lone = not any(isinstance(s, str) for s in _sources(draft))

@@ -52,7 +52,7 @@ class Coverage:
 
     def weights(self, ops: Iterable[ast.Op]) -> Iterator[float]:
         """How much each operator is wanted: the less it was used, the more."""
-        return (1.0 / (1 + self.operators[op.name]) for op in ops)
+        return (1.0 / (1 + self.operators[op.name]) ** 2 for op in ops)
 
     def summary(self) -> dict[str, Any]:
         """For reports: how many different ones were met, and how often each operator."""

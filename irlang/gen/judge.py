@@ -9,7 +9,7 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.expand import Instance, instantiate
+from irlang.instance import Instance, instantiate
 from irlang.gen.solve import Draft, Nested, Source, Value
 from irlang.signature import Given
 

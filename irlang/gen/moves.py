@@ -17,11 +17,13 @@ from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.evaluate import Evaluator, Scope
-from irlang.expand import Instance
+from irlang.evaluate import Evaluator
+from irlang.instance import Instance
 from irlang.gen.draw import default_number
 from irlang.gen.pattern import Slot, pattern
-from irlang.signature import Binding, Fault, Given, show
+from irlang.scope import Scope
+from irlang.scope import show
+from irlang.signature import Binding, Fault, Given
 
 evaluate = Evaluator()
 _MOST_NUMBER = 4096  # larger numbers of a condition suggest nothing

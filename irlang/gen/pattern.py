@@ -63,7 +63,8 @@ class Pattern:
     what must divide that), from `F % groups == 0`; divisors: the same from the divisor's side.
     conditions: for a size, all that is required of it. In all of these, `let`s are written out.
     ranks: rests that have as many axes as one another.
-    moves: whether every result's element is an element of the one input, or a constant.
+    moves: whether every result's element is an element of the one input, or a constant. joins:
+    whether it takes several tensors of one type. computed: whether it says what the result is.
     """
 
     op: ast.Op
@@ -75,6 +76,7 @@ class Pattern:
     conditions: dict[str, list[ast.Expr]] = field(default_factory=dict)
     ranks: list[set[str]] = field(default_factory=list)
     moves: bool = False
+    joins: bool = False
     computed: bool = True
 
     def ranked_with(self, rest: str) -> set[str]:
@@ -104,6 +106,7 @@ def _make(op: ast.Op) -> Pattern:
             for condition in _conjuncts(_written_out(statement.condition, lets)):
                 _relate(made, condition)
     made.moves = _moves(made)
+    made.joins = _joins(op)
     made.computed = not any(isinstance(s, (ast.Some, ast.Ensure)) for s in op.body)
     return made
 
@@ -270,6 +273,12 @@ def _domain(op: ast.Op, item: ast.Input) -> tuple[float, float] | None:
                 if bounds and _shifted(arg) == item.name:
                     low, high = max(low, bounds[0]), min(high, bounds[1])
     return (low, high) if low < high and low > -math.inf else None
+
+
+def _joins(op: ast.Op) -> bool:
+    required = [item for item in op.inputs if item.default is None]
+    types = [item.type for item in required]
+    return any(item.family or types.count(item.type) > 1 for item in required)
 
 
 def _moves(made: Pattern) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
-from irlang.expand import Instance
+from irlang.instance import Instance
 from irlang.gen.choice import Chooser
 from irlang.gen.pattern import Slot
 from irlang.known import EMPTY, KNOWN

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from irlang.expand import Instance
+from irlang.instance import Instance
 from irlang.gen.adapt import Adapters
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge, score, types

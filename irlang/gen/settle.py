@@ -4,16 +4,17 @@ from them by the definition's `require`s, and new ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput
-from irlang.evaluate import CONSTANTS, Evaluator, Scope
+from irlang.evaluate import Evaluator
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Context, Limits
 from irlang.gen.pattern import Pattern, names_in
+from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
@@ -40,6 +41,7 @@ class Settled:
         self.attrs: dict[str, Any] = {}
         self.recipes: dict[str, int] = {}
         self.primary: tuple[int, ...] = ()
+        self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
     def invert(self, node: ast.Expr, value: Any, unknown: str) -> int | None:
         """What `unknown` must be for `node` to have that value, by arithmetic alone."""
@@ -63,10 +65,11 @@ class Settled:
         if node.op == "*":
             if (
                 isinstance(other, ast.Name)
-                and other.id in self.attrs
+                and other.id in self.made.attrs
                 and (known == 0 or value % known)
             ):
-                known = self.attrs[other.id] = self.names[other.id] = self.divisor(value)
+                known = self.divisor(value)
+                self.put(self.made.attrs[other.id], known)
             return (
                 self.invert(inner, value // known, unknown)
                 if known and value % known == 0
@@ -105,6 +108,15 @@ class Settled:
             if type(multiple) is int and multiple > 0:
                 return self.invert(part, self.divisor(multiple), name)
         return None
+
+    def consistent(self, before: Set[str]) -> bool:
+        """Whether the equations hold that what was settled since `before` decides."""
+        for name in sorted(self.names.keys() - before):
+            for one, other in self.made.equal.get(name, ()):
+                wanted = (names_in(one) | names_in(other)) - CONSTANTS.keys()
+                if wanted <= self.names.keys() and self.known(one) != self.known(other):
+                    return False
+        return True
 
     def moderated(self, name: str, size: int) -> int:
         """A drawn size, made smaller until what is known of it holds."""
@@ -184,6 +196,14 @@ class Settled:
     def attribute(self, name: str) -> bool:
         """Draws an attribute; False where that has to wait for a size."""
         attr = self.made.attrs[name]
+        if name in self.made.equal and name not in self.deriving:
+            self.deriving.add(name)
+            follows = self.derived(name)
+            self.deriving.remove(name)
+            if follows is not None and attr.type.kind == "scalar":
+                if follows != draw.default_number(attr) or not self.default(attr):
+                    self.put(attr, follows)
+                return True
         if attr.default is not None and self.chooser.below(2) and self.default(attr):
             return True
         try:
@@ -202,13 +222,7 @@ class Settled:
             self.recipes[name] = number
             recipe = options[number]
         value = draw.attribute(self.chooser, attr.type, context, self.limits, recipe)
-        if (
-            count is not None
-            and isinstance(value, tuple)
-            and value
-            and len(set(value)) == 1
-            and self.chooser.below(2)
-        ):
-            value = value[0]
+        if count is not None and isinstance(value, tuple) and len(set(value)) == 1:
+            value = value[0] if self.chooser.below(2) else value
         self.put(attr, value)
         return True

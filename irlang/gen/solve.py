@@ -16,15 +16,16 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.evaluate import Scope
-from irlang.expand import Instance
+from irlang.instance import Instance
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits
 from irlang.gen.pattern import Pattern, Slot, names_in
 from irlang.gen.settle import Settled, Stuck, Weights, evaluate
-from irlang.signature import place
+from irlang.scope import Scope
+from irlang.placement import place
 
+_ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 
@@ -74,13 +75,15 @@ def solve(
     live: Sequence[Value],
     order: Sequence[int],
     weights: Weights,
+    eager: int = 60,
 ) -> Draft | None:
     """A draft that the signature admits, or None where the choices lead nowhere.
 
     order: positions in `live`, those to be tried first in front. weights: see `irlang.gen.profile`.
+    eager: percent of the inputs after the first that look for a live value.
     """
     try:
-        return _Solver(made, chooser, limits, live, order, weights).draft()
+        return _Solver(made, chooser, limits, live, order, weights, eager).draft()
     except (Stuck, InvalidInput):
         return None
 
@@ -96,10 +99,12 @@ class _Solver(Settled):
         live: Sequence[Value],
         order: Sequence[int],
         weights: Weights,
+        eager: int,
     ) -> None:
         super().__init__(made, chooser, limits, weights)
         self.live = live
-        self.order = order
+        self.order = list(order)
+        self.eager = eager
         self.dtypes: dict[str, str] = {}
 
     def draft(self) -> Draft:
@@ -112,7 +117,7 @@ class _Solver(Settled):
                 slots.insert(0, slots.pop(takers[0] if chooser.below(4) else chooser.pick(takers)))
         found: dict[str, Source | tuple[Source, ...]] = {}
         for number, slot in enumerate(slots):
-            eager = 100 if number == 0 else 60
+            eager = _ALWAYS if number == 0 else self.eager
             if slot.item.family:
                 count = chooser.pick(_MEMBERS)
                 members = [self.source(slot, member, eager) for member in range(count)]
@@ -136,18 +141,18 @@ class _Solver(Settled):
         return next(v.info for v in self.live if v.name == source)
 
     def source(self, slot: Slot, member: int | None, eager: int) -> Source:
-        """A live value that matches, or a new tensor."""
-        if self.live and (eager == 100 or self.chooser.chance(eager)):
+        """A live value that matches, or a new tensor; eager: percent that look for a live one."""
+        if self.live and (eager == _ALWAYS or self.chooser.chance(eager)):
             tries = 0
             for position in self.order:
                 value = self.live[position]
-                info = value.info
-                if not slot.takes(info):
+                if not slot.takes(value.info):
                     continue
-                if self.admit(slot, info, member):
+                if self.admit(slot, value.info, member):
+                    self.order = [*(p for p in self.order if p != position), position]
                     return value.name
                 tries += 1
-                if tries == _TRIES and eager == 100:
+                if tries == _TRIES and eager == _ALWAYS:
                     break
         info = self.build(slot, member)
         if not self.admit(slot, info, member):
@@ -164,7 +169,8 @@ class _Solver(Settled):
                 return False
         kept = dict(self.names)
         kept_attrs = dict(self.attrs) if slot.placed else None
-        if not (self.spread(slot, info) if slot.spreads else self.bind(slot, info, member)):
+        fits = self.spread(slot, info) if slot.spreads else self.bind(slot, info, member)
+        if not fits or (self.made.equal and not self.consistent(kept.keys())):
             self.names = kept
             if kept_attrs is not None:
                 self.attrs = kept_attrs

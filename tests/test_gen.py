@@ -1,0 +1,314 @@
+"""Generated programs: valid, reproducible, as varied as is promised, and theirs is the text."""
+
+import collections
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from irlang.catalog import Catalog, builtin
+from irlang.equations import TensorInfo
+from irlang.instance import instantiate
+from irlang.gen.build import Program, generate
+from irlang.gen.choice import Chooser
+from irlang.gen.coverage import Coverage, cell
+from irlang.gen.draw import Limits
+from irlang.gen.pattern import pattern
+from irlang.gen.ranges import demands
+from irlang.graph import Graph
+from irlang.interp.program import run
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.parser import parse
+from irlang.parser.printer import print_file
+
+SEEDS = range(250)
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[Program]:
+    return [generate(builtin(), seed) for seed in SEEDS]
+
+
+def facts(graph: Graph) -> dict[str, object]:
+    """All of a graph but places in its text."""
+    return {
+        "inputs": {name: (port.info, port.within) for name, port in graph.inputs.items()},
+        "params": {name: (p.info, p.within, p.initial) for name, p in graph.params.items()},
+        "nodes": [(n.name, n.op.name, n.inputs, n.attrs, n.outputs) for n in graph.nodes],
+        "outputs": graph.outputs,
+        "values": graph.values,
+    }
+
+
+# ---- the text is the program -------------------------------------------------------------------
+
+
+def test_texts_are_valid_and_give_the_same_graph(programs: list[Program]) -> None:
+    for program in programs:
+        file = parse(program.text)
+        checked = check(file, builtin())
+        assert checked.diagnostics == (), program.text
+        (graph,) = checked.graphs
+        assert facts(graph) == facts(program.graph), program.text
+        assert print_file(file) == program.text
+
+
+def test_a_seed_is_a_program() -> None:
+    assert generate(builtin(), 7).text == generate(builtin(), 7).text
+    assert len({generate(builtin(), seed).text for seed in range(50)}) == 50
+
+
+def test_a_seed_does_not_depend_on_the_process() -> None:
+    """Neither the order of sets nor what was generated before plays a part."""
+    code = (
+        "from irlang.catalog import builtin; from irlang.gen.build import generate\n"
+        "print(*(generate(builtin(), seed).text for seed in (11, 3)))"
+    )
+    here = [generate(builtin(), seed).text for seed in (3, 11)]
+    for salt in "1", "2":
+        there = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": salt},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert there == f"{here[1]} {here[0]}\n"
+
+
+def test_choices_replay_whatever_the_coverage() -> None:
+    coverage = Coverage()
+    for seed in range(5):
+        program = generate(builtin(), seed, coverage=coverage)
+        coverage.note(program.graph)
+        again = generate(builtin(), seed, replay=program.choices)
+        assert again.text == program.text
+
+
+def test_any_sequence_of_choices_is_a_program() -> None:
+    for seed in range(20):
+        choices = [(seed * 7919 + i * i) % 101 for i in range(400)]
+        program = generate(builtin(), seed, replay=choices)
+        assert check(parse(program.text), builtin()).valid
+
+
+def test_chooser_replays_and_records() -> None:
+    first = Chooser(1)
+    drawn = [first.below(10) for _ in range(5)] + [first.weighted([1, 0, 3])]
+    second = Chooser(2, first.trace)
+    assert [second.below(10) for _ in range(5)] + [second.weighted([9, 9, 9])] == drawn
+    assert first.trace == second.trace
+    counts = collections.Counter(Chooser(seed).weighted([1, 0, 3]) for seed in range(2000))
+    assert counts[1] == 0
+    assert 2.4 < counts[2] / counts[0] < 3.8
+    assert sorted(Chooser(3).shuffled(range(9))) == list(range(9))
+
+
+# ---- how programs look -------------------------------------------------------------------------
+
+
+def test_sizes_are_kept_and_spread(programs: list[Program]) -> None:
+    counts = [len(p.graph.nodes) for p in programs]
+    assert min(counts) >= 3
+    assert max(counts) <= 30
+    assert len(set(counts)) > 20
+    lengths = collections.Counter(
+        n for p in programs for port in p.graph.inputs.values() for n in port.info.shape
+    )
+    assert set(range(1, 34)) <= set(lengths)
+    assert sum(lengths[n] for n in range(1, 34)) > 0.97 * lengths.total()  # longer ones follow
+    ranks = {len(i.shape) for p in programs for i in p.graph.values.values()}
+    assert set(range(6)) <= ranks
+
+
+def test_limits_hold() -> None:
+    limits = Limits(elements=64, length=6)
+    for seed in range(60):
+        program = generate(builtin(), seed, limits=limits, size=(5, 5))
+        assert len(program.graph.nodes) == 5
+        for info in program.graph.values.values():
+            assert 0 < math.prod(info.shape) <= 2 * limits.elements
+
+
+def test_reals_are_of_the_type_that_is_asked_for() -> None:
+    counts: collections.Counter[str] = collections.Counter()
+    for seed in range(30):
+        program = generate(builtin(), seed, limits=Limits(reals=("f64",)))
+        counts.update(i.dtype for i in program.graph.values.values() if i.kind == "real")
+    assert set(counts) <= {"f64", "f32"}  # an attribute's default may name f32
+    assert counts["f64"] > 20 * counts["f32"]
+
+
+def test_programs_have_chains_skips_and_joins(programs: list[Program]) -> None:
+    chained = skipping = joining = linked = calls = 0
+    for program in programs:
+        made = {name: i for i, n in enumerate(program.graph.nodes) for name in n.outputs}
+        uses = collections.Counter(o for n in program.graph.nodes for o in n.operands())
+        for number, node in enumerate(program.graph.nodes):
+            read = [made[o] for o in node.operands() if o in made]
+            calls += 1
+            linked += bool(read)
+            chained += number - 1 in read
+            skipping += any(r < number - 1 for r in read)
+            joining += len(set(read)) > 1
+        assert set(program.graph.outputs) <= set(made)
+        loose = [n for n in program.graph.nodes if not any(uses[o] for o in n.outputs)]
+        assert all(set(n.outputs) & set(program.graph.outputs) for n in loose)  # nothing is dead
+    assert linked / calls > 0.7
+    assert chained / calls > 0.4
+    assert skipping / calls > 0.1
+    assert joining / calls > 0.05
+
+
+def test_every_operator_is_reached_with_coverage() -> None:
+    coverage = Coverage()
+    wanted = {op.name for op in builtin() if pattern(op).computed}
+    seed = 0
+    while set(coverage.operators) < wanted and seed < 400:
+        coverage.note(generate(builtin(), seed, coverage=coverage).graph)
+        seed += 1
+    assert set(coverage.operators) == wanted
+    assert seed < 120
+
+
+@pytest.mark.parametrize("name", [op.name for op in builtin() if pattern(op).computed])
+def test_an_operator_alone_is_generated(name: str) -> None:
+    for seed in range(3):
+        program = generate(builtin(), seed, ops=[name], size=(2, 4))
+        assert {n.op.name for n in program.graph.nodes} == {name}
+        assert check(parse(program.text), builtin()).valid
+
+
+def test_attributes_vary() -> None:
+    """Choices are all taken, defaults are left out about half of the time."""
+    seen: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+    omitted = given = 0
+    for op in builtin():
+        attrs = [a for a in op.attrs if a.default is not None]
+        if not attrs or not pattern(op).computed:
+            continue
+        for seed in range(12):
+            for node in generate(builtin(), seed, ops=[op.name], size=(3, 3)).graph.nodes:
+                given += sum(a.name in node.attrs for a in attrs)
+                omitted += sum(a.name not in node.attrs for a in attrs)
+                for attr in attrs:
+                    if attr.type.kind == "enum" and attr.name in node.attrs:
+                        seen[op.name, attr.name].add(node.attrs[attr.name])
+    assert 0.3 < given / (given + omitted) < 0.7
+    for op in builtin():
+        for attr in op.attrs:
+            if attr.type.kind == "enum" and pattern(op).computed:
+                assert len(seen[op.name, attr.name]) >= 2, (op.name, attr.name)
+
+
+def test_steering_evens_out() -> None:
+    def spread(coverage: Coverage | None) -> float:
+        counts: collections.Counter[str] = collections.Counter()
+        for seed in range(80):
+            program = generate(builtin(), seed, coverage=coverage)
+            counts.update(n.op.name for n in program.graph.nodes)
+            if coverage is not None:
+                coverage.note(program.graph)
+        values = [counts[op.name] for op in builtin()]
+        return float(np.std(values) / np.mean(values))
+
+    assert spread(Coverage()) < 0.8 * spread(None)
+
+
+def test_coverage_counts() -> None:
+    program = generate(builtin(), 1, size=(6, 6))
+    coverage = Coverage()
+    coverage.note(program.graph)
+    assert sum(coverage.operators.values()) == sum(coverage.cells.values()) == 6
+    assert {c[0] for c in coverage.cells} == set(coverage.operators)
+    made = {name: n.op.name for n in program.graph.nodes for name in n.outputs}
+    links = sum(o in made for n in program.graph.nodes for o in n.operands())
+    assert sum(coverage.pairs.values()) == links
+    assert cell(program.graph.nodes[0], program.graph)[0] == program.graph.nodes[0].op.name
+    assert coverage.summary()["cells"] == len(coverage.cells)
+
+
+# ---- values ------------------------------------------------------------------------------------
+
+
+def test_values_meet_every_precondition_and_results_are_mostly_finite(
+    programs: list[Program],
+) -> None:
+    finite = 0
+    for program in programs[:120]:
+        graph = program.graph
+        values = {**inputs(graph, 1), **initial_values(graph, 1)}
+        found = run(graph, values, builtin())  # raises where a precondition on values fails
+        results = [np.asarray(found[name], dtype=float) for name in graph.outputs.values()]
+        finite += all(np.isfinite(r).all() for r in results)
+    assert finite >= 0.85 * 120
+
+
+OWN = """
+op own_pick[T: any](x: T[K, S..], ids: i64[M]; back: bool = false) -> y: T[M, S..] {
+  let at(i) = if back and i < 0 then i + K else i
+  require inside: all(m < M) 0 <= at(ids[m]) < K else "no such row"
+  y[m, s..] = x[at(ids[m]), s..]
+}
+
+op own_root[T: float](x: T[S..], w: T[S..]) -> y: T[S..] {
+  require positive: all(s.. < S..) 0 <= w[s..] else "a weight is negative"
+  y[s..] = x[s..] * sqrt(w[s..])
+}
+
+op own_tie[T: float](x: T[K], w: T[K]) -> y: T[] {
+  require same: all(k < K) x[k] < w[k] else "x must be below w"
+  y[] = sum(k < K) x[k]
+}
+
+op own_halves[T: float](x: T[N, C], w: T[H, C]; times: int = 2) -> y: T[N, H] {
+  require halves: N == times * H else "{N} rows are not {times} times {H}"
+  y[n, h] = sum(c < C) x[n, c] * w[h, c]
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> Catalog:
+    return builtin().with_file(parse(OWN, "own.nnir"))
+
+
+def test_ranges_are_read_off_preconditions(own: Catalog) -> None:
+    pick, root, tie = (own.op(name) for name in ("own_pick", "own_root", "own_tie"))
+    assert pick is not None
+    assert root is not None
+    assert tie is not None
+    given = {"x": TensorInfo((5, 2), "f32"), "ids": TensorInfo((3,), "i64")}
+    assert demands(instantiate(pick, given, {})) == {"ids": (0, 4)}
+    assert demands(instantiate(pick, given, {"back": True})) == {"ids": (-5, 4)}
+    both = {"x": TensorInfo((4,), "f32"), "w": TensorInfo((4,), "f32")}
+    assert demands(instantiate(root, both, {})) == {"w": (0.0, 3.0)}
+    assert demands(instantiate(tie, both, {})) is None  # no range of one tensor meets it
+
+
+def test_own_definitions_are_generated_as_built_in_ones_are(own: Catalog) -> None:
+    for seed in range(40):
+        program = generate(own, seed, ops=["own_pick", "own_root", "own_halves"], size=(4, 8))
+        assert len(program.graph.nodes) >= 4
+        assert check(parse(program.text), own).valid
+        graph = program.graph
+        run(graph, {**inputs(graph, seed), **initial_values(graph, seed)}, own)
+
+
+def test_sizes_follow_from_equations(own: Catalog) -> None:
+    """`N == times * H` is met by construction, not by luck or repair."""
+    for seed in range(40):
+        program = generate(own, seed, ops=["own_halves"], size=(3, 3))
+        assert program.repaired == 0, program.text
+        for node in program.graph.nodes:
+            rows, width = (program.graph.values[o].shape[0] for o in node.operands())
+            assert rows == node.attrs.get("times", 2) * width
+
+
+def test_what_cannot_be_generated_is_said() -> None:
+    with pytest.raises(ValueError, match="none of the operators"):
+        generate(builtin(), 0, ops=["no_such_operator"])
