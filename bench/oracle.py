@@ -27,7 +27,8 @@ from onnx import TensorProto, helper  # noqa: E402
 
 from irlang.catalog import Catalog, builtin  # noqa: E402
 from irlang.equations import TensorInfo  # noqa: E402
-from irlang.expand import expand, instantiate  # noqa: E402
+from irlang.expand import expand  # noqa: E402
+from irlang.instance import instantiate  # noqa: E402
 from irlang.interp import reference  # noqa: E402
 
 Array = np.ndarray[Any, Any]

@@ -1,182 +1,54 @@
 """Partial evaluation of the expressions of a definition.
 
 Everything that is known at the call (sizes, attributes, the rank of `S..`) is computed; what
-depends on indices or on elements of tensors becomes an equation expression. A value is therefore
-
-- a Python number, bool or string (`Fraction` for a quotient of integers),
-- a tuple: the sizes of `S..`, an attribute with one number an axis, the indices of `s..`;
-  arithmetic on tuples goes element by element, and a lone number serves all,
-- an `irlang.equations` expression,
-- a `Macro` (`let f(a) = …`), a `TensorRef` or a `FamilyRef`.
-
-Where a known value enters an equation it becomes a `Size` labelled with its source text, so that
-the equations of two calls which differ in sizes only have the same structure.
+depends on indices or on elements of tensors becomes an equation expression. Arithmetic on lists
+goes element by element, and a lone number serves all. Where a known value enters an equation it
+becomes a `Size` labelled with its source text, so that the equations of two calls which differ in
+sizes only have the same structure. What a value can be is said in `irlang.scope`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from irlang import ast
 from irlang import equations as eq
-from irlang.diagnostics import InvalidInput, Span, fail
+from irlang.diagnostics import Span, fail
 from irlang.known import BUILTINS, EMPTY, KNOWN, PRELUDE
 from irlang.parser import parse_expr
 from irlang.parser.printer import print_expr
 from irlang.scalar import SCALARS, VARIADIC
+from irlang.scope import (
+    CONSTANTS,
+    RESIDUAL,
+    FamilyRef,
+    Macro,
+    Scope,
+    TensorRef,
+    Unbound,
+    Value,
+    is_residual,
+    label,
+    lift,
+    plain,
+)
+from irlang.unroll import LIMIT, Labelled, combine, is_written_out
 
-Value = Any
-RESIDUAL = (eq.Const, eq.Size, eq.Index, eq.Read, eq.Inside, eq.Apply, eq.Reduce)
-CONSTANTS: dict[str, Value] = {
-    "true": True, "false": False, "inf": math.inf, "nan": math.nan, "pi": math.pi, "e_": math.e,
-}  # fmt: skip
-_UNROLL_LIMIT = 4096  # axes and members of a family are few; anything longer is a mistake
-
-
-class Unbound(InvalidInput):
-    """A name has no value (yet): a default may refer to a size that is bound later."""
-
-
-@dataclass(slots=True)
-class Macro:
-    """`let f(a, b) = body`, with the scope that it sees."""
-
-    params: tuple[str, ...]
-    body: ast.Expr
-    scope: Scope
-
-
-@dataclass(slots=True)
-class TensorRef:
-    """A tensor in scope.
-
-    placement: actual axis of every declared axis, in declared order; sizes: the declared size of
-    every declared axis; an axis whose actual size is 1 and whose declared size is not is
-    broadcast, and the first `len(sizes) - rank` declared axes are absent. constant: the default
-    of an input that was not given. kind: of its elements.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    kind: str
-    placement: tuple[int, ...]
-    sizes: tuple[int, ...]
-    broadcast: bool = False
-    constant: eq.Expr | None = None
-
-
-@dataclass(slots=True)
-class FamilyRef:
-    """The members of a variadic input or output."""
-
-    members: tuple[TensorRef, ...]
-
-
-@dataclass(slots=True)
-class Scope:
-    """Names and their values; `labels` are source texts of values known only inside a macro."""
-
-    names: dict[str, Value]
-    labels: dict[str, str]
-    used: set[str]  # index names already taken in this expansion
-
-    def inner(self) -> Scope:
-        """A scope for new names, over this one."""
-        return Scope(dict(self.names), dict(self.labels), self.used)
-
-    def fresh(self, name: str) -> str:
-        """An index name that no other binder of the expansion has."""
-        candidate, count = name, 1
-        while candidate in self.used:
-            count += 1
-            candidate = f"{name}_{count}"
-        self.used.add(candidate)
-        return candidate
-
-
-def is_residual(value: Value) -> bool:
-    """Whether a value is an equation expression, or a tuple that holds one."""
-    if isinstance(value, tuple):
-        return any(map(is_residual, value))
-    return isinstance(value, RESIDUAL)
-
-
-def _plain(value: Value) -> Value:
-    """A truth value that is known, as such: the default of an input that was not given is one."""
-    return value.value if isinstance(value, eq.Const) and isinstance(value.value, bool) else value
-
-
-def lift(value: Value, label: str, span: Span) -> eq.Expr:
-    """A scalar value as an equation expression."""
-    if isinstance(value, RESIDUAL):
-        return value
-    if isinstance(value, (bool, int, float, Fraction)):
-        if isinstance(value, bool) or label in ("", str(value)) or _is_number(label):
-            return eq.Const(value)
-        return eq.Size(label, value)
-    raise fail("definition.value", f"`{label}` is not a number here", span)
-
-
-def _is_number(text: str) -> bool:
-    return text.lstrip("-").replace(".", "", 1).replace("e-", "", 1).isdigit() or text in CONSTANTS
-
-
-def label(node: ast.Expr, scope: Scope) -> str:
-    """The source text of a known value, with macro parameters replaced by what they stand for."""
-    if isinstance(node, ast.Name):
-        return scope.labels.get(node.id, node.id)
-    if isinstance(node, ast.Read) and len(node.index) == 1:
-        position = node.index[0]
-        if not isinstance(position, (ast.Rest, ast.Each)):
-            return f"{label(ast.Name(node.name), scope)}[{label(position, scope)}]"
-    text, mentioned = _printed(node)
-    used = mentioned & scope.labels.keys()
-    return text if not used else f"{text} where {', '.join(f'{n} = {scope.labels[n]}' for n in sorted(used))}"
-
-
-# What is read off an expression of a definition does not change, and is wanted for every call.
-_texts: dict[int, tuple[ast.Node, str, frozenset[str]]] = {}
-_names: dict[int, tuple[ast.Node, tuple[str, ...]]] = {}
-
-
-def _printed(node: ast.Expr) -> tuple[str, frozenset[str]]:
-    """The text of an expression, and the names in it."""
-    found = _texts.get(id(node))
-    if found is None or found[0] is not node:
-        names = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-        found = _texts[id(node)] = (node, print_expr(node), names)
-    return found[1], found[2]
-
-
-def _mentioned(node: ast.Node) -> tuple[str, ...]:
-    """The names of values, tensors, rests and macros in an expression."""
-    found = _names.get(id(node))
-    if found is None or found[0] is not node:
-        names: dict[str, None] = {}
-        for part in ast.walk(node):
-            match part:
-                case ast.Name() | ast.Rest():
-                    names[part.id] = None
-                case ast.Read():
-                    names[part.name] = None
-                case ast.Call():
-                    names[part.function] = None
-        found = _names[id(node)] = (node, tuple(names))
-    return found[1]
+_MOST_NESTED = 64  # functions of `let` inside one another
+_MOST_MACROS = 10_000  # of them written out for one expression
 
 
 class Evaluator:
     """Evaluates expressions of one definition; faults are placed in the definition's text."""
 
     def __init__(self) -> None:
+        self._nested = 0  # functions that we are in
+        self._written = 0  # and those written out since the outermost
         self._dispatch: dict[type, Callable[[Any, Scope], Value]] = {
-            ast.Number: lambda node, scope: node.value,
-            ast.Text: lambda node, scope: node.value,
+            ast.Number: self._literal,
+            ast.Text: self._literal,
             ast.Name: self._name,
             ast.Unary: self._unary,
             ast.Binary: self._binary,
@@ -192,6 +64,7 @@ class Evaluator:
         }
 
     def __call__(self, node: ast.Expr, scope: Scope) -> Value:
+        """The value of an expression in a scope."""
         return self._dispatch[type(node)](node, scope)
 
     def known(self, node: ast.Expr, scope: Scope) -> Value:
@@ -218,6 +91,9 @@ class Evaluator:
 
     # ---- leaves
 
+    def _literal(self, node: ast.Number | ast.Text, scope: Scope) -> Value:  # noqa: ARG002
+        return node.value
+
     def _name(self, node: ast.Name, scope: Scope) -> Value:
         try:
             return scope.names[node.id]
@@ -225,7 +101,9 @@ class Evaluator:
             pass
         if node.id in CONSTANTS:
             return CONSTANTS[node.id]
-        raise Unbound(*fail("definition.name", f"`{node.id}` is not defined", node.span).diagnostics)
+        raise Unbound(
+            *fail("definition.name", f"`{node.id}` is not defined", node.span).diagnostics
+        )
 
     def _arity(self, node: ast.Arity, scope: Scope) -> int:
         value = self._name(ast.Name(node.name, span=node.span), scope)
@@ -237,7 +115,14 @@ class Evaluator:
 
     # ---- application
 
-    def apply(self, function: str, nodes: tuple[ast.Expr, ...], values: tuple[Value, ...], scope: Scope, span: Span) -> Value:  # fmt: skip
+    def apply(
+        self,
+        function: str,
+        nodes: tuple[ast.Expr, ...],
+        values: tuple[Value, ...],
+        scope: Scope,
+        span: Span,
+    ) -> Value:
         """A scalar function on values, element by element where they are tuples."""
         lengths = {len(v) for v in values if isinstance(v, tuple)}
         if lengths:
@@ -251,14 +136,20 @@ class Evaluator:
                 self._apply(
                     function,
                     tuple(v[d] if isinstance(v, tuple) else v for v in values),
-                    lambda i, d=d: label(nodes[i], scope) if not isinstance(values[i], tuple) else f"({label(nodes[i], scope)})[{d}]",  # type: ignore[misc]
+                    lambda i, d=d: (
+                        label(nodes[i], scope)
+                        if not isinstance(values[i], tuple)
+                        else f"({label(nodes[i], scope)})[{d}]"
+                    ),  # type: ignore[misc]
                     span,
                 )
                 for d in range(lengths.pop())
             )
         return self._apply(function, values, lambda i: label(nodes[i], scope), span)
 
-    def _apply(self, function: str, values: tuple[Value, ...], text: Callable[[int], str], span: Span) -> Value:  # fmt: skip
+    def _apply(
+        self, function: str, values: tuple[Value, ...], text: Callable[[int], str], span: Span
+    ) -> Value:
         if not any(isinstance(v, RESIDUAL) for v in values):
             known = KNOWN.get(function)
             if known is not None:
@@ -267,7 +158,9 @@ class Evaluator:
                 except ZeroDivisionError:
                     raise fail("definition.zero", "division by zero", span) from None
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise fail("definition.value", f"`{function}` does not apply: {error}", span) from None
+                    raise fail(
+                        "definition.value", f"`{function}` does not apply: {error}", span
+                    ) from None
             if any(not isinstance(v, (int, float, Fraction)) for v in values):
                 raise fail("definition.value", f"`{function}` does not apply to these values", span)
         return eq.Apply(function, tuple(lift(v, text(i), span) for i, v in enumerate(values)))
@@ -282,12 +175,12 @@ class Evaluator:
     def _binary(self, node: ast.Binary, scope: Scope) -> Value:
         left = self(node.left, scope)
         if node.op in ("and", "or"):
-            left = _plain(left)
-        if node.op == "and" and left is False or node.op == "or" and left is True:
+            left = plain(left)
+        if (node.op == "and" and left is False) or (node.op == "or" and left is True):
             return left
         right = self(node.right, scope)
         if node.op in ("and", "or"):
-            right = _plain(right)
+            right = plain(right)
         if node.op == "in":
             return self._in(node, left, right, scope)
         if node.op in ("and", "or"):
@@ -307,7 +200,9 @@ class Evaluator:
             return left in right
         result: Value = False
         for item in right:
-            same = self._apply("==", (left, item), lambda i: label(node.left, scope) if i == 0 else "", node.span)
+            same = self._apply(
+                "==", (left, item), lambda i: label(node.left, scope) if i == 0 else "", node.span
+            )
             result = same if result is False else eq.Apply("or", (result, same))
         return result
 
@@ -338,7 +233,7 @@ class Evaluator:
         return result
 
     def _if(self, node: ast.If, scope: Scope) -> Value:
-        condition = _plain(self(node.condition, scope))
+        condition = plain(self(node.condition, scope))
         if not is_residual(condition):
             return self(node.yes if condition else node.no, scope)
         nodes = (node.condition, node.yes, node.no)
@@ -347,7 +242,11 @@ class Evaluator:
 
     def _match(self, node: ast.Match, scope: Scope) -> Value:
         subject = self._name(ast.Name(node.subject, span=node.span), scope)
-        key = {True: "true", False: "false"}.get(subject, subject) if isinstance(subject, bool) else subject
+        key = (
+            {True: "true", False: "false"}.get(subject, subject)
+            if isinstance(subject, bool)
+            else subject
+        )
         for choice, arm in node.arms:
             if choice == key:
                 return self(arm, scope)
@@ -380,17 +279,22 @@ class Evaluator:
         if len(values) != row.arity:
             raise fail(
                 "definition.arguments",
-                f"`{node.function}` takes {row.arity} argument{'s' * (row.arity != 1)}, not {len(values)}",
+                f"`{node.function}` takes {row.arity} argument{'s' * (row.arity != 1)}, "
+                f"not {len(values)}",
                 node.span,
             )
         return self.apply(node.function, node.args, values, scope, node.span)
 
-    def _builtin(self, node: ast.Call, builtin: Callable[..., Value], values: tuple[Value, ...]) -> Value:
+    def _builtin(
+        self, node: ast.Call, builtin: Callable[..., Value], values: tuple[Value, ...]
+    ) -> Value:
         try:
             return builtin(*values)
         except (TypeError, ValueError, AttributeError, LookupError):
             shown = ", ".join(map(print_expr, node.args))
-            raise fail("definition.value", f"`{node.function}({shown})` has no value", node.span) from None
+            raise fail(
+                "definition.value", f"`{node.function}({shown})` has no value", node.span
+            ) from None
 
     def _expand_macro(self, node: ast.Call, macro: Macro, scope: Scope) -> Value:
         if len(node.args) != len(macro.params):
@@ -404,11 +308,21 @@ class Evaluator:
             value = self(arg, scope)
             inner.names[param] = value
             inner.labels[param] = label(arg, scope)
-        return self(macro.body, inner)
+        self._written = self._written + 1 if self._nested else 0
+        if self._nested >= _MOST_NESTED or self._written >= _MOST_MACROS:
+            message = f"`{node.function}` uses itself, or too many functions inside one another"
+            raise fail("definition.depth", message, node.span)
+        self._nested += 1
+        try:
+            return self(macro.body, inner)
+        finally:
+            self._nested -= 1
 
     def _inside(self, node: ast.Call, scope: Scope) -> eq.Expr:
         if len(node.args) != 1 or not isinstance(node.args[0], ast.Read):
-            raise fail("definition.inside", "`inside` takes one element, as `inside(x[i])`", node.span)
+            raise fail(
+                "definition.inside", "`inside` takes one element, as `inside(x[i])`", node.span
+            )
         read = self(node.args[0], scope)
         if isinstance(read, eq.Read):
             return eq.Inside(read.tensor, read.index)
@@ -436,12 +350,16 @@ class Evaluator:
         if isinstance(position, int) and -len(source) <= position < len(source):
             return source[position]
         raise fail(
-            "definition.item", f"`{node.name}` has {len(source)} entries, none at {position}", node.span
+            "definition.item",
+            f"`{node.name}` has {len(source)} entries, none at {position}",
+            node.span,
         )
 
     def _member(self, node: ast.Read, family: FamilyRef, scope: Scope) -> TensorRef:
         if node.member is None:
-            raise fail("definition.family", f"`{node.name}` is variadic: say which member", node.span)
+            raise fail(
+                "definition.family", f"`{node.name}` is variadic: say which member", node.span
+            )
         which = self.known(node.member, scope)
         if isinstance(which, int) and 0 <= which < len(family.members):
             return family.members[which]
@@ -459,7 +377,9 @@ class Evaluator:
                 continue
             value = self(node, scope)
             if not isinstance(value, tuple):
-                raise fail("definition.each", f"`{print_expr(node)}` has no axes to go along", node.span)
+                raise fail(
+                    "definition.each", f"`{print_expr(node)}` has no axes to go along", node.span
+                )
             text = label(node, scope)
             found += [lift(v, f"({text})[{d}]", node.span) for d, v in enumerate(value)]
         return found
@@ -491,7 +411,7 @@ class Evaluator:
         if len(node.binders) == 1 and not node.binders[0].rest:
             binder = node.binders[0]
             bound = self(binder.bound, scope)
-            if isinstance(bound, int) and self._unrolls(node, binder.bound, scope):
+            if isinstance(bound, int) and is_written_out(node, binder.bound, scope):
                 return self._unroll(node, bound, scope)
         inner = scope.inner()
         binders = self.bind(node.binders, inner)
@@ -508,7 +428,9 @@ class Evaluator:
                 return bool(body.value)  # the same for every value of the binders
         return eq.Reduce(node.kind, binders, condition, body)
 
-    def bind(self, binders: tuple[ast.Binder, ...], inner: Scope) -> tuple[tuple[str, eq.Expr], ...]:
+    def bind(
+        self, binders: tuple[ast.Binder, ...], inner: Scope
+    ) -> tuple[tuple[str, eq.Expr], ...]:
         """Adds the indices of `binders` to `inner`; gives (name, bound) pairs."""
         found: list[tuple[str, eq.Expr]] = []
         for binder in binders:
@@ -522,24 +444,16 @@ class Evaluator:
                 if not isinstance(bound, tuple):
                     raise fail("definition.rest", f"`{text}` is not a list of sizes", binder.span)
                 names = [inner.fresh(f"{binder.name}.{d}") for d in range(len(bound))]
-                found += [(n, lift(b, f"{text}[{d}]", binder.span)) for d, (n, b) in enumerate(zip(names, bound, strict=True))]
+                found += [
+                    (n, lift(b, f"{text}[{d}]", binder.span))
+                    for d, (n, b) in enumerate(zip(names, bound, strict=True))
+                ]
                 inner.names[binder.name] = tuple(map(eq.Index, names))
             inner.labels.pop(binder.name, None)
         return tuple(found)
 
-    def _unrolls(self, node: ast.Reduce, bound: ast.Expr, scope: Scope) -> bool:
-        """Ranges over axes and members are structure; ranges over known values are arithmetic."""
-        if isinstance(bound, ast.Arity) or isinstance(bound, ast.Call) and bound.function == "rank":
-            return True
-        own = node.binders[0].name
-        for name in _mentioned(node):
-            value = scope.names.get(name)
-            if name != own and (isinstance(value, (TensorRef, FamilyRef, Macro)) or is_residual(value)):
-                return False
-        return True
-
     def _unroll(self, node: ast.Reduce, bound: int, scope: Scope) -> Value:
-        if bound > _UNROLL_LIMIT:
+        if bound > LIMIT:
             raise fail("definition.unroll", f"{bound} terms are too many to write out", node.span)
         terms: list[tuple[Value, Value]] = []
         name = node.binders[0].name
@@ -554,48 +468,13 @@ class Evaluator:
             if node.body is not None:
                 body = self(node.body, inner)
                 if not is_residual(body) and not isinstance(body, tuple):
-                    body = _Labelled(body, label(node.body, inner))
+                    body = Labelled(body, label(node.body, inner))
             terms.append((where, body))
-        return self._combine(node, terms)
-
-    def _combine(self, node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
-        """The reduction of terms that are written out, each with its condition."""
-        kind, span = node.kind, node.span
-        if kind == "the":
-            return self._the(node, terms)
-        function = {"sum": "+", "count": "+", "prod": "*", "max": "max", "min": "min", "all": "and", "any": "or"}.get(kind)
-        if function is None:
-            raise fail("definition.unroll", f"`{kind}` does not range over axes", span)
-        neutral = EMPTY[kind]
-        result: Value = None
-        for where, term in terms:
-            if where is not True:
-                term = eq.Apply("select", (lift(where, "", span), _lifted(term, span), eq.Const(neutral)))
-            if result is None:
-                result = term
-            elif isinstance(result, _Labelled) and isinstance(term, _Labelled):
-                result = _Labelled(KNOWN[function](result.value, term.value), f"{function}({result.text}, {term.text})")
-            else:
-                result = eq.Apply(function, (_lifted(result, span), _lifted(term, span)))
-        if result is None:
-            return neutral
-        return result.value if isinstance(result, _Labelled) else result
-
-    def _the(self, node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
-        if not terms:
-            raise fail("definition.the", "no value satisfies the condition of `the`", node.span)
-        *earlier, (_, result) = terms
-        for where, term in reversed(earlier):
-            if where is True:
-                result = term
-            else:
-                span = node.span
-                result = eq.Apply("select", (lift(where, "", span), _lifted(term, span), _lifted(result, span)))
-        return result.value if isinstance(result, _Labelled) else result
+        return combine(node, terms)
 
     def _comprehension(self, node: ast.Comprehension, scope: Scope) -> tuple[Value, ...]:
         bound = self.known(node.binder.bound, scope)
-        if not isinstance(bound, int) or bound > _UNROLL_LIMIT:
+        if not isinstance(bound, int) or bound > LIMIT:
             raise fail("definition.list", "a list needs a small known length", node.span)
         items: list[Value] = []
         for i in range(bound):
@@ -605,15 +484,3 @@ class Evaluator:
             if node.condition is None or self.known(node.condition, inner):
                 items.append(self(node.body, inner))
         return tuple(items)
-
-
-@dataclass(slots=True)
-class _Labelled:
-    """A known value on its way through an unrolled reduction, with its source text."""
-
-    value: Value
-    text: str
-
-
-def _lifted(term: Value, span: Span) -> eq.Expr:
-    return lift(term.value, term.text, span) if isinstance(term, _Labelled) else lift(term, "", span)

@@ -7,35 +7,25 @@ scope. Non-goal: judging the definition itself beyond what this call meets.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from irlang import ast
 from irlang import equations as eq
-from irlang.diagnostics import InvalidInput, fail
+from irlang.badness import interpolate
+from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
+from irlang.instance import Definitions, Instance, instantiate
 from irlang.kinds import join, kind_of
-from irlang.parser import parse_expr
-from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift
 from irlang.placement import declared_sizes, place_known
-from irlang.scope import show
-from irlang.signature import Binding, Fault, Given, bind, involved, resolve_dtype
+from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift
+from irlang.signature import Binding, Given
 
 evaluate = Evaluator()
 _DEPTH_LIMIT = 32  # definitions that use one another
 _MOST_USES = 1000  # of definitions inside one that is called
-_MOST_RESULTS = 4096  # members of a family
-
-
-class Definitions(Protocol):
-    """Where definitions are looked up by name (`irlang.catalog.Catalog`)."""
-
-    def op(self, name: str) -> ast.Op | None:
-        """The definition of that name."""
 
 
 # ---- equations --------------------------------------------------------------------------------
@@ -74,9 +64,13 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
     _body(build, instance, {})
     outputs = tuple(name for name, _ in instance.outputs or ())
     made = eq.Expansion(
-        tuple(inputs), outputs, tuple(build.equations), build.tensors, tuple(build.checks),
+        tuple(inputs),
+        outputs,
+        tuple(build.equations),
+        build.tensors,
+        tuple(build.checks),
         tuple(build.unspecified),
-    )  # fmt: skip
+    )
     instance._expanded = (definitions, made)
     return made
 

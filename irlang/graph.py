@@ -12,7 +12,8 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import NOWHERE, Span
 from irlang.equations import Expansion, TensorInfo
-from irlang.expand import Definitions, Instance, expand
+from irlang.expand import expand
+from irlang.instance import Definitions, Instance
 
 Operand = str | tuple[str, ...]
 

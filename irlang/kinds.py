@@ -8,8 +8,8 @@ from typing import Any
 
 from irlang import ast
 from irlang import equations as eq
-from irlang.evaluate import FamilyRef, Macro, Scope, TensorRef
 from irlang.scalar import SCALARS
+from irlang.scope import FamilyRef, Macro, Scope, TensorRef
 
 _ORDER = {"bool": 0, "int": 1, "real": 2}
 _EXAMPLE: dict[str | None, Any] = {"bool": True, "int": 0, "real": 0.5}

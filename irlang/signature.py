@@ -15,8 +15,10 @@ from irlang import ast
 from irlang.diagnostics import InvalidInput, fail
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
 from irlang.equations import Const, TensorInfo
-from irlang.evaluate import Evaluator, FamilyRef, Scope, TensorRef, Unbound, lift
+from irlang.evaluate import Evaluator
 from irlang.parser.printer import print_expr
+from irlang.placement import declared_sizes, place, reference
+from irlang.scope import FamilyRef, Scope, TensorRef, Unbound, lift, show
 
 Given = TensorInfo | tuple[TensorInfo, ...] | None
 evaluate = Evaluator()
@@ -135,7 +137,9 @@ def _early(attr: ast.Attr, attrs: Mapping[str, Any], binding: Binding, final: bo
         binding.complete = False
     else:
         # A list of any length is a list before it says where axes lie; one number is a list of one.
-        lone = attr.type.kind == "vector" and attr.type.dims is None and not isinstance(value, tuple)
+        lone = (
+            attr.type.kind == "vector" and attr.type.dims is None and not isinstance(value, tuple)
+        )
         names[attr.name] = (value,) if lone else value
     return True
 
@@ -225,85 +229,14 @@ def _match_dtype(binding: Binding, item: ast.Input, info: TensorInfo, shown: str
         binding.fault(f"{item.name}.dtype", f"{shown} is {info}; {wanted} is needed", 1, item.name)
 
 
-def place(dims: tuple[ast.Dim, ...], lengths: list[int | None], rank: int, scope: Scope) -> list[list[int]] | str:  # fmt: skip
-    """The actual axes of every declared entry, in declared order; or what does not fit.
-
-    lengths: how many axes each entry has, None where it takes what is left.
-    """
-    if all(dim.at is None for dim in dims):
-        return _in_order(lengths, rank)
-    taken: dict[int, list[int]] = {}
-    for i, dim in enumerate(dims):
-        if dim.at is None:
-            continue
-        if lengths[i] == 0:  # no axes (reduced ones that are not kept) stand nowhere
-            taken[i] = []
-            continue
-        at = evaluate.known(dim.at, scope)
-        for axis in at if isinstance(at, tuple) else (at,):
-            if not isinstance(axis, int) or not -rank <= axis < rank:
-                return f"axis {axis} is not one of {rank} axes"
-        if isinstance(at, tuple):
-            taken[i] = [axis % rank for axis in at]
-        elif dim.kind == "rest":
-            taken[i] = list(range(at % rank, rank))
-        else:
-            taken[i] = [at % rank]
-    used = {axis for axes in taken.values() for axis in axes}
-    if len(used) != sum(map(len, taken.values())):
-        return "an axis is named twice"
-    free = [axis for axis in range(rank) if axis not in used]
-    others = [i for i in range(len(dims)) if i not in taken]
-    open_ = [i for i in others if lengths[i] is None]
-    fixed = sum(lengths[i] or 0 for i in others)
-    counts = {i: lengths[i] for i in others}
-    pivot = next((i for i, axes in taken.items() if axes), None)
-    if len(open_) == 2 and pivot is not None:
-        before = sum(axis < taken[pivot][0] for axis in free)
-        counts[open_[0]] = before - sum(lengths[i] or 0 for i in others if i < pivot)
-        counts[open_[1]] = len(free) - fixed - (counts[open_[0]] or 0)
-    elif len(open_) == 1:
-        counts[open_[0]] = len(free) - fixed
-    elif open_:
-        return "the definition leaves it open which axes belong together"
-    if any(c is None or c < 0 for c in counts.values()) or sum(c or 0 for c in counts.values()) != len(free):
-        needed = fixed + len(used)
-        return f"{needed}{' or more' if open_ else ''} axes are needed, not {rank}"
-    result: list[list[int]] = [[] for _ in dims]
-    position = 0
-    for i in range(len(dims)):
-        if i in taken:
-            result[i] = taken[i]
-        else:
-            count = counts[i] or 0
-            result[i] = free[position : position + count]
-            position += count
-    return result
-
-
-def _in_order(lengths: list[int | None], rank: int) -> list[list[int]] | str:
-    """`place` for a type without `@`."""
-    open_ = lengths.count(None)
-    if open_ > 1:
-        return "the definition leaves it open which axes belong together"
-    fixed = sum(length or 0 for length in lengths)
-    if rank < fixed or (rank > fixed and not open_):
-        return f"{fixed}{' or more' if open_ else ''} axes are needed, not {rank}"
-    result: list[list[int]] = []
-    position = 0
-    for length in lengths:
-        count = rank - fixed if length is None else length
-        result.append(list(range(position, position + count)))
-        position += count
-    return result
-
-
 def _key(dim: ast.Dim) -> str | None:
     """The name that a declared entry binds, if it is one."""
     return dim.size.id if isinstance(dim.size, ast.Name) else None
 
 
-def _match_input(binding: Binding, pending: _Pending, item: ast.Input, info: TensorInfo, member: int | None) -> None:  # fmt: skip
+def _match_input(
+    binding: Binding, pending: _Pending, item: ast.Input, info: TensorInfo, member: int | None
+) -> None:
     names = binding.scope.names
     dims = item.type.dims
     if any(dim.broadcast for dim in dims):
@@ -313,7 +246,9 @@ def _match_input(binding: Binding, pending: _Pending, item: ast.Input, info: Ten
     for dim in dims:
         key = _key(dim)
         bound = names.get(key) if key else None
-        lengths.append(1 if dim.kind == "size" else len(bound) if isinstance(bound, tuple) else None)
+        lengths.append(
+            1 if dim.kind == "size" else len(bound) if isinstance(bound, tuple) else None
+        )
     try:
         placed = place(dims, lengths, len(info.shape), binding.scope)
     except Unbound:
@@ -326,7 +261,13 @@ def _match_input(binding: Binding, pending: _Pending, item: ast.Input, info: Ten
         message = f"{item.name} is {info}: {placed}"
         sources = [n.id for d in dims if d.at for n in ast.walk(d.at) if isinstance(n, ast.Name)]
         badness = max(1, abs(len(info.shape) - declared))
-        binding.fault(f"{item.name}.rank", message, badness, *(sources if "axis" in placed[:7] else ()), item.name)
+        binding.fault(
+            f"{item.name}.rank",
+            message,
+            badness,
+            *(sources if "axis" in placed[:7] else ()),
+            item.name,
+        )
         binding.complete = False
         return
     for dim, axes in zip(dims, placed, strict=True):
@@ -348,23 +289,37 @@ def _match_input(binding: Binding, pending: _Pending, item: ast.Input, info: Ten
         else:
             if key is not None:
                 binding.origins.setdefault(key, []).append(item.name)
-            pending.equal.append((item.name, axes[0], sizes[0], dim.size, {item.family: member} if item.family else {}))
+            pending.equal.append(
+                (
+                    item.name,
+                    axes[0],
+                    sizes[0],
+                    dim.size,
+                    {item.family: member} if item.family else {},
+                )
+            )
 
 
-def _bind_rest(binding: Binding, item: ast.Input, info: TensorInfo, key: str, sizes: tuple[int, ...]) -> None:
+def _bind_rest(
+    binding: Binding, item: ast.Input, info: TensorInfo, key: str, sizes: tuple[int, ...]
+) -> None:
     names = binding.scope.names
     bound = names.get(key)
     if bound is None:
         names[key] = sizes
     elif bound != sizes:
         message = f"{item.name} is {info}; {key}.. is {show(bound)} elsewhere"
-        distance = sum(abs(a - b) for a, b in zip(bound, sizes, strict=False)) + 10 * abs(len(bound) - len(sizes))
+        distance = sum(abs(a - b) for a, b in zip(bound, sizes, strict=False)) + 10 * abs(
+            len(bound) - len(sizes)
+        )
         binding.fault(item.name, message, distance, item.name, *binding.origins.get(key, ()))
         binding.complete = False
     binding.origins.setdefault(key, []).append(item.name)
 
 
-def _match_broadcast(binding: Binding, pending: _Pending, item: ast.Input, info: TensorInfo) -> None:
+def _match_broadcast(
+    binding: Binding, pending: _Pending, item: ast.Input, info: TensorInfo
+) -> None:
     """From the right: ordinary entries as they are, `~` entries gathered for `_broadcast`."""
     shape = list(info.shape)
     for dim in reversed(item.type.dims):
@@ -388,7 +343,9 @@ def _match_broadcast(binding: Binding, pending: _Pending, item: ast.Input, info:
                 pending.equal.append((item.name, len(shape), size, dim.size, {}))
             binding.origins.setdefault(key, []).append(item.name)
     if shape:
-        message = f"{item.name} is {info}: at most {len(info.shape) - len(shape)} axes broadcast here"
+        message = (
+            f"{item.name} is {info}: at most {len(info.shape) - len(shape)} axes broadcast here"
+        )
         binding.fault(f"{item.name}.rank", message, len(shape), item.name)
         binding.complete = False
 
@@ -414,8 +371,17 @@ def _broadcast(binding: Binding, pending: _Pending) -> None:
             for axis, size in enumerate(sizes, length - len(sizes)):
                 if size != common[axis] and size != 1:
                     if common[axis] != 1 or known is not None:
-                        message = f"{name} has size {size} where {common[axis]} (or 1) is needed (axis {axis - length})"
-                        binding.fault(name, message, abs(size - common[axis]), name, *(n for n, _ in uses if n != name))
+                        message = (
+                            f"{name} has size {size} where {common[axis]} (or 1) is needed "
+                            f"(axis {axis - length})"
+                        )
+                        binding.fault(
+                            name,
+                            message,
+                            abs(size - common[axis]),
+                            name,
+                            *(n for n, _ in uses if n != name),
+                        )
                         binding.complete = False
                     else:
                         common[axis] = size
@@ -438,8 +404,15 @@ def _compare(binding: Binding, pending: _Pending) -> None:
             text = print_expr(expression)
             told = f"{text} = {wanted}" if text != str(wanted) else text
             message = f"{name} has size {actual} on axis {axis}; {told} is needed"
-            others = [o for n in ast.walk(expression) if isinstance(n, ast.Name) for o in binding.origins.get(n.id, [n.id])]
-            binding.fault(name, message, abs(wanted - actual), name, *(o for o in others if o != name))
+            others = [
+                o
+                for n in ast.walk(expression)
+                if isinstance(n, ast.Name)
+                for o in binding.origins.get(n.id, [n.id])
+            ]
+            binding.fault(
+                name, message, abs(wanted - actual), name, *(o for o in others if o != name)
+            )
 
 
 def _references(binding: Binding, pending: _Pending) -> None:
@@ -460,43 +433,14 @@ def _references(binding: Binding, pending: _Pending) -> None:
     for item in binding.op.inputs:
         if binding.inputs.get(item.name) is None and item.default is not None:
             value = evaluate(item.default, binding.scope)
-            constant = lift(value, "", item.span) if not isinstance(value, (int, float)) else Const(value)
+            constant = (
+                lift(value, "", item.span) if not isinstance(value, (int, float)) else Const(value)
+            )
             dtype = binding.dtypes.get(item.type.dtype, item.type.dtype)
             sizes = declared_sizes(item.type.dims, binding.scope)
-            names[item.name] = TensorRef(item.name, sizes, dtype, "real", tuple(range(len(sizes))), sizes, constant=constant)
-
-
-def declared_sizes(dims: tuple[ast.Dim, ...], scope: Scope) -> tuple[int, ...]:
-    """The sizes that a type declares, in declared order."""
-    sizes: list[int] = []
-    for dim in dims:
-        value = evaluate.known(dim.size, scope)
-        sizes += value if dim.kind == "rest" else (value,)
-    return tuple(sizes)
-
-
-def reference(name: str, dims: tuple[ast.Dim, ...], info: TensorInfo, scope: Scope) -> TensorRef:
-    """How the declared axes of a tensor lie in the actual ones."""
-    sizes = declared_sizes(dims, scope)
-    rank = len(info.shape)
-    kind = DTYPES[info.dtype].kind
-    if any(dim.broadcast for dim in dims):
-        absent = len(sizes) - rank
-        placement = tuple(max(axis - absent, 0) for axis in range(len(sizes)))
-        return TensorRef(name, info.shape, info.dtype, kind, placement, sizes, broadcast=True)
-    placed = place_known(dims, rank, scope)
-    return TensorRef(name, info.shape, info.dtype, kind, placed, sizes)
-
-
-def place_known(dims: tuple[ast.Dim, ...], rank: int, scope: Scope) -> tuple[int, ...]:
-    """`place` for a type whose sizes are all known."""
-    lengths: list[int | None] = [
-        len(evaluate.known(dim.size, scope)) if dim.kind == "rest" else 1 for dim in dims
-    ]
-    placed = place(dims, lengths, rank, scope)
-    if isinstance(placed, str):
-        raise fail("definition.axes", placed, dims[0].span)
-    return tuple(axis for axes in placed for axis in axes)
+            names[item.name] = TensorRef(
+                item.name, sizes, dtype, "real", tuple(range(len(sizes))), sizes, constant=constant
+            )
 
 
 def resolve_dtype(binding: Binding, name: str) -> str:
@@ -513,17 +457,6 @@ def resolve_dtype(binding: Binding, name: str) -> str:
     raise fail("definition.dtype", f"there is no type `{name}`", binding.op.span)
 
 
-def show(value: Any) -> str:
-    """A known value as a message shows it."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(show, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value)
-    return str(value)
-
-
 def involved(binding: Binding, node: ast.Node) -> Iterator[str]:
     """The inputs and attributes that an expression of the definition goes back to."""
     attrs = {attr.name for attr in binding.op.attrs}
@@ -533,7 +466,13 @@ def involved(binding: Binding, node: ast.Node) -> Iterator[str]:
     stack: list[ast.Node] = [node]
     while stack:
         for part in ast.walk(stack.pop(0)):
-            field_ = {ast.Name: "id", ast.Read: "name", ast.Arity: "name", ast.Call: "function", ast.Match: "subject"}.get(type(part))
+            field_ = {
+                ast.Name: "id",
+                ast.Read: "name",
+                ast.Arity: "name",
+                ast.Call: "function",
+                ast.Match: "subject",
+            }.get(type(part))
             name = getattr(part, field_) if field_ else ""
             if not name or name in seen:
                 continue

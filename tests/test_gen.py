@@ -11,7 +11,6 @@ import pytest
 
 from irlang.catalog import Catalog, builtin
 from irlang.equations import TensorInfo
-from irlang.instance import instantiate
 from irlang.gen.build import Program, generate
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage, cell
@@ -19,6 +18,7 @@ from irlang.gen.draw import Limits
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph
+from irlang.instance import instantiate
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs

@@ -8,7 +8,6 @@ from irlang.catalog import builtin
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.edits import apply
 from irlang.equations import TensorInfo
-from irlang.instance import Instance, instantiate
 from irlang.gen.adapt import Adapters
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
@@ -18,6 +17,7 @@ from irlang.gen.pattern import pattern
 from irlang.gen.repair import mend
 from irlang.gen.suggest import with_suggestions
 from irlang.graph import Node
+from irlang.instance import Instance, instantiate
 from irlang.interp.shape import check
 from irlang.parser import parse
 from irlang.signature import Given

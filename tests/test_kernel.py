@@ -19,7 +19,8 @@ from irlang import equations as eq
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.equations import Apply, Const, Index, Read, Reduce, Size, TensorInfo
-from irlang.expand import expand, instantiate
+from irlang.expand import expand
+from irlang.instance import instantiate
 from irlang.interp import contraction, exact, gemm, kernel, kernel_cache, reference, vector
 from irlang.interp.kernel_functions import ON_REALS
 from irlang.interp.kernel_source import generate

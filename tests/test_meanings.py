@@ -39,7 +39,9 @@ def test_reference_and_exact_agree(name: str) -> None:
         if sum(int(np.prod(info.shape)) for info in expansion.tensors.values()) > 600:
             continue
         values = _values(graph, seed)
-        feeds = {formal: values[source] for formal, source in node.feeds().items() if source in values}
+        feeds = {
+            formal: values[source] for formal, source in node.feeds().items() if source in values
+        }
         if len(feeds) < len(expansion.inputs):
             continue  # fed by another call
         try:
@@ -54,7 +56,9 @@ def test_reference_and_exact_agree(name: str) -> None:
             done += 1
             continue
         found = reference.evaluate(expansion, feeds)
-        balls = rounding.evaluate(expansion, {k: Ball(np.asarray(v)) for k, v in _loaded(expansion, feeds).items()}, "f64")
+        balls = rounding.evaluate(
+            expansion, {k: Ball(np.asarray(v)) for k, v in _loaded(expansion, feeds).items()}, "f64"
+        )
         for result in expansion.outputs:
             _inside(found[result], true[result].numpy(), balls[result])
         done += 1

@@ -20,7 +20,7 @@ from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.lower.lower import lower, write_program
 from irlang.parser.printer import print_file
-from irlang.signature import show
+from irlang.scope import show
 
 
 @dataclass(slots=True)

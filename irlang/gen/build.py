@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
-from irlang.instance import Instance
 from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
@@ -28,6 +27,7 @@ from irlang.gen.solve import Draft, Nested, Source, Value, solve
 from irlang.gen.tame import Tamers
 from irlang.graph import Graph, Node, Operand, Param, Port
 from irlang.graph_text import to_ast
+from irlang.instance import Instance
 from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early

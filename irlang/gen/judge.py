@@ -9,8 +9,8 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.instance import Instance, instantiate
 from irlang.gen.solve import Draft, Nested, Source, Value
+from irlang.instance import Instance, instantiate
 from irlang.signature import Given
 
 _MOST = 4096  # remembered calls; each holds its scope and, once used, its equations

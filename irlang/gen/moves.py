@@ -18,11 +18,10 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
-from irlang.instance import Instance
 from irlang.gen.draw import default_number
 from irlang.gen.pattern import Slot, pattern
-from irlang.scope import Scope
-from irlang.scope import show
+from irlang.instance import Instance
+from irlang.scope import Scope, show
 from irlang.signature import Binding, Fault, Given
 
 evaluate = Evaluator()

@@ -14,9 +14,9 @@ from typing import Any
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
-from irlang.instance import Instance
 from irlang.gen.choice import Chooser
 from irlang.gen.pattern import Slot
+from irlang.instance import Instance
 from irlang.known import EMPTY, KNOWN
 
 Range = tuple[float, float]

@@ -16,14 +16,14 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.instance import Instance
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits
 from irlang.gen.pattern import Pattern, Slot, names_in
 from irlang.gen.settle import Settled, Stuck, Weights, evaluate
-from irlang.scope import Scope
+from irlang.instance import Instance
 from irlang.placement import place
+from irlang.scope import Scope
 
 _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input

@@ -160,7 +160,10 @@ def _upsample(rank: int) -> Callable[[Call], str]:
         x = c.first(rank)
         if rank == 2 and c.a.choice("interpolation", "nearest", "bilinear") == "bilinear":
             size = [n * s for n, s in zip(c.info(x).shape[2:], scale, strict=False)]
-            return c.last(c.write("y", "resize_linear", x, size=size), rank)
+            # TensorFlow's kernel computes in single precision, whatever it is given
+            single = c.write("single", "cast", x, to="f32")
+            resized = c.write("resized", "resize_linear", single, size=size)
+            return c.last(c.write("y", "cast", resized, to=FLOAT), rank)
         return c.last(c.write("y", "upsample", x, scale=scale), rank)
 
     return write

@@ -24,7 +24,6 @@ _HANDED_ON = frozenset(
         "LayerNormalization",
         "LeakyReLU",
         "PReLU",
-        "ReLU",
         "Softmax",
         "SpatialDropout1D",
         "SpatialDropout2D",

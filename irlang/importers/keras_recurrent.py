@@ -35,7 +35,8 @@ def recurrent(c: Call) -> str:
     if kind == "GRU":
         attrs["reset_after"] = cell.flag("reset_after")
     operands, extra = _weights(c, cell, kind)
-    cell.finish()
+    if cell is not c.a:
+        cell.finish()
     if c.mask is not None:
         extra["mask"] = c.mask
     backwards = c.a.flag("go_backwards")

@@ -18,7 +18,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.expand import instantiate
+from irlang.instance import instantiate
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = 100

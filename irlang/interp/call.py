@@ -9,7 +9,7 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import Diagnostic, Edit, InvalidInput, Note, Span
 from irlang.equations import TensorInfo
-from irlang.expand import instantiate
+from irlang.instance import instantiate
 from irlang.interp.frame import Frame, suggestion
 from irlang.parser.printer import print_expr
 from irlang.signature import Fault, Given

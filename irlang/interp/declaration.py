@@ -14,7 +14,7 @@ from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.graph import Initial
 from irlang.interp.frame import Frame, at
-from irlang.signature import show
+from irlang.scope import show
 
 DEFAULT_SIZE = 2
 _LARGEST = 2**62  # elements; beyond it no index fits

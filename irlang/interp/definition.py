@@ -15,11 +15,11 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput, Span
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
-from irlang.evaluate import CONSTANTS
 from irlang.interp.frame import suggestion
 from irlang.known import BUILTINS, PRELUDE
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS, VARIADIC
+from irlang.scope import CONSTANTS
 
 _FUNCTIONS = {*PRELUDE, *BUILTINS, "inside", *(n for n, row in SCALARS.items() if not row.symbol)}
 

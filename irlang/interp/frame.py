@@ -9,7 +9,8 @@ from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import Diagnostic, InvalidInput, Span, fail
-from irlang.evaluate import CONSTANTS, Evaluator, Scope
+from irlang.evaluate import Evaluator
+from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
 

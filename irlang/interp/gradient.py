@@ -16,8 +16,8 @@ import numpy as np
 from irlang import equations as eq
 from irlang.adjoint import adjoint
 from irlang.dtypes import DTYPES
-from irlang.expand import Definitions
 from irlang.graph import Graph, Node
+from irlang.instance import Definitions
 from irlang.interp import program, reference, rounding
 from irlang.interp.rounding import Ball
 

@@ -14,7 +14,8 @@ from irlang.interp.declaration import initial, interval, tensor_type
 from irlang.interp.frame import Frame
 from irlang.interp.operation import Calls, FileScope
 from irlang.parser.printer import print_type
-from irlang.signature import attribute_problem, show
+from irlang.scope import show
+from irlang.signature import attribute_problem
 
 _MOST_NESTED = 40  # blocks inside one another
 
@@ -35,9 +36,11 @@ class ModelCheck(Calls):
         frame = self.file.frame(self.bind)
         for item in model.inputs:
             self._input(item, frame)
+        dims = (dim.size for item in model.inputs for dim in item.type.dims)
+        named = {part.id for size in dims for part in ast.walk(size) if isinstance(part, ast.Name)}
         constants = self.file.root.names.keys() - self.bind.keys()
         self.graph.sizes = {
-            n: v for n, v in frame.names.items() if n not in constants and isinstance(v, int)
+            n: v for n, v in frame.names.items() if n in named - constants and isinstance(v, int)
         }
         self._statements(model.body, frame)
         for output in model.outputs:
@@ -86,6 +89,8 @@ class ModelCheck(Calls):
             self.graph.values[item.name] = info
 
     def _output(self, output: ast.ModelOutput, frame: Frame) -> None:
+        if self.stopped:
+            return
         name, span = output.name, output.span
         if name in self.graph.outputs:
             self.report("model.duplicate", f"the result `{name}` is given twice", span, name)
@@ -278,6 +283,8 @@ class ModelCheck(Calls):
 
     def _result(self, output: ast.ModelOutput, inner: Frame) -> str | None:
         """The value of a block's result."""
+        if self.stopped:
+            return None
         if output.name not in inner.values:
             message = f"the result `{output.name}` is not computed"
             help_ = inner.near(output.name)

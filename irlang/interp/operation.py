@@ -11,8 +11,8 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput, Note, Span
 from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
-from irlang.expand import Instance, instantiate
 from irlang.graph import Graph, Initial, Node, Operand, Param
+from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
 from irlang.interp.declaration import fits, too_large
 from irlang.interp.frame import Frame, suggestion
@@ -82,7 +82,12 @@ class Calls(ABC):
         if self.steps == _MOST_STEPS:
             message = f"more than {_MOST_STEPS} statements with blocks and repetitions written out"
             self.report("model.size", message, span)
-        return self.steps < _MOST_STEPS
+        return not self.stopped
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there were too many statements: what comes after is not looked at."""
+        return self.steps >= _MOST_STEPS
 
     def unique(self, name: str) -> str:
         """A name that no value has yet."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
-from irlang.expand import Definitions
 from irlang.graph import Graph, Node
+from irlang.instance import Definitions
 from irlang.interp import rounding, vector
 from irlang.interp.rounding import Ball
 

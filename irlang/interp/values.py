@@ -61,7 +61,9 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
     if ends[0] > ends[1]:
         raise fail("model.range", f"[{low}, {high}] holds no {info.dtype}")
     unsigned = greatest > 2**63 - 1
-    drawn = generator.integers(*ends, size=info.shape, endpoint=True, dtype=np.uint64 if unsigned else np.int64)
+    drawn = generator.integers(
+        *ends, size=info.shape, endpoint=True, dtype=np.uint64 if unsigned else np.int64
+    )
     return drawn.astype(dtype.numpy)
 
 
@@ -69,7 +71,11 @@ def _inward(end: float, dtype: np.dtype[Any], upper: int) -> Any:
     """The last number of a type that is still inside a range's end."""
     number = np.asarray(end).astype(dtype)
     beyond = float(number) > end if upper else float(number) < end
-    return np.nextafter(number, np.asarray(0 if abs(end) else (-1 if upper else 1), dtype)) if beyond else number
+    return (
+        np.nextafter(number, np.asarray(0 if abs(end) else (-1 if upper else 1), dtype))
+        if beyond
+        else number
+    )
 
 
 def inputs(graph: Graph, seed: int, given: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -99,15 +105,22 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
         if not np.can_cast(array.dtype, dtype.numpy, "same_kind") and array.dtype.kind not in "iub":
             raise fail("run.dtype", f"`{name}` is {info}; the array is {array.dtype}", port.span)
         cast = array.astype(dtype.numpy)
-        if not np.array_equal(cast.astype(np.float64), array.astype(np.float64), equal_nan=True) and dtype.kind != "real":
-            raise fail("run.dtype", f"`{name}` is {info}; values of {array.dtype} do not fit", port.span)
+        if (
+            not np.array_equal(cast.astype(np.float64), array.astype(np.float64), equal_nan=True)
+            and dtype.kind != "real"
+        ):
+            raise fail(
+                "run.dtype", f"`{name}` is {info}; values of {array.dtype} do not fit", port.span
+            )
         array = cast
     if port.within is not None and array.size:
         low, high = port.within
         outside = ~((array.astype(np.float64) >= low) & (array.astype(np.float64) <= high))
         if outside.any():
             at = tuple(int(i[0]) for i in np.nonzero(outside))
-            message = f"`{name}` is declared in [{low:g}, {high:g}]; element {list(at)} is {array[at]}"
+            message = (
+                f"`{name}` is declared in [{low:g}, {high:g}]; element {list(at)} is {array[at]}"
+            )
             raise fail("run.range", message, port.span)
     return array
 
@@ -152,10 +165,14 @@ def stored(folder: str, file: str, key: str, *, span: Span) -> Array:
     from safetensors import SafetensorError, safe_open
 
     root = Path(folder).resolve()
-    path = (root / file).resolve()
+    try:
+        path = (root / file).resolve()
+        there = path.is_file()
+    except (OSError, RuntimeError, ValueError):  # too long a name, a circle of links
+        raise fail("data.path", f'"{file[:80]}" is no name of a file', span) from None
     if not path.is_relative_to(root):
         raise fail("data.path", f'"{file}" lies outside the folder of the model', span)
-    if not path.is_file():
+    if not there:
         raise fail("data.file", f'there is no file "{file}" beside the model', span)
     try:
         with safe_open(str(path), framework="numpy") as tensors:

@@ -80,7 +80,10 @@ def _spell(
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
     if row is not None and not _is_empty(node, values):
-        spelt = row.rule(Call(node, builder, feeds))
+        try:
+            spelt = row.rule(Call(node, builder, feeds))
+        except Unsupported:
+            spelt = None  # no kernel for this type: the definition's may have
         if spelt is not None:
             found = [spelt] if isinstance(spelt, Value) else list(spelt)
             return dict(zip(node.results(), found, strict=True)), True

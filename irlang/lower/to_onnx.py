@@ -12,9 +12,11 @@ from irlang.graph import Graph
 from irlang.lower.call import Native
 from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_layers import LAYERS
+from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {}
+TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
 
 
 def model_file(

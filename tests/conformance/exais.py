@@ -35,11 +35,13 @@ import numpy as np  # noqa: E402
 
 from irlang.catalog import builtin  # noqa: E402
 from irlang.diagnostics import Diagnostic, InvalidInput  # noqa: E402
+from irlang.dtypes import DTYPES  # noqa: E402
 from irlang.importers import exais, keras_text  # noqa: E402
 from irlang.importers.keras_arguments import Uncovered  # noqa: E402
 from irlang.importers.keras_text import Unreadable  # noqa: E402
-from irlang.interp import reference  # noqa: E402
-from irlang.interp.program import balls, run  # noqa: E402
+from irlang.interp import reference, vector  # noqa: E402
+from irlang.interp.program import node_balls, run  # noqa: E402
+from irlang.interp.rounding import Ball  # noqa: E402
 from irlang.interp.shape import Checked, check  # noqa: E402
 from irlang.interp.values import initial_values, inputs, require_memory  # noqa: E402
 from irlang.parser import parse  # noqa: E402
@@ -160,10 +162,17 @@ def _beyond(found: Array, wanted: Array, half: float, radius: Array | float = 0.
 
 
 def _radius(made: exais.Translation, checked: Checked) -> Array:
+    """The rounding radius of the result, every call at the precision of its own tensors."""
     graph = checked.graphs[0]
     values = {**inputs(graph, 0, made.inputs), **initial_values(graph, 0)}
-    ball = balls(graph, values, checked.catalog, "f64")[graph.outputs[made.output]]
-    return np.asarray(2 * np.broadcast_to(ball.bound, ball.value.shape))
+    found = {name: Ball(vector.load(graph.values[name], item)) for name, item in values.items()}
+    for node in graph.nodes:
+        infos = [graph.values[name] for name in (*node.operands(), *node.outputs)]
+        reals = [info.dtype for info in infos if info.kind == "real"]
+        coarsest = max(reals, key=lambda name: DTYPES[name].unit, default="f64")
+        found.update(node_balls(node, found, checked.catalog, coarsest))
+    ball = found[graph.outputs[made.output]]
+    return np.asarray(np.broadcast_to(ball.bound, ball.value.shape))
 
 
 def _evaluate(made: exais.Translation, checked: Checked) -> Array:

@@ -16,7 +16,8 @@ from irlang import equations as eq
 from irlang.catalog import builtin
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.expand import expand, instantiate
+from irlang.expand import expand
+from irlang.instance import instantiate
 from irlang.interp import exact, reference
 
 Array = np.ndarray[Any, Any]

@@ -14,7 +14,8 @@ import numpy as np
 
 from irlang.catalog import builtin
 from irlang.equations import TensorInfo
-from irlang.expand import expand, instantiate
+from irlang.expand import expand
+from irlang.instance import instantiate
 from irlang.interp import exact, reference, rounding, vector
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,8 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.equations import TensorInfo
-from irlang.expand import expand, instantiate
+from irlang.expand import expand
+from irlang.instance import instantiate
 from irlang.interp import reference, rounding, vector
 from tests.ops.oracle import Array
 

@@ -1,0 +1,148 @@
+"""A call judged: whether it fits its definition, and the types of what it gives.
+
+This is all that shape checking needs; `irlang.expand` writes out the equations of a call that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from irlang import ast
+from irlang import equations as eq
+from irlang.badness import badness, interpolate
+from irlang.diagnostics import InvalidInput, fail
+from irlang.equations import TensorInfo
+from irlang.evaluate import Evaluator
+from irlang.placement import declared_sizes, place_known
+from irlang.scope import Macro, Scope, is_residual, show
+from irlang.signature import Binding, Fault, Given, bind, involved, resolve_dtype
+
+evaluate = Evaluator()
+_MOST_RESULTS = 4096  # members of a family
+
+
+class Definitions(Protocol):
+    """Where definitions are looked up by name (`irlang.catalog.Catalog`)."""
+
+    def op(self, name: str) -> ast.Op | None:
+        """The definition of that name."""
+
+
+@dataclass(slots=True)
+class Instance:
+    """A call that has been judged.
+
+    outputs: (name, type) pairs, members of a family one by one as `ys.0`; None where faults leave
+    them unknown. deferred: preconditions on values, not decidable from shapes.
+    """
+
+    binding: Binding
+    outputs: tuple[tuple[str, TensorInfo], ...] | None = None
+    deferred: list[tuple[ast.Require, eq.Expr]] = field(default_factory=list)
+    _expanded: tuple[Definitions, eq.Expansion] | None = field(default=None, repr=False)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Every violated precondition."""
+        return self.binding.faults
+
+
+def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
+    """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs."""
+    binding = bind(op, inputs, attrs)
+    instance = Instance(binding)
+    if not binding.complete:
+        return instance
+    try:
+        for statement in op.body:
+            if isinstance(statement, ast.Let):
+                _let(statement, binding.scope)
+            elif isinstance(statement, ast.Require):
+                _require(statement, instance)
+        outputs = tuple(_output_types(binding))
+        # A violated precondition may leave a size that means nothing; what follows from it is not
+        # another fault.
+        if not binding.faults or all(size > 0 for _, info in outputs for size in info.shape):
+            instance.outputs = outputs
+    except InvalidInput:
+        # A size that cannot be computed because a precondition is violated is not a second fault.
+        if not binding.faults:
+            raise
+    return instance
+
+
+def _let(statement: ast.Let, scope: Scope) -> None:
+    if statement.params:
+        scope.names[statement.name] = Macro(statement.params, statement.value, scope)
+        return
+    value = evaluate(statement.value, scope)
+    if statement.rest and not isinstance(value, tuple):
+        message = f"`{statement.name}..` needs a list, as `S..` or [1, 2]"
+        raise fail("definition.rest", message, statement.span)
+    scope.names[statement.name] = value
+
+
+def _require(statement: ast.Require, instance: Instance) -> None:
+    binding = instance.binding
+    try:
+        value = evaluate(statement.condition, binding.scope)
+    except InvalidInput:
+        if binding.faults:
+            return
+        if _reads_elements(statement.condition, binding):
+            return  # decided when the equations are built
+        raise
+    if is_residual(value):
+        instance.deferred.append((statement, value))
+        return
+    if value is True:
+        return
+    binding.fault(
+        statement.name,
+        interpolate(statement.message, binding.scope),
+        max(badness(statement.condition, binding.scope), 1e-9),
+        *involved(binding, statement.condition),
+    )
+
+
+def _reads_elements(node: ast.Expr, binding: Binding) -> bool:
+    declared = {s.name for s in binding.op.body if isinstance(s, ast.Equation)}
+    return any(isinstance(part, ast.Read) and part.name in declared for part in ast.walk(node))
+
+
+def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
+    found: list[tuple[str, TensorInfo]] = []
+    for output in binding.op.outputs:
+        dtype = resolve_dtype(binding, output.type.dtype)
+        if not output.family:
+            found.append((output.name, TensorInfo(_actual(output.type, binding.scope), dtype)))
+            continue
+        count = evaluate.known(output.count, binding.scope) if output.count else 0
+        if not isinstance(count, int) or count > _MOST_RESULTS:
+            raise fail(
+                "definition.size", f"{show(count)} results cannot be written out", output.span
+            )
+        for member in range(count):
+            scope = binding.scope.inner()
+            scope.names[output.family] = member
+            found.append(
+                (f"{output.name}.{member}", TensorInfo(_actual(output.type, scope), dtype))
+            )
+    return found
+
+
+def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
+    """The shape that a declared type has once `@` has placed its axes."""
+    sizes = declared_sizes(kind.dims, scope)
+    for size, dim in zip(sizes, kind.dims, strict=False):
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise fail("definition.size", f"a size is {show(size)}, not an integer", dim.span)
+    placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
+    shape = [0] * len(sizes)
+    for size, axis in zip(sizes, placed, strict=True):
+        if size < 0:
+            raise fail("definition.size", f"a size is {size}", kind.span)
+        shape[axis] = size
+    return tuple(shape)

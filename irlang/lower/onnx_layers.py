@@ -1,0 +1,296 @@
+"""How ONNX spells layers: convolutions, pools, normalisations, recurrences, losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irlang.equations import TensorInfo
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import Windows, moved, trailing, windows
+from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_kernels import carrier
+from irlang.lower.value import Value
+
+Onnx = Call[OnnxBuilder]
+
+
+def _filled(call: Onnx, name: str, size: int, number: float, dtype: str) -> Value:
+    """An optional vector, or as many equal numbers."""
+    if call.has(name):
+        return call.input(name)
+    return call.build.constant(np.full(size, number), dtype)
+
+
+# ---- products
+
+
+def _dense(call: Onnx) -> Value:
+    x, w = call.input("x"), call.input("w")
+    if call.has("b") and x.rank == 2:
+        return call.build.op("Gemm", [x, w, call.input("b")], call.out.shape)
+    product = call.build.op("MatMul", [x, w], call.out.shape)
+    return call.build.apply("+", [product, call.input("b")]) if call.has("b") else product
+
+
+def _matmul(call: Onnx) -> Value:
+    sides = []
+    for name in ("a", "b"):
+        value = call.input(name)
+        if call[f"transpose_{name}"]:
+            lead = tuple(range(value.rank - 2))
+            value = call.build.transpose(value, (*lead, value.rank - 1, value.rank - 2))
+        sides.append(value)
+    return call.build.op("MatMul", sides, call.out.shape)
+
+
+# ---- windows
+
+
+def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
+    """The attributes of a window; `SAME_UPPER` is the language's `same`."""
+    options: dict[str, Any] = {
+        "kernel_shape": list(frame.window),
+        "strides": list(frame.stride),
+        "dilations": list(frame.dilation),
+    }
+    if call["pad"] == "same":
+        options["auto_pad"] = "SAME_UPPER"
+    else:
+        options["pads"] = [*frame.before, *frame.after]
+    return options
+
+
+def _conv(call: Onnx) -> Value:
+    values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
+    options = _placed(call, windows(call))
+    return call.build.op("Conv", values, call.out.shape, group=call["groups"], **options)
+
+
+def _depthwise(call: Onnx) -> Value:
+    w = call.input("w")
+    weight = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
+    values = [call.input("x"), weight, *([call.input("b")] if call.has("b") else ())]
+    options = _placed(call, windows(call))
+    return call.build.op("Conv", values, call.out.shape, group=call["C"], **options)
+
+
+def _transposed(call: Onnx) -> Value:
+    values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
+    lo, out, extra = call["lo"], call["O"], list(call["output_padding"])
+    whole = list(call["full"])
+    if call["pad"] == "same":  # a window shorter than a stride leaves positions to be added
+        more = [max(0, o - w) for o, w in zip(out, whole, strict=True)]
+        extra = [e + m for e, m in zip(extra, more, strict=True)]
+        whole = [w + m for w, m in zip(whole, more, strict=True)]
+    after = [w - low - o for w, low, o in zip(whole, lo, out, strict=True)]
+    options = {
+        "kernel_shape": list(call["K"]),
+        "strides": list(call["stride"]),
+        "dilations": list(call["dilation"]),
+        "pads": [*lo, *after],
+        "output_padding": extra,
+        "group": call["groups"],
+    }
+    return call.build.op("ConvTranspose", values, call.out.shape, **options)
+
+
+def _pool(op: str, **more: str) -> Native:
+    """A pool; padding must be less than the window, which a dilated one allows to exceed."""
+
+    def rule(call: Onnx) -> Value | None:
+        frame = windows(call)
+        widest = map(max, frame.before, frame.after)
+        if any(amount >= k for amount, k in zip(widest, frame.window, strict=True)):
+            return None
+        if frame.rank > 3:
+            return None
+        options = _placed(call, frame)
+        if call["pad"] != "same":
+            options["ceil_mode"] = int(call["ceil_mode"])
+        for key, name in more.items():
+            if float(call[name]) != int(call[name]):
+                return None
+            options[key] = int(call[name])
+        return call.build.op(op, [call.input("x")], call.out.shape, **options)
+
+    return Native(op, rule)
+
+
+def _global(op: str) -> Native:
+    def rule(call: Onnx) -> Value | None:
+        x = call.input("x")
+        if x.rank < 3:
+            return None
+        shape = (*x.shape[:2], *(1 for _ in x.shape[2:]))
+        found = call.build.op(op, [x], shape)
+        return found if call["keepdims"] else call.build.reshape(found, call.out.shape)
+
+    return Native(op, rule)
+
+
+# ---- normalisation
+
+
+def _batch_norm(call: Onnx) -> Value | None:
+    x = call.input("x")
+    if x.rank < 2:
+        return None
+    axis, channels = call.axis("axis", x.rank), call["C"]
+    inner = moved(call, x, axis, 1)
+    values = [
+        inner,
+        _filled(call, "scale", channels, 1.0, x.dtype),
+        _filled(call, "bias", channels, 0.0, x.dtype),
+        call.input("mean"),
+        call.input("var"),
+    ]
+    found = call.build.op("BatchNormalization", values, inner.shape, epsilon=float(call["eps"]))
+    return moved(call, found, 1, axis)
+
+
+def _layer_norm(call: Onnx) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if not axes or not trailing(axes, x.rank):
+        return None
+    shape = x.shape[-len(axes) :]
+    scale = call.input("gamma") if call.has("gamma") else call.build.constant(np.ones(shape), x.dtype)
+    values = [x, scale, *([call.input("beta")] if call.has("beta") else ())]
+    options = {"axis": axes[0], "epsilon": float(call["eps"])}
+    return call.build.op("LayerNormalization", values, x.shape, **options)
+
+
+def _per_channel(op: str, **more: str) -> Native:
+    """Normalisation of channels that stand second, scaled and shifted."""
+
+    def rule(call: Onnx) -> Value | None:
+        x = call.input("x")
+        if x.rank < 3:
+            return None
+        axis, channels = call.axis("axis", x.rank), call["C"]
+        inner = moved(call, x, axis, 1)
+        scale = _filled(call, "gamma", channels, 1.0, x.dtype)
+        shift = _filled(call, "beta", channels, 0.0, x.dtype)
+        options: dict[str, Any] = {key: call[name] for key, name in more.items()}
+        options["epsilon"] = float(call["eps"])
+        return moved(call, call.build.op(op, [inner, scale, shift], inner.shape, **options), 1, axis)
+
+    return Native(op, rule)
+
+
+def _local_response(call: Onnx) -> Value | None:
+    x = call.input("x")
+    if x.rank != 4:
+        return None
+    numbers = {name: float(call[name]) for name in ("alpha", "beta", "bias")}
+    return call.build.op("LRN", [x], x.shape, size=call["size"], **numbers)
+
+
+# ---- recurrent layers
+
+_ACTIVATIONS = {
+    "tanh": "Tanh", "sigmoid": "Sigmoid", "relu": "Relu", "hard_sigmoid": "HardSigmoid",
+    "softsign": "Softsign", "softplus": "Softplus",
+}  # fmt: skip
+
+
+def _recurrent(call: Onnx, op: str, kinds: list[str], states: list[str], **more: Any) -> list[Value] | None:  # fmt: skip
+    """One layer in one direction, which ONNX gives an axis of its own."""
+    if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
+        return None
+    build, dtype = call.build, carrier(op, call.out.dtype)
+    x, w, r = (build.cast(call.input(name), dtype) for name in ("x", "w", "r"))
+    hidden, features = r.shape[-1], w.shape[-1]
+    gates = w.shape[0] if w.rank == 3 else 1
+    if call["batch_first"]:
+        x = build.transpose(x, (1, 0, 2))
+    length, batch = x.shape[:2]
+
+    def bias(name: str) -> Value:
+        given = _filled(call, name, gates * hidden, 0.0, dtype) if not call.has(name) else build.reshape(build.cast(call.input(name), dtype), (gates * hidden,))  # fmt: skip
+        return build.reshape(given, (1, gates * hidden))
+
+    inputs = [
+        x.text,
+        build.reshape(w, (1, gates * hidden, features)).text,
+        build.reshape(r, (1, gates * hidden, hidden)).text,
+        build.concat([bias("b"), bias("rb")], 1).text,
+        "",
+    ]
+    for name in states:
+        given = call.has(name)
+        inputs.append(build.reshape(build.cast(call.input(name), dtype), (1, batch, hidden)).text if given else "")  # fmt: skip
+    while not inputs[-1]:
+        inputs.pop()
+    types = [TensorInfo((length, 1, batch, hidden), dtype)]
+    types += [TensorInfo((1, batch, hidden), dtype)] * len(states)
+    options = {
+        "hidden_size": hidden,
+        "direction": "reverse" if call["reverse"] else "forward",
+        "activations": [_ACTIVATIONS[kind] for kind in kinds],
+        **more,
+    }
+    y, *last = build.node(op, inputs, types, **options)
+    y = build.reshape(y, (length, batch, hidden))
+    if call["batch_first"]:
+        y = build.transpose(y, (1, 0, 2))
+    values = [y, *(build.reshape(value, (batch, hidden)) for value in last)]
+    return [build.cast(value, call.out.dtype) for value in values]
+
+
+def _rnn(call: Onnx) -> list[Value] | None:
+    return _recurrent(call, "RNN", [call["activation"]], ["h0"])
+
+
+def _gru(call: Onnx) -> list[Value] | None:
+    kinds = [call["recurrent_activation"], call["activation"]]
+    return _recurrent(call, "GRU", kinds, ["h0"], linear_before_reset=int(call["reset_after"]))
+
+
+def _lstm(call: Onnx) -> list[Value] | None:
+    kinds = [call["recurrent_activation"], call["activation"], call["activation"]]
+    return _recurrent(call, "LSTM", kinds, ["h0", "c0"])
+
+
+# ---- losses
+
+
+def _of_classes(op: str, scores: str) -> Native:
+    """ONNX wants the classes second."""
+
+    def rule(call: Onnx) -> Value | None:
+        x, labels = call.input(scores), call.input("labels")
+        if x.rank < 2 or x.dtype not in ("f32", "f64"):
+            return None
+        inner = moved(call, x, call.axis("axis", x.rank), 1)
+        ids = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
+        options = {"reduction": call["reduction"]}
+        return call.build.node(op, [inner.text, ids.text], [call.out], **options)[0]
+
+    return Native(op, rule)
+
+
+LAYERS: dict[str, Native] = {
+    "dense": Native("Gemm, MatMul", _dense),
+    "matmul": Native("MatMul", _matmul),
+    "conv": Native("Conv", _conv),
+    "depthwise_conv": Native("Conv", _depthwise),
+    "conv_transpose": Native("ConvTranspose", _transposed),
+    "max_pool": _pool("MaxPool"),
+    "avg_pool": _pool("AveragePool", count_include_pad="count_include_pad"),
+    "lp_pool": _pool("LpPool", p="p"),
+    "global_max_pool": _global("GlobalMaxPool"),
+    "global_avg_pool": _global("GlobalAveragePool"),
+    "batch_norm": Native("BatchNormalization", _batch_norm),
+    "layer_norm": Native("LayerNormalization", _layer_norm),
+    "instance_norm": _per_channel("InstanceNormalization"),
+    "group_norm": _per_channel("GroupNormalization", num_groups="groups"),
+    "local_response_norm": Native("LRN", _local_response),
+    "simple_rnn": Native("RNN", _rnn),
+    "gru": Native("GRU", _gru),
+    "lstm": Native("LSTM", _lstm),
+    "cross_entropy": _of_classes("SoftmaxCrossEntropyLoss", "logits"),
+    "nll": _of_classes("NegativeLogLikelihoodLoss", "log_probs"),
+}

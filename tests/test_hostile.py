@@ -1,0 +1,377 @@
+"""Files and arguments meant to do harm: a diagnostic and exit status 1 or 2, soon, and no traceback.
+
+Every text is given to `check`, `fmt` and `run`. Whatever memory a text asks for must be refused
+before it is taken, which a limit on the process's address space would show as a traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from irlang.cli import status
+
+SECONDS = 20
+MEMORY = 6 * 2**30  # more than any of these needs, less than what the greedy ones ask for
+
+MODEL = "model m(x: f32[N, 4] in [0, 1]) -> y: f32[N, 4] {{ {} }}\n"
+
+
+def model(body: str, before: str = "") -> str:
+    return before + "\n" + MODEL.format(body)
+
+
+def operator(body: str, attrs: str = "") -> str:
+    definition = f"op f[T: float](x: T[N, M]{attrs}) -> y: T[N, M] {{ {body} }}\n"
+    return definition + model("y = f(x)")
+
+
+def chain(count: int, first: str, step: str) -> str:
+    """`count` lets or statements, each made of the one before."""
+    lines = [first, *(step.format(i=i, j=i - 1) for i in range(1, count))]
+    return "\n".join(lines)
+
+
+BLOCKS = "\n".join(
+    f"block b{i}(x: f32[N, M]) -> y: f32[N, M] {{ a = b{i + 1}(x) y = b{i + 1}(a) }}"
+    for i in range(35)
+)
+DEEP_BLOCKS = "\n".join(
+    f"block b{i}(x: f32[N, M]) -> y: f32[N, M] {{ y = b{i + 1}(x) }}" for i in range(3000)
+)
+OPS = "\n".join(
+    f"op o{i}[T: float](x: T[N, M]) -> y: T[N, M] {{ a = o{i + 1}(x) b = o{i + 1}(a) y[i, j] = b[i, j] }}"
+    for i in range(28)
+)
+
+# What is refused by the checker, whoever asks for it.
+INVALID = {
+    "dunder operator": model("y = __class__(x)"),
+    "dunder operand": model("y = relu(__builtins__)"),
+    "dunder attribute": model("y = relu(x; __class__ = 1)"),
+    "dunder type": "model m(x: __import__[2]) -> y: f32[2] { y = relu(x) }",
+    "dunder function": operator("y[n, m] = __import__(x[n, m])"),
+    "dunder size": "model m(x: f32[__class__ + 1]) -> y: f32[2] { y = relu(x) }",
+    "huge size": f"model m(x: f32[{10**30}]) -> y: f32[{10**30}] {{ y = relu(x) }}",
+    "huge product": "model m(x: f32[4294967296, 4294967296]) -> y: f32[1] { y = relu(x) }",
+    "huge product beside nothing": "model m(x: f32[0, 4294967296, 4294967296]) -> y: f32[0] { y = relu(x) }",
+    "huge result": "model m(x: f32[4]) -> y: f32[4] { y = broadcast_to(x; shape = [4294967296, 1073741824, 4]) }",
+    "many axes": f"model m(x: f32[{', '.join('1' * 80)}]) -> y: f32[1] {{ y = relu(x) }}",
+    "axes upon axes": model(chain(70, "h0 = x", "h{i} = expand_dims(h{j}; axes = [0])") + " y = x"),
+    "negative size": "model m(x: f32[-3]) -> y: f32[3] { y = relu(x) }",
+    "fraction of a size": "model m(x: f32[3 / 2]) -> y: f32[3] { y = relu(x) }",
+    "text as a size": 'model m(x: f32["a"]) -> y: f32[3] { y = relu(x) }',
+    "size by zero": model("let n = 1 // 0 y = relu(x)"),
+    "remainder by zero": model("let n = 4 % (2 - 2) y = relu(x)"),
+    "attribute by zero": model("y = leaky_relu(x; alpha = 1 / 0)"),
+    "division by zero in a definition": operator("let k = N // (M - M) y[n, m] = x[n, m] * k"),
+    "huge power": model("let n = pow(10, pow(10, pow(10, 10))) param w: f32[n] y = relu(x)"),
+    "squares of squares": model(chain(60, "let a0 = 10", "let a{i} = a{j} * a{j}") + " param w: f32[a59] y = x"),
+    "squares of fractions": model(chain(60, "let a0 = 10 / 3", "let a{i} = a{j} * a{j}") + " param w: f32[a59] y = x"),
+    "doubled lists": model(chain(60, "let a0 = [1, 2]", "let a{i} = join(a{j}, a{j})") + " param w: f32[2] = a59 y = x"),
+    "long range": model("let a = range(100000000000) y = x"),
+    "repeated text": model('let a = "abc" * 100000000000 y = x'),
+    "nested ranges": model("let a = sum(i < 4000, j < 4000) 1 y = x"),
+    "sums of sums": model("let a = sum(i < 4000) sum(j < 4000) sum(k < 4000) i * j * k y = x"),
+    "lists of lists": model("let a = [[[1 for k < 4000] for j < 4000] for i < 4000] y = x"),
+    "text in arithmetic": model('let a = -"abc" + 1 y = x'),
+    "range of NaN": "model m(x: f32[2] in [nan, nan]) -> y: f32[2] { y = relu(x) }",
+    "range backwards": "model m(x: f32[2] in [1, 0]) -> y: f32[2] { y = relu(x) }",
+    "range of a text": 'model m(x: f32[2] in ["a", 1]) -> y: f32[2] { y = relu(x) }',
+    "range of huge numbers": f"model m(x: f32[2] in [0, {10**400}]) -> y: f32[2] {{ y = relu(x) }}",
+    "huge repetition": model("for i < 1000000000000 { y = relu(x) } y = x"),
+    "empty repetitions": model("for i < 100000 { for j < 100000 { for k < 100000 { } } } y = x"),
+    "repetition by a text": model('for i < "a" { } y = relu(x)'),
+    "block that uses itself": "block b(x: f32[N, M]) -> y: f32[N, M] { y = b(x) }" + model("y = b(x)"),
+    "blocks of blocks": BLOCKS + "\nblock b35(x: f32[N, M]) -> y: f32[N, M] { y = relu(x) }" + model("y = b0(x)"),
+    "blocks in blocks": DEEP_BLOCKS + "\nblock b3000(x: f32[N, M]) -> y: f32[N, M] { y = relu(x) }" + model("y = b0(x)"),
+    "operator that uses itself": "op f[T: float](x: T[N, M]) -> y: T[N, M] { a = f(x) y[i, j] = a[i, j] }" + model("y = f(x)"),
+    "operators of operators": OPS + "\nop o28[T: float](x: T[N, M]) -> y: T[N, M] { y[i, j] = x[i, j] }" + model("y = o0(x)"),
+    "functions of functions": operator(
+        "let f0(a) = a + a " + " ".join(f"let f{i}(a) = f{i - 1}(a) + f{i - 1}(a)" for i in range(1, 60)) + " y[n, m] = f59(x[n, m])"
+    ),
+    "functions in intermediate values": operator(
+        "let f0(a) = a + a " + " ".join(f"let f{i}(a) = f{i - 1}(a) + f{i - 1}(a)" for i in range(1, 60)) + " z[i < N, j < M] = f59(x[i, j]) y[n, m] = z[n, m]"
+    ),
+    "functions upon functions": operator("let f(a) = a + a y[n, m] = " + "f(" * 60 + "x[n, m]" + ")" * 60),
+    "functions upon functions upon functions": operator("let f(a) = a + a let g(a) = " + "f(" * 14 + "a" + ")" * 14 + " y[n, m] = g(g(g(x[n, m])))"),
+    "function of itself": operator("let g(a) = g(a) + 1 y[n, m] = g(x[n, m])"),
+    "size of itself": operator("let k = k + 1 y[n, m] = x[n, m] * k"),
+    "deep calls": model(f"y = {'relu(' * 5000}x{')' * 5000}"),
+    "deep parentheses": model(f"let a = {'(' * 20000}1{')' * 20000} y = x"),
+    "deep lists": model(f"param w: f32[1] = {'[' * 3000}1{']' * 3000} y = x"),
+    "deep repetitions": model("for i < 1 { " * 3000 + "}" * 3000 + " y = relu(x)"),
+    "long sum": model(f"let a = {' + '.join(['1'] * 50000)} y = w"),
+    "long negation": model(f"let a = {'-' * 20000}1 y = w"),
+    "number of a hundred thousand digits": model(f"let a = {'9' * 100000} y = relu(x) z = w(x)"),
+    "huge exponent": model("let a = 1e999999999 param w: f32[a] y = relu(x)"),
+    "list where a number belongs": model("y = leaky_relu(x; alpha = [1, 2])"),
+    "text where a number belongs": model('y = leaky_relu(x; alpha = "a")'),
+    "truth where a number belongs": model("y = leaky_relu(x; alpha = true)"),
+    "tensor where a number belongs": model("y = leaky_relu(x; alpha = x)"),
+    "number where a choice belongs": model("y = gelu(x; approximate = 3)"),
+    "infinite axes": model("y = softmax(x; axis = inf)"),
+    "huge axis": model(f"y = softmax(x; axis = {10**40})"),
+    "huge list of axes": model(f"y = reduce_sum(x; axes = [{', '.join(['0'] * 20000)}])"),
+    "huge window": "model m(x: f32[1, 1, 8]) -> y: f32[1, 1, 1] { y = max_pool(x; window = 1000000000000000000000) }",
+    "huge dilation": "model m(x: f32[1, 1, 8], w: f32[1, 1, 3]) -> y: f32[1, 1, 1] { y = conv(x, w; dilation = 1000000000000000000000) }",
+    "huge repeat": model(f"y = repeat(x; times = {10**30})"),
+    "uneven literal": model("param w: f32[2, 2] = [[1, 2], [3]] y = x"),
+    "literal of texts": model('param w: f32[2] = ["a", "b"] y = x'),
+    "initialiser of nothing": model("param w: f32[2] = uniform() y = x"),
+    "initialiser of texts": model('param w: f32[2] = normal("a", "b") y = x'),
+    "initialiser of code": model('param w: f32[2] = eval("1") y = x'),
+    "initialiser backwards": model("param w: f32[2] = uniform(1, 0) y = x"),
+    "initialiser without end": model("param w: f32[2] = uniform(-inf, inf) y = x"),
+    "seed of a text": model('param w: f32[2] = uniform(0, 1; seed = "a") y = x'),
+    "message of a message": operator('require a: N < 0 else "{x[0, 0]} {__class__.__mro__} {1 // 0} {{}}" y[n, m] = x[n, m]'),
+    "result of no equation": "op f[T: float](x: T[N, M]) -> y: T[N, M] { }" + model("y = f(x)"),
+    "result of a negative size": "op f[T: float](x: T[N, M]) -> y: T[N - 9, M] { y[i, j] = x[i, j] }" + model("y = f(x)"),
+    "result of a huge size": f"op f[T: float](x: T[N, M]) -> y: T[{10**30}, M] {{ y[i, j] = x[0, j] }}" + model("y = f(x)"),
+    "huge family": "op f[T: float](x: T[N, M]) -> ys[i < 1000000000000]: T[M] { ys[i][m] = x[0, m] }" + model("y = f(x)"),
+    "control characters": "model m(x: f32[2]) -> y\x1b[31m: f32[2] { y = relu(x) }",
+    "half a string": 'model m(x: f32[2]) -> y: f32[2] { param w: f32[2] = data("a',
+}  # fmt: skip
+
+# What the checker has no reason to refuse: these are found when the model is to be computed.
+COSTLY = {
+    "too large for memory": "model m(x: f32[1000000, 1000000]) -> y: f32[1000000, 1000000] { y = relu(x) }",
+    "too large in between": "model m(x: f32[1000000, 1]) -> y: f32[] { h = matmul(x, transpose(x)) y = reduce_sum(h) }",
+    "too large a parameter": model("param w: f32[100000, 10000000] y = add(x, reduce_sum(w))"),
+    "too large inside an operator": "op f[T: float](x: T[N, M]) -> y: T[N, M] { z[a < 1000000, b < 1000000] = x[0, 0] y[i, j] = z[i, j] }" + model("y = f(x)"),
+    "data above the folder": model('param w: f32[4] = data("../../../../../../etc/passwd", "x") y = add(x, w)'),
+    "data at an absolute path": model('param w: f32[4] = data("/etc/passwd", "x") y = add(x, w)'),
+    "data of a folder": model('param w: f32[4] = data(".", "x") y = add(x, w)'),
+    "data of nothing": model('param w: f32[4] = data("", "x") y = add(x, w)'),
+    "data of a long name": model(f'param w: f32[4] = data("{"a" * 5000}", "x") y = add(x, w)'),
+    "data through a link": model('param w: f32[4] = data("link.safetensors", "w") y = add(x, w)'),
+    "data of a pickle": model('param w: f32[4] = data("pickled.safetensors", "w") y = add(x, w)'),
+    "data cut short": model('param w: f32[4] = data("short.safetensors", "w") y = add(x, w)'),
+    "data of a huge header": model('param w: f32[4] = data("header.safetensors", "w") y = add(x, w)'),
+    "data of another shape": model('param w: f32[4] = data("good.safetensors", "five") y = add(x, w)'),
+    "data of no such name": model('param w: f32[4] = data("good.safetensors", "__class__") y = add(x, w)'),
+    "reading outside": operator("y[n, m] = x[n + 100, m]"),
+    "circle": operator("y[n, m] = y[n, m] + 1"),
+    "no label": "model m(x: f32[2, 3], l: i32[2] in [7, 9]) -> y: f32[] { y = cross_entropy(x, l) }",
+}  # fmt: skip
+
+
+class Slow(Exception):
+    """A run took too long."""
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Slow
+
+
+@pytest.fixture(autouse=True)
+def _bounded() -> Iterator[None]:
+    """Time and memory end; either would show as a failure of the test."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, before[1]))
+    previous = signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model's folder, with files beside it that are none of a friend's."""
+    from safetensors.numpy import save_file
+
+    inside = tmp_path / "models"
+    inside.mkdir()
+    outside = tmp_path / "secret.safetensors"
+    save_file({"w": np.zeros(4, np.float32)}, str(outside))
+    (inside / "link.safetensors").symlink_to(outside)
+    save_file(
+        {"w": np.ones(4, np.float32), "five": np.ones(5, np.float32)},
+        str(inside / "good.safetensors"),
+    )
+    whole = (inside / "good.safetensors").read_bytes()
+    (inside / "short.safetensors").write_bytes(whole[: len(whole) // 2])
+    (inside / "header.safetensors").write_bytes(struct.pack("<Q", 2**62) + b"{}")
+    (inside / "pickled.safetensors").write_bytes(pickle.dumps({"w": [0.0] * 4}))
+    return inside
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_is_refused_by_the_checker(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_text(INVALID[name])
+    start = time.perf_counter()
+    assert status(["check", str(file), "--format", "json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert not said["valid"]
+    assert all(d["message"] and len(d["message"]) < 1000 for d in said["diagnostics"])
+    assert len(said["diagnostics"]) < 10
+    assert time.perf_counter() - start < SECONDS / 2
+    assert status(["check", str(file)]) == 1
+    assert "\x1b[31m" not in told(capsys)
+    assert status(["run", str(file)]) == 1
+    assert "error[" in told(capsys)
+    assert status(["fmt", "--check", str(file)]) in (0, 1)
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_is_refused_when_it_is_to_be_computed(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_text(COSTLY[name])
+    assert status(["check", str(file)]) in (0, 1)
+    told(capsys)
+    assert status(["run", str(file)]) in (1, 2)
+    said = told(capsys)
+    assert "error[" in said
+    assert "root:" not in said
+    if name.startswith("too large"):
+        assert "run.memory" in said
+
+
+def test_a_literal_of_a_hundred_thousand_numbers_is_read(folder: Path) -> None:
+    count = 100_000
+    file = folder / "m.nnir"
+    numbers = ", ".join(str(i % 7) for i in range(count))
+    file.write_text(
+        f"model m(x: f32[{count}]) -> y: f32[] {{ param w: f32[{count}] = [{numbers}] y = reduce_sum(multiply(x, w)) }}"
+    )
+    assert status(["check", str(file)]) == 0
+    assert status(["run", str(file)]) == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xfe\x00model",
+        b"\x80\x81\x82",
+        b"model m\0",
+        b"\x89PNG\r\n\x1a\n",
+        b"\xef\xbb\xbf\xff",
+    ],
+    ids=["UTF-16", "no UTF-8", "NUL", "image", "mark"],
+)
+@pytest.mark.parametrize("verb", ["check", "run", "fmt", "diff"])
+def test_what_is_no_text_is_unreadable(
+    verb: str, data: bytes, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_bytes(data)
+    assert status([verb, str(file)]) == 2
+    assert "error[file." in told(capsys)
+
+
+@pytest.mark.parametrize("verb", ["check", "run", "fmt", "diff"])
+def test_what_is_no_file_is_unreadable(
+    verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (folder, folder / "none.nnir", Path("a" * 5000), folder / "m.nnir" / "x"):
+        assert status([verb, str(path)]) == 2
+        assert "error[file." in told(capsys)
+    closed = folder / "closed.nnir"
+    closed.write_text("model")
+    closed.chmod(0)
+    if not os.access(closed, os.R_OK):
+        assert status([verb, str(closed)]) == 2
+        assert "error[file." in told(capsys)
+
+
+class Opened:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return (Path.touch, (self.path,))
+
+
+def test_arrays_are_never_unpickled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "m.nnir"
+    file.write_text(model("y = relu(x)"))
+    trace = folder / "trace"
+    evil = folder / "evil.npy"
+    np.save(evil, np.array([Opened(trace)], dtype=object), allow_pickle=True)
+    assert status(["run", str(file), "--input", f"x={evil}"]) == 2
+    assert "error[file.npy]" in told(capsys)
+    evil.write_bytes(pickle.dumps(Opened(trace)))
+    assert status(["run", str(file), "--input", f"x={evil}"]) == 2
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((2, 5), np.float32), np.full((2, 4), 2.0, np.float32), np.zeros((2, 4), np.complex64),
+     np.full((2, 4), np.nan, np.float32), np.zeros((2, 4), "U3"), np.zeros(8, np.float32)],
+    ids=["shape", "range", "complex", "NaN", "texts", "rank"],
+)  # fmt: skip
+def test_arrays_that_do_not_fit_are_refused(
+    array: np.ndarray, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # type: ignore[type-arg]
+    file = folder / "m.nnir"
+    file.write_text(model("y = relu(x)"))
+    np.save(folder / "x.npy", array)
+    assert status(["run", str(file), "--input", f"x={folder / 'x.npy'}"]) in (1, 2)
+    assert "error[" in told(capsys)
+
+
+def test_an_array_cut_short_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "m.nnir"
+    file.write_text(model("y = relu(x)"))
+    np.save(folder / "x.npy", np.zeros((2, 4), np.float32))
+    whole = (folder / "x.npy").read_bytes()
+    for part in (whole[:-8], whole[:20], whole[:7], b"", whole.replace(b"(2, 4)", b"(2**40, 4)")):
+        (folder / "x.npy").write_bytes(part)
+        assert status(["run", str(file), "--input", f"x={folder / 'x.npy'}"]) == 2
+        assert "error[file.npy]" in told(capsys)
+    huge = whole.replace(b"(2, 4), }", b"(2000000000000, 4), }").replace(b"           \n", b"\n")
+    (folder / "x.npy").write_bytes(huge)
+    assert status(["run", str(file), "--input", f"x={folder / 'x.npy'}"]) == 2
+    assert "error[file.npy]" in told(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--bind", "N=x"], ["--bind", "N=-1"], ["--bind", "N=" + "9" * 400], ["--bind", "Q=3"], ["--bind", "N"],
+     ["--input", "x"], ["--input", "x=none.npy"], ["--input", "=a"], ["--on", "nothing"], ["--model", "none"],
+     ["--seed", "x"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17]],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_usage_is_told(
+    arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_text(model("y = relu(x)"))
+    assert status(["run", str(file), *arguments]) in (1, 2)
+    assert "rror" in told(capsys)
+
+
+def test_results_stay_in_their_folder(folder: Path) -> None:
+    file = folder / "m.nnir"
+    file.write_text("model m(x: f32[2]) -> __init__: f32[2] { __init__ = relu(x) }")
+    assert status(["run", str(file), "--out", str(folder / "out")]) == 0
+    assert [path.name for path in (folder / "out").iterdir()] == ["__init__.npy"]
