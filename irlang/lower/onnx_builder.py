@@ -76,6 +76,10 @@ class OnnxBuilder:
 
     def node(self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any) -> list[Value]:  # fmt: skip
         """Any operator as it is; one value for every type."""
+        for key, number in attributes.items():
+            inexact = isinstance(number, float) and float(np.float32(number)) != number
+            if inexact and any(info.dtype == "f64" for info in types):
+                raise Unsupported(f"{op}'s {key} is a float32, which {number} is not")
         outputs = [self.fresh("v") for _ in types]
         self._nodes.append(_Node(op, list(inputs), outputs, attributes))
         self._made.update(outputs)

@@ -156,7 +156,9 @@ def _layer_norm(call: Onnx) -> Value | None:
     if not axes or not trailing(axes, x.rank):
         return None
     shape = x.shape[-len(axes) :]
-    scale = call.input("gamma") if call.has("gamma") else call.build.constant(np.ones(shape), x.dtype)
+    scale = (
+        call.input("gamma") if call.has("gamma") else call.build.constant(np.ones(shape), x.dtype)
+    )
     values = [x, scale, *([call.input("beta")] if call.has("beta") else ())]
     options = {"axis": axes[0], "epsilon": float(call["eps"])}
     return call.build.op("LayerNormalization", values, x.shape, **options)
@@ -175,14 +177,16 @@ def _per_channel(op: str, **more: str) -> Native:
         shift = _filled(call, "beta", channels, 0.0, x.dtype)
         options: dict[str, Any] = {key: call[name] for key, name in more.items()}
         options["epsilon"] = float(call["eps"])
-        return moved(call, call.build.op(op, [inner, scale, shift], inner.shape, **options), 1, axis)
+        return moved(
+            call, call.build.op(op, [inner, scale, shift], inner.shape, **options), 1, axis
+        )
 
     return Native(op, rule)
 
 
 def _local_response(call: Onnx) -> Value | None:
     x = call.input("x")
-    if x.rank != 4:
+    if x.rank != 4 or call["size"] % 2 == 0:  # ONNX Runtime refuses what ONNX allows
         return None
     numbers = {name: float(call[name]) for name in ("alpha", "beta", "bias")}
     return call.build.op("LRN", [x], x.shape, size=call["size"], **numbers)
