@@ -47,9 +47,18 @@ def _conv(rank: int) -> Callable[[Call], str]:
         groups = c.a.integer("groups")
         if groups != 1:
             attrs["groups"] = groups
+        lead = c.info(c.x[0]).shape[: -rank - 1]
+        if len(lead) > 1:  # the axes before the spatial ones are a batch, however many
+            rest = c.info(c.x[0]).shape[-rank - 1 :]
+            c.x = [c.write("batch", "reshape", c.x[0], shape=[math.prod(lead), *rest])]
         x = c.first(rank)
         w = c.weight("w", 0, [*kernel, None, filters], _kernel_last(rank, 1, 0))
-        return c.last(c.write("y", "conv", x, w, *c.vector("b", 1, filters), **attrs), rank)
+        y = c.write("y", "conv", x, w, *c.vector("b", 1, filters), **attrs)
+        if len(lead) > 1:
+            z = c.write("last", "transpose", y, perm=[0, *range(2, rank + 2), 1])
+            shape = [*lead, *c.info(z).shape[1:]]
+            return c.activated(lambda suffix: c.write(suffix, "reshape", z, shape=shape))
+        return c.last(y, rank)
 
     return write
 
@@ -272,23 +281,22 @@ def _softmax(c: Call) -> str:
     return c.write("", "softmax", x, axis=axes[0])
 
 
-def _statistics(c: Call, names: dict[str, float], shape: list[int]) -> dict[str, str]:
+def _statistics(c: Call, names: dict[str, float], sizes: list[int | None]) -> dict[str, str]:
     """Weights in Keras's order; what a layer starts from where no weight is given at all."""
     found = {}
     for position, (name, start) in enumerate(names.items()):
         if c.weights:
-            found[name] = c.weight(name, position, shape, same)
+            found[name] = c.weight(name, position, sizes, same)
         else:
-            info = TensorInfo(tuple(shape), FLOAT)
+            info = TensorInfo(tuple(size or 1 for size in sizes), FLOAT)
             found[name] = c.writer.param(f"{c.name}_{name}", info, start)
     return found
 
 
-def _sizes(c: Call, axes: list[int]) -> list[int]:
+def _sizes(c: Call, axes: list[int]) -> list[int | None]:
+    """The sizes of axes; None where there is no such axis, which the definition will refuse."""
     shape = c.info(c.x[0]).shape
-    if not all(-len(shape) <= axis < len(shape) for axis in axes):
-        raise Uncovered(c.a.kind, f"`axis` is {c.a['axis']!r}")
-    return [shape[axis] for axis in axes]
+    return [shape[axis] if -len(shape) <= axis < len(shape) else None for axis in axes]
 
 
 def _batch_norm(c: Call) -> str:

@@ -190,7 +190,15 @@ def _evaluate(made: exais.Translation, checked: Checked) -> Array:
 def files(folder: Path) -> list[Path]:
     """The program files of a folder and of those inside it: texts with a record."""
     marks = (b"Actual (Unparsed):", b"Expected (Unparsed):")
-    return [p for p in sorted(folder.rglob("*.txt")) if any(m in p.read_bytes() for m in marks)]
+    return [p for p in sorted(folder.rglob("*.txt")) if any(m in _bytes(p) for m in marks)]
+
+
+def _bytes(path: Path) -> bytes:
+    """The content of a file; one that cannot be opened is no program file."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def outcomes(paths: Sequence[Path], jobs: int = 1) -> Iterator[Outcome]:
