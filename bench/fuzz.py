@@ -15,11 +15,11 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
-from irlang.catalog import builtin
-from irlang.diff.campaign import Campaign, Settings, make_case, program_seed
-from irlang.gen.coverage import Coverage
-from irlang.interp.program import balls, precision
-from irlang.lower.lower import lower
+from irlang.catalog import builtin  # noqa: E402
+from irlang.diff.campaign import Campaign, Settings, make_case, program_seed  # noqa: E402
+from irlang.gen.coverage import Coverage  # noqa: E402
+from irlang.interp.program import balls, precision  # noqa: E402
+from irlang.lower.lower import lower  # noqa: E402
 
 SETS = (("torch",), ("onnxruntime",), ("torch", "onnxruntime"), ("torch", "tf", "onnxruntime"))
 SEED = 11
@@ -70,9 +70,8 @@ def main() -> None:
     for targets in SETS:
         speed, findings = rate(targets, options.programs, options.jobs)
         first = first or speed
-        print(
-            f"  {' + '.join(targets):28} {speed:7.1f}/s  {speed / first:5.2f} of torch alone  {findings} findings"
-        )
+        shown = " + ".join(targets)
+        print(f"  {shown:28} {speed:7.1f}/s  {speed / first:5.2f} of torch  {findings} findings")
     print("one program, one process, warm:")
     shares(32)
     for name, milliseconds in shares(128).items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Union
 
 from irlang.diagnostics import NOWHERE, Span
 
@@ -113,9 +112,6 @@ class Each(Node):
     body: Expr
 
 
-Subscript = Union["Expr", Rest, Each]
-
-
 @dataclass(slots=True)
 class Read(Node):
     """`x[i, s..]`, `xs[p][i]` (one of a variadic family), or an element `S[d]` of a list.
@@ -171,10 +167,23 @@ class Comprehension(Node):
     condition: Expr | None
 
 
-Expr = Union[
-    Number, Text, Name, Unary, Binary, Chain, If, Match, Call, Read, Reduce, Arity, ListOf,
-    Comprehension,
-]  # fmt: skip
+Expr = (
+    Number
+    | Text
+    | Name
+    | Unary
+    | Binary
+    | Chain
+    | If
+    | Match
+    | Call
+    | Read
+    | Reduce
+    | Arity
+    | ListOf
+    | Comprehension
+)
+Subscript = Expr | Rest | Each
 
 # ---- types ------------------------------------------------------------------------------------
 
@@ -418,7 +427,7 @@ class Block(Statement):
     dangling: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
-Item = Union[Op, Model, Block, Let]
+Item = Op | Model | Block | Let
 
 
 @dataclass(slots=True)

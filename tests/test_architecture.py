@@ -20,12 +20,13 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar"),
     ("parser", "render", "sarif", "edits"),
-    ("known", "equations", "evaluate", "scope", "kinds", "signature", "expand", "catalog", "graph"),
+    ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness", "signature"),
+    ("instance", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "docs"),
     ("lower", "gen", "importers"),
     ("diff",),
-    ("commands", "cli", "lsp", "__main__", "__init__"),
+    ("api", "commands", "cli", "lsp", "__main__", "__init__"),
 )
 FRAMEWORKS = {"torch", "tensorflow", "keras", "onnxruntime", "jax", "mxnet", "theano", "openvino"}
 

@@ -11,7 +11,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
-from irlang.interp import rounding, vector
+from irlang.interp import reference, rounding, vector
 from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -22,7 +22,7 @@ def run(
     graph: Graph,
     values: Mapping[str, Array],
     definitions: Definitions,
-    evaluate: Evaluate = vector.evaluate,
+    evaluate: Evaluate = reference.evaluate,
 ) -> dict[str, Array]:
     """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
 

@@ -501,7 +501,7 @@ class Vector:
         if array.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
                 return np.where(
-                    np.isfinite(array), np.clip(np.floor(array), -(2**62), 2**62), -1
+                    np.isfinite(array), np.clip(np.trunc(array), -(2**62), 2**62), -1
                 ).astype(np.int64)
         return array.astype(np.int64, copy=False)
 
