@@ -22,7 +22,7 @@ from irlang.parser.printer import print_expr
 from irlang.scalar import SCALARS, VARIADIC
 from irlang.scope import (
     CONSTANTS,
-    RESIDUAL,
+    RESIDUAL_KINDS,
     FamilyRef,
     Macro,
     Scope,
@@ -124,8 +124,8 @@ class Evaluator:
         span: Span,
     ) -> Value:
         """A scalar function on values, element by element where they are tuples."""
-        lengths = {len(v) for v in values if isinstance(v, tuple)}
-        if lengths:
+        if tuple in map(type, values):
+            lengths = {len(v) for v in values if isinstance(v, tuple)}
             if len(lengths) > 1:
                 raise fail(
                     "definition.lengths",
@@ -150,16 +150,16 @@ class Evaluator:
     def _apply(
         self, function: str, values: tuple[Value, ...], text: Callable[[int], str], span: Span
     ) -> Value:
-        if not any(isinstance(v, RESIDUAL) for v in values):
+        if RESIDUAL_KINDS.isdisjoint(map(type, values)):
             known = KNOWN.get(function)
             if known is not None:
                 try:
                     return known(*values)
                 except ZeroDivisionError:
                     raise fail("definition.zero", "division by zero", span) from None
-                except (TypeError, ValueError, OverflowError) as error:
+                except (TypeError, ValueError, OverflowError):
                     raise fail(
-                        "definition.value", f"`{function}` does not apply: {error}", span
+                        "definition.value", f"`{function}` does not apply to these values", span
                     ) from None
             if any(not isinstance(v, (int, float, Fraction)) for v in values):
                 raise fail("definition.value", f"`{function}` does not apply to these values", span)

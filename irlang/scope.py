@@ -22,6 +22,7 @@ from irlang.parser.printer import print_expr
 
 Value = Any
 RESIDUAL = (eq.Const, eq.Size, eq.Index, eq.Read, eq.Inside, eq.Apply, eq.Reduce)
+RESIDUAL_KINDS = frozenset(RESIDUAL)  # none of them has subclasses
 CONSTANTS: dict[str, Value] = {
     "true": True, "false": False, "inf": math.inf, "nan": math.nan, "pi": math.pi, "e_": math.e,
 }  # fmt: skip
@@ -91,9 +92,10 @@ class Scope:
 
 def is_residual(value: Value) -> bool:
     """Whether a value is an equation expression, or a tuple that holds one."""
-    if isinstance(value, tuple):
+    kind = type(value)
+    if kind is tuple:
         return any(map(is_residual, value))
-    return isinstance(value, RESIDUAL)
+    return kind in RESIDUAL_KINDS
 
 
 def plain(value: Value) -> Value:

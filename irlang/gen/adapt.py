@@ -7,6 +7,7 @@ converting. Attributes are tried from the two shapes; the definition itself says
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice, product
 from typing import Any
@@ -17,7 +18,7 @@ from irlang.gen.judge import judge, score
 from irlang.gen.pattern import Pattern
 from irlang.gen.solve import Draft, Nested
 
-_TRIALS = 16  # calls of one definition that are judged in a search
+_TRIALS = 10  # calls of one definition that are judged in a search
 _AT_ONCE = 1  # optional attributes that are given together
 
 
@@ -33,6 +34,8 @@ class Adapters:
     def adapt(self, name: str, have: TensorInfo, want: TensorInfo) -> Nested | None:
         """A call on the value `name` that gives the wanted type; None where there is none."""
         key = (have, want)
+        if not _likely(have.shape, want.shape):
+            return None
         if key not in self._found:
             self._found[key] = next(self._search(have, want), None)
         row = self._found[key]
@@ -56,6 +59,13 @@ class Adapters:
                     continue
                 if instance.outputs and instance.outputs[0][1] == want:
                     yield pattern.op, slot.item.name, attrs
+
+
+def _likely(have: tuple[int, ...], want: tuple[int, ...]) -> bool:
+    """Whether a search is worth its time: as many elements, as many axes, or leading axes more."""
+    if math.prod(have) == math.prod(want) or len(have) == len(want):
+        return True
+    return want[len(want) - len(have) :] == have
 
 
 def _attributes(pattern: Pattern, have: TensorInfo, want: TensorInfo) -> Iterator[dict[str, Any]]:

@@ -123,8 +123,8 @@ class _Builder:
         self.by_name: dict[str, Value] = {}
         self.repaired = 0
         self.rejected = 0
-        self.weights = list(coverage.weights(p.op for p in kit.made))
-        self.joiner_weights = list(coverage.weights(p.op for p in self.joiners))
+        self.weights = coverage.weights(p.op.name for p in kit.made)
+        self.joiner_weights = coverage.weights(p.op.name for p in self.joiners)
 
     def run(self, size: tuple[int, int]) -> Graph:
         """Calls until there are as many as were drawn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from irlang import ast
@@ -50,9 +50,12 @@ class Coverage:
                 if operand in producers:
                     self.pairs[producers[operand], node.op.name] += 1
 
-    def weights(self, ops: Iterable[ast.Op]) -> Iterator[float]:
+    def weights(self, names: Iterable[str]) -> list[float]:
         """How much each operator is wanted: the less it was used, the more."""
-        return (1.0 / (1 + self.operators[op.name]) ** 2 for op in ops)
+        if not self.operators:
+            return [1.0 for _ in names]
+        used = self.operators.get
+        return [1.0 / (1 + used(name, 0)) ** 2 for name in names]
 
     def summary(self) -> dict[str, Any]:
         """For reports: how many different ones were met, and how often each operator."""
