@@ -20,6 +20,7 @@ from functools import cache
 from irlang import ast
 from irlang import equations as eq
 from irlang.adjoint_forward import Context, Workspace, cleaned, reaching, reading, renamed
+from irlang.adjoint_hoist import hoisted
 from irlang.adjoint_terms import Term, contribution
 from irlang.equation_rules import TRUE, apply, is_number, is_true, negation, simplify
 from irlang.evaluate import Evaluator
@@ -110,6 +111,7 @@ class _Adjoint:
                 backward[equation.target] = equation
         outputs = [self._outcome(name, backward) for name in self.sources]
         equations = cleaned(outputs, {**self.work.equations, **backward}, self.work.tensors)
+        equations = hoisted(equations, self.work, backward)
         inputs = (*self.expansion.inputs, *(self.cotangent(name) for name in self.seeds))
         present = {*inputs, *(e.target for e in equations)}
         tensors = {name: info for name, info in self.work.tensors.items() if name in present}
@@ -168,7 +170,7 @@ class _Adjoint:
 
     def _pull(self, expr: eq.Expr, context: Context, equation: eq.Equation, whole: eq.Expr) -> None:
         """Collects what flows from `expr` to the tensors that it reads."""
-        if not eq.reads(expr) & self.active or kind(expr, self.work.tensors) != "real":
+        if not self._active(expr) or kind(expr, self.work.tensors) != "real":
             return
         if isinstance(expr, eq.Read):
             if expr.tensor in self.active:
@@ -192,6 +194,12 @@ class _Adjoint:
             ):
                 if derivative is not None and not is_number(derivative, 0):
                     self._pull(argument, _scaled(context, derivative), equation, whole)
+
+    def _active(self, expr: eq.Expr) -> bool:
+        """Whether an expression depends on what is differentiated by."""
+        if isinstance(expr, eq.Read) and expr.tensor in self.active:
+            return True
+        return any(map(self._active, eq.children(expr)))
 
     def _slopes(
         self, expr: eq.Apply, equation: eq.Equation, whole: eq.Expr

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from irlang import equations as eq
 from irlang.affine import bounds_of, interval, surely_inside
+from irlang.diagnostics import fail
 from irlang.dtypes import DEFAULT_OF_KIND
 from irlang.equation_rules import apply, is_number, negation
 from irlang.kinds import kind
@@ -190,7 +191,10 @@ class Workspace:
             bounds = {n: eq.Const(e) for n, e in binders}
             reach = interval(bound, bounds, self.tensors)
             if reach is None:
-                raise ValueError(f"the bound of `{name}` is not affine")
+                raise fail(
+                    "gradient.bound",
+                    f"no gradient: the range of `{name}` depends on the values of elements",
+                )
             binders.append((name, max(int(reach[1]), 0)))
             conditions.append(apply("<", eq.Index(name), bound))
         if expr.where is not None:

@@ -77,14 +77,41 @@ class Solver:
         self.values: dict[str, eq.Expr] = {}
         self.conditions: list[Condition] = []
         self.empty = any(extent <= 0 for extent in binders.values())
-        self.equalities = [(self.tidy(a), self.tidy(b)) for a, b in equalities]
+        self._bounds: dict[str, eq.Expr] = {
+            name: eq.Const(extent) for name, extent in {**outer, **binders}.items()
+        }
+        self.equalities: list[Equality] = []
+        for left, right in self._without_plain(equalities):
+            self.equalities.append((self.tidy(left), self.tidy(right)))
         for part in where:
-            self._given(self.tidy(part))
+            self._given(self.tidy(eq.substitute(part, self.values)))
+
+    def _without_plain(self, equalities: Iterable[Equality]) -> list[Equality]:
+        """Settles indices that are equal to given ones, as most are; gives the other equalities."""
+        others: list[Equality] = []
+        limits: list[tuple[eq.Expr, int]] = []
+        for left, right in equalities:
+            if (
+                isinstance(left, eq.Index)
+                and isinstance(right, eq.Index)
+                and left.name in self.binders
+                and right.name in self.outer
+            ):
+                extent = self.binders.pop(left.name)
+                if extent < self.outer[right.name]:
+                    limits.append((right, extent))
+                self.values[left.name] = right
+            else:
+                others.append((left, right))
+        for value, extent in limits:
+            self.require("bound", value, extent)
+        return [(eq.substitute(left, self.values), right) for left, right in others]
 
     def tidy(self, expr: eq.Expr, *, deep: bool = False) -> eq.Expr:
         """`expr` simplified by the ranges of all indices."""
-        extents = {**self.outer, **self.binders}
-        return simplify(expr, {n: eq.Const(e) for n, e in extents.items()}, self.tensors, deep=deep)
+        if isinstance(expr, (eq.Const, eq.Index, eq.Size)):
+            return expr
+        return simplify(expr, self._bounds, self.tensors, deep=deep)
 
     def require(self, kind: str, expr: eq.Expr, number: int = 0) -> None:
         """Adds a condition, unless it always holds."""
@@ -157,6 +184,7 @@ class Solver:
             return eq.Const(0)
         name = self.fresh(base)
         self.binders[name] = extent
+        self._bounds[name] = eq.Const(extent)
         return eq.Index(name)
 
     def _form(self, equality: Equality) -> tuple[dict[str, int], eq.Expr] | None:
@@ -169,8 +197,7 @@ class Solver:
         return own, difference(equality[1], linear(rest))
 
     def _interval(self, expr: eq.Expr) -> tuple[int, int] | None:
-        bounds = {n: eq.Const(e) for n, e in {**self.outer, **self.binders}.items()}
-        found = interval(expr, bounds, self.tensors)
+        found = interval(expr, self._bounds, self.tensors)
         return None if found is None else (int(found[0]), int(found[1]))
 
     # ---- rules: each says whether it changed anything

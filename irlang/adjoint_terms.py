@@ -8,7 +8,7 @@ is chosen instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -67,15 +67,16 @@ def contribution(term: Term, targets: dict[str, int], names: Names) -> eq.Expr |
     factors: list[eq.Expr] = []
     for factor in term.factors:
         solved = eq.substitute(own(factor), solver.values)
-        factors += _flat(solver.tidy(solved, deep=True))
+        factors += flat(solver.tidy(solved, deep=True))
     return _written(solver, _merged(factors), names)
 
 
-def _flat(expr: eq.Expr) -> list[eq.Expr]:
+def flat(expr: eq.Expr) -> list[eq.Expr]:
+    """The factors of a product."""
     if isinstance(expr, eq.Apply) and expr.function == "*":
-        return [factor for arg in expr.args for factor in _flat(arg)]
+        return [factor for arg in expr.args for factor in flat(arg)]
     if isinstance(expr, eq.Apply) and expr.function == "neg":
-        return [eq.Const(-1), *_flat(expr.args[0])]
+        return [eq.Const(-1), *flat(expr.args[0])]
     return [expr]
 
 
@@ -104,19 +105,20 @@ def _written(solver: Solver, factors: list[eq.Expr], names: Names) -> eq.Expr:
         for condition in reversed(conditions)
         if condition.kind == "bound" or not writer.placed(kept, condition, summed=bool(binders))
     ]
-    body: eq.Expr = _product(kept)
+    body: eq.Expr = product(kept)
     for condition in outside:
         body = apply("select", solver.tidy(condition.expression(), deep=True), body, eq.Const(0))
     return eq.Reduce("sum", binders, None, body) if binders else body
 
 
-def _product(factors: Sequence[eq.Expr]) -> eq.Expr:
+def product(factors: Sequence[eq.Expr]) -> eq.Expr:
+    """The product of factors, 1 of none."""
     if not factors:
         return eq.Const(1)
     *rest, last = factors
     if rest and rest[0] == eq.Const(-1):
-        return apply("neg", _product(factors[1:]))
-    return apply("*", _product(rest), last) if rest else last
+        return apply("neg", product(factors[1:]))
+    return apply("*", product(rest), last) if rest else last
 
 
 class _Writer:
@@ -145,7 +147,7 @@ class _Writer:
             host = changed[place]
             assert isinstance(host, eq.Read)
             changed[place] = eq.Read(host.tensor, host.index, eq.Const(0))
-        if not all(self._tame(factor) for factor in changed):
+        if not all(tame(factor) for factor in changed):
             return list(factors), conditions
         if summed and len(changed) > 1:
             others = [c for c in others if not self._spread(changed, c)]
@@ -191,29 +193,36 @@ class _Writer:
                 return True
         return False
 
-    def _tame(self, expr: eq.Expr) -> bool:
-        """Whether an expression is a polynomial of elements: finite where they are."""
-        if isinstance(expr, eq.Read):
-            return expr.default is None or self._tame(expr.default)
-        if isinstance(expr, eq.Apply) and expr.function == "select":
-            return self._tame(expr.args[1]) and self._tame(expr.args[2])
-        if isinstance(expr, eq.Apply):
-            return expr.function in _POLYNOMIAL and all(map(self._tame, expr.args))
-        return isinstance(expr, (eq.Const, eq.Size, eq.Index))
-
     def _sound(self, expr: eq.Expr) -> bool:
         """Whether an expression is tame, and cannot fail where it is not wanted."""
-        return self._tame(expr) and self._safe(expr) == expr
+        return tame(expr) and self._safe(expr) == expr
 
     def _safe(self, expr: eq.Expr) -> eq.Expr:
-        """An expression whose reads cannot fail; what they give outside is of no account."""
-        bounds = {**self.bounds, **bounds_of(expr)}
+        return safe(expr, self.bounds, self.tensors)
 
-        def safe(part: eq.Expr) -> eq.Expr:
-            part = eq.rebuild(part, safe)
-            if not isinstance(part, eq.Read) or part.default is not None:
-                return part
-            inside = surely_inside(part, bounds, self.tensors)
-            return part if inside else eq.Read(part.tensor, part.index, eq.Const(0))
 
-        return safe(expr)
+def tame(expr: eq.Expr) -> bool:
+    """Whether an expression is a polynomial of elements: finite where they are."""
+    if isinstance(expr, eq.Read):
+        return expr.default is None or tame(expr.default)
+    if isinstance(expr, eq.Apply) and expr.function == "select":
+        return tame(expr.args[1]) and tame(expr.args[2])
+    if isinstance(expr, eq.Apply):
+        return expr.function in _POLYNOMIAL and all(map(tame, expr.args))
+    return isinstance(expr, (eq.Const, eq.Size, eq.Index))
+
+
+def safe(
+    expr: eq.Expr, bounds: Mapping[str, eq.Expr], tensors: Mapping[str, eq.TensorInfo]
+) -> eq.Expr:
+    """An expression whose reads cannot fail; what they give outside is of no account."""
+    bounds = {**bounds, **bounds_of(expr)}
+
+    def change(part: eq.Expr) -> eq.Expr:
+        part = eq.rebuild(part, change)
+        if not isinstance(part, eq.Read) or part.default is not None:
+            return part
+        inside = surely_inside(part, bounds, tensors)
+        return part if inside else eq.Read(part.tensor, part.index, eq.Const(0))
+
+    return change(expr)

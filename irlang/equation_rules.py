@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irlang import equations as eq
-from irlang.affine import Affine, affine, bounds_of, interval
+from irlang.affine import Affine, affine, interval
 
 TRUE = eq.Const(True)
 FALSE = eq.Const(False)
@@ -100,6 +100,10 @@ class _Simplifier:
         self.deep = deep
 
     def __call__(self, expr: eq.Expr) -> eq.Expr:
+        if isinstance(expr, (eq.Const, eq.Index, eq.Size)):
+            return expr
+        if isinstance(expr, eq.Reduce):
+            self.bounds = {**self.bounds, **dict(expr.binders)}
         expr = eq.rebuild(expr, self)
         if isinstance(expr, eq.Inside):
             return self._inside(expr)
@@ -237,4 +241,4 @@ def simplify(
 
     deep: multiples also go out of quotients, `(4i + j) // 4` becomes `i` where j < 4.
     """
-    return _Simplifier({**bounds, **bounds_of(expr)}, tensors, deep)(expr)
+    return _Simplifier(bounds, tensors, deep)(expr)
