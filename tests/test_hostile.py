@@ -1,8 +1,9 @@
-"""Files and arguments meant to do harm: a diagnostic and exit status 1 or 2, soon, and no traceback.
+"""Files and arguments meant to do harm: a diagnostic and exit status 1 or 2, and no traceback.
 
 Every text is given to `check`, `fmt` and `run`. Whatever memory a text asks for must be refused
 before it is taken, which a limit on the process's address space would show as a traceback.
 """
+# ruff: noqa: E501 -- a text a line
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,7 +173,7 @@ class Slow(Exception):
     """A run took too long."""
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _stop(_number: int, _frame: FrameType | None) -> None:
     raise Slow
 
 
@@ -330,8 +332,8 @@ def test_arrays_are_never_unpickled(folder: Path, capsys: pytest.CaptureFixture[
     ids=["shape", "range", "complex", "NaN", "texts", "rank"],
 )  # fmt: skip
 def test_arrays_that_do_not_fit_are_refused(
-    array: np.ndarray, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # type: ignore[type-arg]
+    array: np.ndarray[Any, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = folder / "m.nnir"
     file.write_text(model("y = relu(x)"))
     np.save(folder / "x.npy", array)

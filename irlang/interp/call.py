@@ -15,6 +15,7 @@ from irlang.parser.printer import print_expr
 from irlang.signature import Fault, Given
 
 Formal = ast.Input | ast.ModelInput
+_MOST_SIZES = 8  # of other operands that are tried in place of a wrong one
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,25 @@ def blame(
 # ---- ways out ---------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A faulty call, to be tried with one number changed; codes: of its faults."""
+
+    op: ast.Op
+    given: dict[str, Given]
+    attrs: dict[str, Any]
+    codes: frozenset[str]
+    code: str
+
+    def mends(self, given: Mapping[str, Given], attrs: Mapping[str, Any]) -> bool:
+        """Whether a change takes the fault away and brings no other."""
+        try:
+            faults = instantiate(self.op, {**self.given, **given}, {**self.attrs, **attrs}).faults
+        except InvalidInput:
+            return False
+        return {f.code for f in faults} <= self.codes - {self.code}
+
+
 def _way_out(
     fault: Fault,
     op: ast.Op,
@@ -169,62 +189,61 @@ def _way_out(
     values: Mapping[str, TensorInfo],
     declared: Mapping[str, Declared],
 ) -> tuple[Edit | None, str]:
-    """A number to change, by as much as the condition is from holding, that makes the call fit."""
-    step = round(fault.badness)
-    if step < 1 or step != fault.badness:
-        return None, ""
+    """A number to change that makes the condition hold.
+
+    By as much as it is from holding, or to a size that another operand has.
+    """
     given, attrs = operands.given(op, values), operands.settings()
+    try:
+        codes = frozenset(f.code for f in instantiate(op, given, attrs).faults)
+    except InvalidInput:
+        return None, ""
+    call = _Try(op, given, attrs, codes, fault.code)
+    step = round(fault.badness) if fault.badness < 2**31 else 0
+    read = (name for members in operands.tensors.values() for name, _ in members)
+    sizes = sorted({size for name in read for size in values[name].shape})[:_MOST_SIZES]
     for source in dict.fromkeys(fault.sources):
         if source in attrs and isinstance(operands.attrs[source][1], ast.Number):
             value, node = operands.attrs[source]
             if isinstance(value, int) and not isinstance(value, bool):
                 for changed in (value - step, value + step):
-                    if _holds(op, given, {**attrs, source: changed}):
+                    if changed != value and call.mends({}, {source: changed}):
                         return Edit(node.span, str(changed)), f"{source} = {changed}"
         for number, (name, _) in enumerate(operands.tensors.get(source, ())):
             written = declared.get(name)
             if written is not None and written.text.startswith("param "):
-                found = _other_size(op, given, attrs, (source, number), values[name], written, step)
+                found = _other_size(call, (source, number), values[name], written, (step, sizes))
                 if found is not None:
                     return found
     return None, ""
 
 
 def _other_size(
-    op: ast.Op,
-    given: dict[str, Given],
-    attrs: dict[str, Any],
+    call: _Try,
     place: tuple[str, int],
     info: TensorInfo,
     written: Declared,
-    step: int,
+    tried: tuple[int, list[int]],
 ) -> tuple[Edit, str] | None:
     """A parameter with one size changed, where that makes the call fit."""
     source, number = place
+    step, sizes = tried
     for axis, dim in enumerate(written.type.dims):
         if not isinstance(dim.size, ast.Number):
             continue
-        for size in (info.shape[axis] + step, info.shape[axis] - step):
-            if size < 1:
+        own = info.shape[axis]
+        for size in dict.fromkeys((own + step, own - step, *sizes)):
+            if size < 1 or size == own:
                 continue
             shape = (*info.shape[:axis], size, *info.shape[axis + 1 :])
-            changed = TensorInfo(shape, info.dtype)
-            members = given[source]
-            other: Given = changed
+            other: Given = TensorInfo(shape, info.dtype)
+            members = call.given[source]
             if isinstance(members, tuple):
-                other = (*members[:number], changed, *members[number + 1 :])
-            if _holds(op, {**given, source: other}, attrs):
+                other = (*members[:number], TensorInfo(shape, info.dtype), *members[number + 1 :])
+            if call.mends({source: other}, {}):
                 texts = [print_expr(d.size) for d in written.type.dims]
                 texts[axis] = str(size)
                 name = written.text.removeprefix("param ").split(":")[0]
-                return Edit(
-                    dim.span, str(size)
-                ), f"declare {name} as {info.dtype}[{', '.join(texts)}]"
+                wanted = f"declare {name} as {info.dtype}[{', '.join(texts)}]"
+                return Edit(dim.span, str(size)), wanted
     return None
-
-
-def _holds(op: ast.Op, given: Mapping[str, Given], attrs: Mapping[str, Any]) -> bool:
-    try:
-        return not instantiate(op, given, attrs).faults
-    except InvalidInput:
-        return False

@@ -16,6 +16,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput, Span
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
 from irlang.interp.frame import suggestion
+from irlang.interp.terms import oversize
 from irlang.known import BUILTINS, PRELUDE
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS, VARIADIC
@@ -86,6 +87,7 @@ class _Walk:
                 self.report("result", message, output.span)
         for statement in op.body:
             self._statement(statement, names)
+        self.found += oversize(op)
 
     def _duplicates(self) -> None:
         seen: set[str] = set()

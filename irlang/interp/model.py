@@ -52,7 +52,9 @@ class ModelCheck(Calls):
             sure = loss not in self.doubtful
             if sure and (info.shape != () or info.kind != "real"):
                 message = f"`loss` is {info}; a loss is a single real number"
-                self.report("model.loss", message, model.span, "loss")
+                named = (s for s in model.body if isinstance(s, ast.Assign) and "loss" in s.targets)
+                span = next((s.span for s in named), model.span)
+                self.report("model.loss", message, span, "loss")
         return self.graph
 
     # ---- declarations

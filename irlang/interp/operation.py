@@ -23,11 +23,11 @@ _MOST_STEPS = 50_000  # statements and calls, once blocks are inlined and repeti
 class FileScope:
     """What all models of a file share: its blocks and constants."""
 
-    def __init__(self, file: ast.File, catalog: Catalog, faulty: set[Span]) -> None:
+    def __init__(self, file: ast.File, catalog: Catalog, broken: set[str]) -> None:
         self.catalog = catalog
         self.blocks = {block.name: block for block in file.blocks}
         self.own = {op.name for op in file.ops}
-        self.faulty = faulty  # places of definitions that are reported already
+        self.broken = broken  # definitions whose text is at fault, which is reported once
         self.diagnostics: list[Diagnostic] = []
         callables = (*catalog, *file.blocks)
         choices = {c: c for item in callables for attr in item.attrs for c in attr.type.choices}
@@ -219,6 +219,8 @@ class Calls(ABC):
         for formal, members in operands.tensors.items():
             given = tuple(name for name, _ in members)
             inputs[formal] = given if formal in families else given[0]
+        if op.name in self.file.broken:
+            return None
         try:
             instance = instantiate(op, operands.given(op, values), attrs)
         except InvalidInput as error:
@@ -252,8 +254,6 @@ class Calls(ABC):
     def _inside(self, error: InvalidInput, call: ast.Call, name: str) -> None:
         """Faults of a definition, at the call that meets them."""
         for d in error.diagnostics:
-            if d.span in self.file.faulty:
-                continue
             notes = (*d.notes, Note(f"in the definition of `{call.function}`", d.span))
             fault = Diagnostic(d.code, d.message, call.span, node=name, notes=notes)
             self.diagnostics.append(fault)

@@ -40,9 +40,12 @@ def check(file: ast.File, catalog: Catalog, bind: Mapping[str, int] | None = Non
     """
     own = catalog.with_file(file)
     diagnostics = _duplicates(file)
+    broken: set[str] = set()
     for op in file.ops:
-        diagnostics += definition_faults(op, own)
-    whole = FileScope(file, own, {d.span for d in diagnostics})
+        faults = definition_faults(op, own)
+        diagnostics += faults
+        broken |= {op.name} if faults else set()
+    whole = FileScope(file, own, _with_users(file, broken))
     diagnostics += whole.diagnostics
     graphs = []
     entered: set[str] = set()
@@ -69,6 +72,17 @@ def _duplicates(file: ast.File) -> list[Diagnostic]:
             notes = (Note("first here", seen[item.name]),)
             found.append(Diagnostic("model.duplicate", message, item.span, notes=notes))
         seen.setdefault(item.name, item.span)
+    return found
+
+
+def _with_users(file: ast.File, broken: set[str]) -> set[str]:
+    """The definitions that are at fault, and those that use them."""
+    uses = {
+        op.name: {s.value.function for s in op.body if isinstance(s, ast.Assign)} for op in file.ops
+    }
+    found = set(broken)
+    while more := {name for name, used in uses.items() if used & found} - found:
+        found |= more
     return found
 
 
