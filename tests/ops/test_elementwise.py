@@ -275,6 +275,16 @@ def test_a_real_becomes_an_integer_by_truncation_and_is_free_out_of_range(
     agrees("cast", {"x": inside}, inside.astype(DTYPES[to].numpy), to=to)
 
 
+@pytest.mark.parametrize("to", ["i8", "u8", "i16", "u16", "i32", "u32"])
+def test_a_real_is_free_from_one_beyond_the_range_on(to: str) -> None:
+    low, high = integer_range(to)
+    x = np.array([low - 1, low - 0.75, high + 0.75, high + 1])
+    free = left_open("cast", {"x": x}, to=to)
+    assert free is not None
+    assert free.tolist() == [True, False, False, True]
+    agrees("cast", {"x": x[1:3]}, np.array([low, high], DTYPES[to].numpy), to=to)
+
+
 @pytest.mark.parametrize("to", DTYPES)
 @given(data=st.data())
 @few
