@@ -123,6 +123,7 @@ def test_what_a_file_says_is_never_run(tmp_path: Path) -> None:
         "x = Input(shape = f())",
         "m = Model(inputs = [1], outputs = y)",
         "x = " + "[" * 2000 + "]" * 2000,
+        'w = m.get_layer("a").get_weights()\nw[[0]] = array([1])',
     ],
 )
 def test_what_is_no_such_program_is_unreadable(text: str) -> None:

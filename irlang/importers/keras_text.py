@@ -9,6 +9,7 @@ something else, with its line.
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -71,7 +72,9 @@ class Program:
 def read(text: str) -> Program:
     """The program that a Python text describes."""
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():  # of what Python would say about the text's style
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"not Python: {error}") from None
     reader = _Reader()
@@ -132,6 +135,8 @@ class _Reader:
     def weight(self, target: ast.Subscript, value: ast.expr) -> None:
         """`w[i] = np.array(...)`."""
         index = _value(target.slice)
+        if not isinstance(index, int):
+            _refuse(target, "weights are numbered")
         if isinstance(value, ast.Call) and _attribute(value) == "array" and value.args:
             value = value.args[0]
         self.program.weights.setdefault(self.current, {})[index] = _value(value)
