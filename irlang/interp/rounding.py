@@ -175,11 +175,10 @@ class Balls:
         sign = 1.0 if kind == "argmax" else -1.0
         reach = sign * ball.value + ball.radius
         floor = np.take_along_axis(sign * ball.value - ball.radius, at[..., None], -1)
-        contenders = np.sum(reach >= floor, axis=-1)
-        exact = np.all(
-            (reach < floor) | (np.broadcast_to(ball.radius, np.shape(ball.value)) == 0), axis=-1
-        )
-        return Ball(at, np.where((contenders > 1) & ~exact, np.inf, 0.0))
+        # not surely below: where nothing is known, a sum of infinities is NaN and compares false
+        rivals = ~(reach < floor)
+        exact = np.all(~rivals | (np.broadcast_to(ball.radius, np.shape(ball.value)) == 0), axis=-1)
+        return Ball(at, np.where((np.sum(rivals, axis=-1) > 1) & ~exact, np.inf, 0.0))
 
     def pick(self, ball: Ball, at: Array, certain: Ball) -> Ball:
         """The elements at positions `at` along the last axis."""
@@ -308,7 +307,7 @@ class Balls:
             return Ball(value)
         reach = np.asarray(a.bound + b.bound)
         with np.errstate(invalid="ignore"):
-            near = (_gap(a.value, b.value) <= reach) & (reach > 0)
+            near = np.isinf(reach) | ((_gap(a.value, b.value) <= reach) & (reach > 0))
         return Ball(value, near.astype(np.float64))
 
     def _logic(self, function: str, args: list[Ball]) -> Ball:
