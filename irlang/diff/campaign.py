@@ -79,6 +79,15 @@ def _session(targets: tuple[str, ...]) -> Session:
     return _SESSION[targets]
 
 
+# What this process has localised already: a program that holds a known culprit is counted, and not
+# looked into again, so that a fault that is everywhere does not take all the time.
+_CULPRITS: set[tuple[str, str, str]] = set()
+
+
+def _explained(case: Case, target: str, verdict: str) -> bool:
+    return any((target, verdict, node.op.name) in _CULPRITS for node in case.graph.nodes)
+
+
 def close_sessions() -> None:
     """Ends the workers of this process."""
     while _SESSION:
@@ -110,8 +119,14 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
         for target, verdicts in outcome.verdicts.items():
             verdict = gravest([v.verdict for v in verdicts])
             targets[target][verdict] += 1
-            if verdict in FINDINGS and len(found) < _LOCALISED:
-                found.append(find(session, case, seed, target, outcome))
+            if (
+                verdict in FINDINGS
+                and len(found) < _LOCALISED
+                and not _explained(case, target, verdict)
+            ):
+                one = find(session, case, seed, target, outcome)
+                _CULPRITS.add((target, one.verdict.verdict, one.operator))
+                found.append(one)
     covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
     result = {
         "programs": len(cases), "valid": valid, "tried": tried,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang import ast
+from irlang.diagnostics import InvalidInput
 from irlang.diff.localise import isolate, localise
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
@@ -81,12 +82,12 @@ def _first_refused(alone: Session, case: Case, target: str, verdict: Verdict) ->
 
     try:
         values = run(case.graph, case.values, case.catalog)
-    except Exception as error:  # noqa: BLE001 -- the oracle refuses the program, so nothing is fed
-        del error
+    except InvalidInput:  # the oracle refuses the program, so that there is nothing to feed
         return "program"
     from irlang.dtypes import DTYPES
 
-    typed = {n: a.astype(DTYPES[case.graph.values[n].dtype].numpy) for n, a in values.items()}
+    with np.errstate(over="ignore"):
+        typed = {n: a.astype(DTYPES[case.graph.values[n].dtype].numpy) for n, a in values.items()}
     singles = [
         isolate(case, Culprit(node, verdict, {n: typed[n] for n in node.operands()}))
         for node in case.graph.nodes
@@ -138,8 +139,10 @@ def _markdown(found: Found, identity: str, script: str) -> str:
     if v.expected is not None:
         place = "".join(f"[{i}]" for i in v.index or ())
         lines += [
-            f"Element `{v.name}{place}` is `{v.got!r}`; the value of the definition is `{v.expected!r}`,",
-            f"and no order of evaluation in this precision is further from it than `{v.radius!r}`.", "",
+            f"Element `{v.name}{place}` is `{v.got!r}`; the definition gives `{v.expected!r}`,",
+            "and no order of evaluation in this precision is further from it than "
+            f"`{v.radius!r}`.",
+            "",
         ]  # fmt: skip
     if found.attributes:
         lines += [
