@@ -22,7 +22,7 @@ from irlang.instance import Instance
 from irlang.signature import Given
 
 _ROUNDS = 4
-_TRIALS = 16  # moves that are judged in a round
+_TRIALS = 12  # moves that are judged in a round
 
 
 @dataclass(slots=True)
