@@ -108,6 +108,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             case = make_case(catalog, seed, settings.ops, coverage)
             tried += 1
             if case is not None:
+                coverage.note(case.graph)
                 cases.append((seed, case))
                 break
     outcomes = session.compare([case for _, case in cases], grad=settings.grad)
