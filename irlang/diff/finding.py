@@ -140,7 +140,7 @@ def _markdown(found: Found, identity: str, script: str) -> str:
         place = "".join(f"[{i}]" for i in v.index or ())
         lines += [
             f"Element `{v.name}{place}` is `{v.got!r}`; the definition gives `{v.expected!r}`,",
-            "and no order of evaluation in this precision is further from it than "
+            "and no order of evaluation in this precision is further from it than this:",
             f"`{v.radius!r}`.",
             "",
         ]  # fmt: skip

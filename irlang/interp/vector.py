@@ -437,12 +437,7 @@ class Vector:
             return None
         below, above, apart = [], [], False
         for form, size in zip(forms, shape, strict=True):
-            least = greatest = form.constant
-            for name, coefficient in form.coefficients.items():
-                start, stop = frame.ranges[frame.axes[name]]
-                ends = (coefficient * start, coefficient * (stop - 1))
-                least += min(ends)
-                greatest += max(ends)
+            least, greatest = _extent(form, frame)
             below.append(max(-least, 0))
             above.append(max(greatest - size + 1, 0))
             apart = apart or greatest < 0 or least >= size
@@ -507,18 +502,49 @@ class Vector:
 
 
 def _form(position: eq.Expr, frame: Frame) -> Affine | None:
-    """The affine form of an index in a frame, fixed indices being numbers."""
+    """The affine form of an index in a frame: fixed indices are numbers, and a quotient that is the
+    same all over the frame (the group of a filter, where there is one group) is one too.
+    """
     if isinstance(position, eq.Index):
         if position.name in frame.fixed:
             return Affine({}, frame.fixed[position.name])
         return Affine({position.name: 1})
-    form = affine(position)
-    if form is None or not frame.fixed:
-        return form
-    known = sum(c * frame.fixed[n] for n, c in form.coefficients.items() if n in frame.fixed)
-    return Affine(
-        {n: c for n, c in form.coefficients.items() if n not in frame.fixed}, form.constant + known
-    )
+    if not isinstance(position, eq.Apply):
+        return affine(position)
+    if position.function == "neg":
+        inner = _form(position.args[0], frame)
+        return None if inner is None else Affine({}).plus(inner, -1)
+    if len(position.args) != 2 or position.function not in ("+", "-", "*", "//", "%"):
+        return None
+    left, right = (_form(arg, frame) for arg in position.args)
+    if left is None or right is None:
+        return None
+    if position.function in ("+", "-"):
+        return left.plus(right, 1 if position.function == "+" else -1)
+    if position.function == "*":
+        if not left.known:
+            left, right = right, left
+        return Affine({}).plus(right, left.constant) if left.known else None
+    if not right.known or right.constant < 1:
+        return None
+    least, greatest = _extent(left, frame)
+    quotient = least // right.constant
+    if greatest // right.constant != quotient:
+        return None
+    if position.function == "//":
+        return Affine({}, quotient)
+    return left.plus(Affine({}, -quotient * right.constant))
+
+
+def _extent(form: Affine, frame: Frame) -> tuple[int, int]:
+    """The least and the greatest value of a form in a frame."""
+    least = greatest = form.constant
+    for name, coefficient in form.coefficients.items():
+        start, stop = frame.ranges[frame.axes[name]]
+        ends = (coefficient * start, coefficient * (stop - 1))
+        least += min(ends)
+        greatest += max(ends)
+    return least, greatest
 
 
 def _strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
