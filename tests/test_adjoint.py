@@ -24,6 +24,7 @@ from irlang.equation_text import definition, show
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
+from irlang.interp.plain import load
 from irlang.interp.rounding import Ball
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.parser import parse
@@ -358,7 +359,7 @@ def checked(
         ]
         bound = error + mpmath.mpf(2) ** -48 * sum(map(abs, terms))
         assert abs(sum(terms) - expected) <= bound
-    feeds = {n: vector.load(backward.tensors[n], a) for n, a in given.items()}
+    feeds = {n: load(backward.tensors[n], a) for n, a in given.items()}
     plain = vector.evaluate(backward, feeds)
     balls = rounding.evaluate(backward, {n: Ball(a) for n, a in feeds.items()}, "f64")
     for name in backward.outputs:

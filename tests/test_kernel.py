@@ -24,6 +24,7 @@ from irlang.instance import instantiate
 from irlang.interp import contraction, exact, gemm, kernel, kernel_cache, reference, vector
 from irlang.interp.kernel_functions import ON_REALS
 from irlang.interp.kernel_source import generate
+from irlang.interp.plain import load
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.parser import parse
 from irlang.scalar import SCALARS
@@ -54,7 +55,7 @@ def expansion_of(*equations: eq.Equation, **inputs: TensorInfo) -> eq.Expansion:
 
 
 def by_kernel(expansion: eq.Expansion, inputs: dict[str, Any]) -> dict[str, Any]:
-    tensors = {name: vector.load(expansion.tensors[name], a) for name, a in inputs.items()}
+    tensors = {name: load(expansion.tensors[name], a) for name, a in inputs.items()}
     for step in schedule(expansion.equations):
         tensors |= kernel.evaluate(step, tensors, expansion.tensors)
     return tensors

@@ -68,7 +68,7 @@ def test_reference_and_exact_agree(name: str) -> None:
 
 
 def _loaded(expansion: Any, feeds: dict[str, Any]) -> dict[str, Any]:
-    from irlang.interp.vector import load
+    from irlang.interp.plain import load
 
     return {name: load(expansion.tensors[name], value) for name, value in feeds.items()}
 

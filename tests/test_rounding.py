@@ -15,10 +15,10 @@ from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.interp import exact, rounding, vector
+from irlang.interp.plain import Plain, load
 from irlang.interp.program import balls, precision, run
 from irlang.interp.rounding import Ball, Balls
 from irlang.interp.values import initial_values, inputs
-from irlang.interp.vector import Plain
 from irlang.scalar import SCALARS
 
 CATALOG = builtin()
@@ -91,7 +91,7 @@ def _outside(ball: Ball, got: Array) -> Array:
 def test_single_precision_in_any_order_stays_inside(seed: int) -> None:
     graph, values, found = _program(seed)
     single = Single(seed)
-    computed: dict[str, Array] = {n: vector.load(graph.values[n], v) for n, v in values.items()}
+    computed: dict[str, Array] = {n: load(graph.values[n], v) for n, v in values.items()}
     for node in graph.nodes:
         expansion = node.expansion(CATALOG)
         feeds = {formal: computed[name] for formal, name in node.feeds().items()}

@@ -14,7 +14,7 @@ import numpy as np
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Graph, Node, Param, Port
-from irlang.interp import vector
+from irlang.interp.plain import load
 from irlang.interp.program import node_balls, precision
 from irlang.interp.rounding import Ball
 
@@ -57,7 +57,7 @@ def judge_call(
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had."""
     values = case.graph.values
-    local = {name: Ball(vector.load(values[name], array)) for name, array in fed.items()}
+    local = {name: Ball(load(values[name], array)) for name, array in fed.items()}
     if any(
         not np.all(np.isfinite(b.value))
         for b in local.values()

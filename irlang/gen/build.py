@@ -32,7 +32,7 @@ from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _RESULTS = 4  # results beside those that keep a call from being dead
-_WILD = 10  # percent of inputs with a restricted domain that take a computed value all the same
+_WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _LONE = 30  # percent of calls with no live operand that are taken all the same

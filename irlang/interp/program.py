@@ -11,7 +11,8 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
-from irlang.interp import reference, rounding, vector
+from irlang.interp import reference, rounding
+from irlang.interp.plain import load
 from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,7 +30,7 @@ def run(
     values: of all inputs and parameters, in their own types. Raises `InvalidInput`, placed at the
     call, where a precondition on values fails.
     """
-    found = {name: vector.load(graph.values[name], array) for name, array in values.items()}
+    found = {name: load(graph.values[name], array) for name, array in values.items()}
     for node in graph.nodes:
         expansion = node.expansion(definitions)
         feeds = {formal: found[name] for formal, name in node.feeds().items()}
@@ -46,7 +47,7 @@ def balls(
     graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
 ) -> dict[str, Ball]:
     """Every value with its radius, propagated through the whole program, at a precision."""
-    found = {name: Ball(vector.load(graph.values[name], array)) for name, array in values.items()}
+    found = {name: Ball(load(graph.values[name], array)) for name, array in values.items()}
     for node in graph.nodes:
         found.update(node_balls(node, found, definitions, dtype))
     return found

@@ -21,6 +21,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.interp import contraction, kernel, kernel_cache, vector
+from irlang.interp.plain import Plain
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 
 Array = np.ndarray[Any, Any]
@@ -186,7 +187,7 @@ class _Run:
         steps = group.length
         before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
         if not _worth([part.kernel for part in parts], work):
-            evaluator = vector.Vector(vector.Plain(), self.tensors, self.infos)
+            evaluator = vector.Vector(Plain(), self.tensors, self.infos)
             evaluator.recurrence(group)
             return
         for equation in before:

@@ -22,9 +22,10 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
-from irlang.interp import vector
+from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.schedule import Recurrence, schedule
-from irlang.interp.vector import Frame, Vector
+from irlang.interp.vector import Vector
+from irlang.interp.views import Frame
 from irlang.scalar import SCALARS
 
 Array = Any
@@ -115,7 +116,7 @@ class Balls:
         """A reduction over the trailing axes."""
         if kind in ("max", "min") and np.asarray(ball.value).dtype == np.bool_:
             kind = "any" if kind == "max" else "all"
-        value = vector.Plain().fold(kind, ball.value, axes)
+        value = Plain().fold(kind, ball.value, axes)
         count = math.prod(np.shape(ball.value)[axis] for axis in axes)
         whole = np.asarray(ball.value).dtype.kind in "ib"
         radius = None if ball.radius is None else np.broadcast_to(ball.radius, np.shape(ball.value))
@@ -124,8 +125,8 @@ class Balls:
         if kind in ("max", "min"):
             if radius is None:
                 return Ball(value)
-            upper = vector._FOLD[kind](ball.value + radius, axis=axes)
-            lower = vector._FOLD[kind](ball.value - radius, axis=axes)
+            upper = FOLD[kind](ball.value + radius, axis=axes)
+            lower = FOLD[kind](ball.value - radius, axis=axes)
             return Ball(value, _spread(value, lower, upper))
         if radius is None and whole:
             return Ball(value)
@@ -149,17 +150,17 @@ class Balls:
 
     def contract(self, factors: list[Ball], rank: int) -> Ball:
         """The sum over all axes from `rank` on of the product of the factors."""
-        value = vector.contract([f.value for f in factors], rank)
+        value = contract([f.value for f in factors], rank)
         if all(f.radius is None and np.asarray(f.value).dtype.kind in "ib" for f in factors):
             return Ball(value)
         sizes = [np.abs(f.value) for f in factors]
-        total = vector.contract(sizes, rank)
+        total = contract(sizes, rank)
         slack: Any = 0.0
         if any(f.radius is not None for f in factors):
             wide = [
                 s if f.radius is None else s + f.radius for s, f in zip(sizes, factors, strict=True)
             ]
-            widest = vector.contract(wide, rank)
+            widest = contract(wide, rank)
             # the difference of two nearly equal sums would lose the radius in its own rounding
             slack = np.maximum(widest - total, 0.0) + _gamma(8, 2.0**-53) * widest
             total = widest
@@ -169,7 +170,7 @@ class Balls:
 
     def place(self, kind: str, ball: Ball) -> Ball:
         """The position of the extreme element; uncertain where another may be it."""
-        at = vector.Plain().place(kind, ball.value)
+        at = Plain().place(kind, ball.value)
         if ball.radius is None:
             return Ball(at)
         sign = 1.0 if kind == "argmax" else -1.0
@@ -201,7 +202,7 @@ class Balls:
 
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
         """Assignment to a tensor: conversion, and nothing finite beyond the largest number."""
-        value = np.asarray(np.broadcast_to(vector.convert(ball.value, info), shape), order="C")
+        value = np.asarray(np.broadcast_to(convert(ball.value, info), shape), order="C")
         radius = ball.radius
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
@@ -228,7 +229,7 @@ class Balls:
 
     def empty(self, info: eq.TensorInfo) -> Ball:
         """A tensor to be filled step by step."""
-        return Ball(vector.Plain().empty(info), np.zeros(info.shape))
+        return Ball(Plain().empty(info), np.zeros(info.shape))
 
     def assign(self, target: Ball, where: tuple[Any, ...], value: Ball) -> None:
         """Fills a part of a tensor."""

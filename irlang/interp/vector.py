@@ -12,170 +12,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from irlang import equations as eq
-from irlang.affine import Affine, affine
+from irlang.affine import Affine
 from irlang.diagnostics import InvalidInput, fail
-from irlang.dtypes import DTYPES
+from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule
-from irlang.scalar import SCALARS
+from irlang.interp.views import Frame, extent, form, pad, strided
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = Any  # what the domain says: an array or number, or a value with its radius
 _CHUNK = 1 << 21  # elements of a temporary array; more are done piece by piece
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "all": True, "any": False}
-_FOLD: dict[str, Callable[..., Array]] = {
-    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "all": np.all, "any": np.any,
-}  # fmt: skip
-
-
-@dataclass(slots=True)
-class Frame:
-    """The indices in scope: axis and range of each, or the number that it is fixed at.
-
-    active: where the value is wanted at all (None: everywhere); outside it, a read past the end of
-    a tensor is no error.
-    """
-
-    axes: dict[str, int]
-    ranges: list[tuple[int, int]]
-    fixed: dict[str, int] = field(default_factory=dict)
-    active: Any = None
-
-    def deeper(self, extents: list[tuple[str, int]]) -> Frame:
-        """This frame with more axes behind."""
-        axes, ranges = dict(self.axes), list(self.ranges)
-        for name, extent in extents:
-            axes[name] = len(ranges)
-            ranges.append((0, extent))
-        active = self.active
-        if active is not None:
-            active = (
-                active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
-            )
-        return Frame(axes, ranges, self.fixed, active)
-
-    def where(self, condition: Any) -> Frame:
-        """This frame, with values wanted only where `condition` holds."""
-        active = condition if self.active is None else self.active & condition
-        return Frame(self.axes, self.ranges, self.fixed, active)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extent of every axis."""
-        return tuple(stop - start for start, stop in self.ranges)
-
-
-class Plain:
-    """The domain of plain numbers: arrays of float64, int64 and bool."""
-
-    def number(self, value: eq.Scalar) -> Value:
-        """A number of the text or of the call."""
-        return float(value) if isinstance(value, Fraction) else value
-
-    def array(self, value: Array) -> Value:
-        """Whole numbers or truth values, free of error."""
-        return value
-
-    def parts(self, value: Value, change: Callable[[Any], Any]) -> Value:
-        """A value whose arrays are rearranged by `change`."""
-        return change(value)
-
-    def padded(self, value: Value, default: Value, change: Callable[[Any, Any], Any]) -> Value:
-        """A value rearranged with a default around it."""
-        return change(value, default)
-
-    def sample(self, value: Value) -> Any:
-        """The values alone."""
-        return value
-
-    def apply(self, function: str, args: list[Value]) -> Value:
-        """A scalar function."""
-        return SCALARS[function].numpy(*args)
-
-    def select(self, condition: Value, yes: Value, no: Value) -> Value:
-        """`yes` where the condition holds, `no` elsewhere."""
-        return np.where(condition, yes, no)
-
-    def fold(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
-        """A reduction over the trailing axes."""
-        if kind in ("max", "min") and value.dtype == np.bool_:
-            kind = "any" if kind == "max" else "all"
-        return _FOLD[kind](value, axis=axes)
-
-    def contract(self, factors: list[Value], rank: int) -> Value:
-        """The sum over all axes from `rank` on of the product of the factors."""
-        return contract(factors, rank)
-
-    def place(self, kind: str, value: Value) -> Value:
-        """The position of the greatest or least element along the last axis."""
-        return np.argmax(value, -1) if kind == "argmax" else np.argmin(value, -1)
-
-    def pick(self, value: Value, at: Array, certain: Any) -> Value:  # noqa: ARG002
-        """The elements at positions `at` along the last axis."""
-        return np.take_along_axis(value, at[..., None], -1)[..., 0]
-
-    def gather(self, value: Value, index: tuple[Any, ...], certain: list[Any]) -> Value:  # noqa: ARG002
-        """Elements at computed positions."""
-        return value[index]
-
-    def store(self, value: Value, info: eq.TensorInfo, shape: tuple[int, ...]) -> Value:
-        """A value converted to the kind of a tensor and spread to `shape`."""
-        return np.asarray(np.broadcast_to(convert(value, info), shape), order="C")
-
-    def empty(self, info: eq.TensorInfo) -> Value:
-        """A tensor to be filled step by step."""
-        kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-        return np.zeros(info.shape, kinds[info.kind])
-
-    def assign(self, target: Value, where: tuple[Any, ...], value: Value) -> None:
-        """Fills a part of a tensor."""
-        target[where] = value
-
-
-def convert(value: Any, info: eq.TensorInfo) -> Array:
-    """Assignment: reals become integers by truncation, integers wrap, truth is `!= 0`."""
-    array = np.asarray(value)
-    if info.kind == "real":
-        return array.astype(np.float64, copy=False)
-    if info.kind == "bool":
-        return array if array.dtype == np.bool_ else array != 0
-    with np.errstate(invalid="ignore"):
-        whole = array if array.dtype.kind in "iu" else np.trunc(array).astype(np.int64)
-        return whole.astype(DTYPES[info.dtype].numpy, copy=False).astype(np.int64, copy=False)
-
-
-def contract(factors: list[Any], rank: int) -> Any:
-    """The sum of a product of arrays over their axes from `rank` on, without the whole product."""
-    arrays = [np.asarray(f) for f in factors]
-    width = max(a.ndim for a in arrays)
-    scale: Any = 1
-    operands: list[Any] = []
-    present: set[int] = set()
-    for array in arrays:
-        if array.ndim == 0 or array.size == 1:
-            scale = scale * array.reshape(())
-            continue
-        full = array.reshape((1,) * (width - array.ndim) + array.shape)
-        axes = [axis for axis, size in enumerate(full.shape) if size != 1]
-        operands += [full.reshape([full.shape[axis] for axis in axes]), axes]
-        present.update(axes)
-    outer = [axis for axis in sorted(present) if axis < rank]
-    if not operands:
-        return np.asarray(scale).reshape((1,) * rank)
-    size = math.prod(
-        max(a.shape[axis] if a.ndim == width else 1 for a in arrays) for axis in range(width)
-    )
-    total = np.einsum(*operands, outer, optimize=size > 1 << 15) * scale
-    shape = [1] * rank
-    for axis, extent in zip(outer, np.shape(total), strict=True):
-        shape[axis] = extent
-    return np.asarray(total).reshape(shape)
 
 
 class Vector:
@@ -417,8 +268,8 @@ class Vector:
     def _read(self, expr: eq.Read, frame: Frame) -> Value:
         tensor = self.tensors[expr.tensor]
         shape = np.shape(self.domain.sample(tensor))
-        forms = [_form(position, frame) for position in expr.index]
-        if all(form is not None for form in forms):
+        forms = [form(position, frame) for position in expr.index]
+        if all(one is not None for one in forms):
             value = self._view(expr, tensor, shape, [f for f in forms if f is not None], frame)
             if value is not None:
                 return value
@@ -436,8 +287,8 @@ class Vector:
         if 0 in frame.shape or 0 in shape:
             return None
         below, above, apart = [], [], False
-        for form, size in zip(forms, shape, strict=True):
-            least, greatest = _extent(form, frame)
+        for one, size in zip(forms, shape, strict=True):
+            least, greatest = extent(one, frame)
             below.append(max(-least, 0))
             above.append(max(greatest - size + 1, 0))
             apart = apart or greatest < 0 or least >= size
@@ -449,8 +300,8 @@ class Vector:
             if sum(below) + sum(above) > 4 * sum(shape) + 64:
                 return None
             default = self.domain.number(expr.default.value)
-            tensor = self.domain.padded(tensor, default, lambda a, d: _pad(a, d, below, above))
-        return self.domain.parts(tensor, lambda a: _strided(a, forms, below, frame))
+            tensor = self.domain.padded(tensor, default, lambda a, d: pad(a, d, below, above))
+        return self.domain.parts(tensor, lambda a: strided(a, forms, below, frame))
 
     def _gather(self, expr: eq.Read, tensor: Value, shape: tuple[int, ...], frame: Frame) -> Value:
         """Elements at computed positions, checked against the shape."""
@@ -501,79 +352,6 @@ class Vector:
         return array.astype(np.int64, copy=False)
 
 
-def _form(position: eq.Expr, frame: Frame) -> Affine | None:
-    """The affine form of an index in a frame: fixed indices are numbers, and a quotient that is the
-    same all over the frame (the group of a filter, where there is one group) is one too.
-    """
-    if isinstance(position, eq.Index):
-        if position.name in frame.fixed:
-            return Affine({}, frame.fixed[position.name])
-        return Affine({position.name: 1})
-    if not isinstance(position, eq.Apply):
-        return affine(position)
-    if position.function == "neg":
-        inner = _form(position.args[0], frame)
-        return None if inner is None else Affine({}).plus(inner, -1)
-    if len(position.args) != 2 or position.function not in ("+", "-", "*", "//", "%"):
-        return None
-    left, right = (_form(arg, frame) for arg in position.args)
-    if left is None or right is None:
-        return None
-    if position.function in ("+", "-"):
-        return left.plus(right, 1 if position.function == "+" else -1)
-    if position.function == "*":
-        if not left.known:
-            left, right = right, left
-        return Affine({}).plus(right, left.constant) if left.known else None
-    if not right.known or right.constant < 1:
-        return None
-    least, greatest = _extent(left, frame)
-    quotient = least // right.constant
-    if greatest // right.constant != quotient:
-        return None
-    if position.function == "//":
-        return Affine({}, quotient)
-    return left.plus(Affine({}, -quotient * right.constant))
-
-
-def _extent(form: Affine, frame: Frame) -> tuple[int, int]:
-    """The least and the greatest value of a form in a frame."""
-    least = greatest = form.constant
-    for name, coefficient in form.coefficients.items():
-        start, stop = frame.ranges[frame.axes[name]]
-        ends = (coefficient * start, coefficient * (stop - 1))
-        least += min(ends)
-        greatest += max(ends)
-    return least, greatest
-
-
-def _strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
-    """The view whose axes are those of the frame (extent 1 where an index takes no part)."""
-    strides = [0] * len(frame.ranges)
-    offset = 0
-    for form, shift, stride in zip(forms, below, array.strides, strict=True):
-        base = form.constant + shift
-        for name, coefficient in form.coefficients.items():
-            axis = frame.axes[name]
-            strides[axis] += coefficient * stride
-            base += coefficient * frame.ranges[axis][0]
-        offset += base * stride
-    used = {frame.axes[name] for form in forms for name in form.coefficients}
-    shape = tuple(n if axis in used else 1 for axis, n in enumerate(frame.shape))
-    return np.ndarray(shape, array.dtype, array, offset, tuple(strides))
-
-
-def _pad(array: Any, default: Any, below: list[int], above: list[int]) -> Array:
-    shape = [b + n + a for b, n, a in zip(below, array.shape, above, strict=True)]
-    padded = np.full(
-        shape,
-        default,
-        dtype=np.result_type(array, default) if array.dtype.kind != "f" else array.dtype,
-    )
-    padded[tuple(slice(b, b + n) for b, n in zip(below, array.shape, strict=True))] = array
-    return padded
-
-
 def _factors(expr: eq.Expr) -> list[eq.Expr]:
     """The factors of a product, flat."""
     if isinstance(expr, eq.Apply) and expr.function == "*":
@@ -594,12 +372,6 @@ def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: An
     place = tuple(int(i[0]) for i in np.nonzero(wanted))
     at = [int(np.broadcast_to(index, np.shape(wanted))[place]) for index in found]
     return fail("run.outside", f"`{expr.tensor}` is read at {at}, outside its shape {list(shape)}")
-
-
-def load(info: eq.TensorInfo, array: Any) -> Array:
-    """An input as the evaluators take it: float64, int64 or bool, contiguous."""
-    kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-    return np.asarray(np.asarray(array).astype(kinds[info.kind], copy=False), order="C")
 
 
 def evaluate_equation(

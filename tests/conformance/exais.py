@@ -39,7 +39,8 @@ from irlang.dtypes import DTYPES  # noqa: E402
 from irlang.importers import exais, keras_text  # noqa: E402
 from irlang.importers.keras_arguments import Uncovered  # noqa: E402
 from irlang.importers.keras_text import Unreadable  # noqa: E402
-from irlang.interp import reference, vector  # noqa: E402
+from irlang.interp import reference  # noqa: E402
+from irlang.interp.plain import load
 from irlang.interp.program import node_balls, run  # noqa: E402
 from irlang.interp.rounding import Ball  # noqa: E402
 from irlang.interp.shape import Checked, check  # noqa: E402
@@ -165,7 +166,7 @@ def _radius(made: exais.Translation, checked: Checked) -> Array:
     """The rounding radius of the result, every call at the precision of its own tensors."""
     graph = checked.graphs[0]
     values = {**inputs(graph, 0, made.inputs), **initial_values(graph, 0)}
-    found = {name: Ball(vector.load(graph.values[name], item)) for name, item in values.items()}
+    found = {name: Ball(load(graph.values[name], item)) for name, item in values.items()}
     for node in graph.nodes:
         infos = [graph.values[name] for name in (*node.operands(), *node.outputs)]
         reals = [info.dtype for info in infos if info.kind == "real"]

@@ -12,7 +12,8 @@ from irlang.catalog import builtin
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
-from irlang.interp import reference, rounding, vector
+from irlang.interp import reference, rounding
+from irlang.interp.plain import load
 from tests.ops.oracle import Array
 
 torch = pytest.importorskip("torch")
@@ -29,7 +30,7 @@ def oracle(name: str, inputs: dict[str, Array], **attrs: Any) -> tuple[Array, Ar
     instance = instantiate(op, infos, attrs)
     assert not instance.faults, instance.faults
     expansion = expand(instance, definitions)
-    loaded = {key: rounding.Ball(vector.load(infos[key], x)) for key, x in inputs.items()}
+    loaded = {key: rounding.Ball(load(infos[key], x)) for key, x in inputs.items()}
     first = expansion.outputs[0]
     ball = rounding.evaluate(expansion, loaded, "f64")[first]
     return reference.evaluate(expansion, inputs)[first], np.asarray(ball.bound)

@@ -1,0 +1,103 @@
+"""What values generated tensors take: domains, fan-in, and calls that bring values into a domain."""
+
+import math
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.equations import TensorInfo
+from irlang.expand import expand
+from irlang.gen.build import generate
+from irlang.gen.choice import Chooser
+from irlang.gen.judge import judge
+from irlang.gen.pattern import Pattern, pattern
+from irlang.gen.ranges import fan_in, usual
+from irlang.gen.tame import Tamers
+from irlang.interp import vector
+from irlang.parser import parse
+
+OWN = """
+op scaled_log[T: float](x: T[S..]; eps: real = 1e-6) -> y: T[S..] {
+  y[s..] = log(x[s..] + eps)
+}
+
+op ratio[T: float](a: T[S..], b: T[S..]) -> y: T[S..] {
+  y[s..] = a[s..] / b[s..]
+}
+
+op mixed[T: float](x: T[N, C], w: T[F, C, K..], v: T[S..]) -> y: T[N, F] {
+  y[n, f] = sum(c < C, k.. < K..) x[n, c] * w[f, c, k..]
+}
+
+op edges[T: float](x: T[S..]) -> y: T[S..] {
+  y[s..] = asin(x[s..]) + acosh(x[s..] + 3)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> dict[str, Pattern]:
+    return {op.name: pattern(op) for op in parse(OWN, "own.nnir").ops}
+
+
+def test_domains_are_read_off_the_functions_that_read_an_input(own: dict[str, Pattern]) -> None:
+    assert own["scaled_log"].slots[0].domain == (0.0, math.inf)
+    a, b = own["ratio"].slots
+    assert a.domain is None
+    assert b.domain == (0.0, math.inf)
+    assert own["mixed"].slots[0].domain is None
+
+
+def test_ranges_lie_inside_domains(own: dict[str, Pattern]) -> None:
+    info = TensorInfo((4,), "f32")
+    for made in own.values():
+        for slot in made.slots:
+            for seed in range(8):
+                found = usual(slot, info, weight=False, chooser=Chooser(seed))
+                if slot.domain is not None:
+                    assert found is not None
+                    assert slot.domain[0] < found[0] < found[1] < slot.domain[1]
+
+
+def test_weights_are_scaled_by_what_a_sum_runs_over(own: dict[str, Pattern]) -> None:
+    _, w, v = own["mixed"].slots
+    assert fan_in(w, TensorInfo((7, 3, 5, 2), "f32")) == 30
+    assert fan_in(v, TensorInfo((7, 3), "f32")) == 1
+    low, high = usual(w, TensorInfo((7, 3, 5, 2), "f32"), weight=True, chooser=Chooser(0)) or (0, 0)
+    assert -low == high == pytest.approx(math.sqrt(3 / 30), rel=0.02)
+
+
+@pytest.mark.parametrize("domain", [(0.0, math.inf), (-1.0, 1.0)])
+def test_tamers_bring_any_values_into_a_domain(domain: tuple[float, float]) -> None:
+    made = [p for p in map(pattern, builtin()) if p.computed]
+    tamers = Tamers(made, builtin()).inside(domain)
+    assert len(tamers) >= 2
+    samples = np.random.default_rng(5).uniform(-8, 8, 40)
+    for tamer in tamers:
+        formal = next(slot.item.name for slot in tamer.slots if slot.item.default is None)
+        instance = judge(tamer.op, {formal: TensorInfo((40,), "f32")}, {})
+        assert instance is not None
+        (name,) = [n for n, _ in instance.outputs or ()]
+        values = vector.evaluate(expand(instance, builtin()), {formal: samples})[name]
+        assert (values > domain[0]).all(), tamer.op.name
+        assert (values < domain[1]).all(), tamer.op.name
+
+
+def test_results_of_weighted_sums_stay_moderate() -> None:
+    """A chain of weighted sums neither explodes nor dies away."""
+    from irlang.interp.program import run
+    from irlang.interp.values import initial_values, inputs
+
+    sums = [op.name for op in builtin() if any(slot.fan for slot in pattern(op).slots)]
+    sums = [n for n in sums if len(pattern(builtin().op(n)).slots) > 1]  # type: ignore[arg-type]
+    sizes = []
+    for seed in range(40):
+        graph = generate(builtin(), seed, ops=sums, size=(4, 6)).graph
+        found = run(graph, {**inputs(graph, seed), **initial_values(graph, seed)}, builtin())
+        for name in graph.outputs.values():
+            value = np.asarray(found[name], dtype=float)
+            if np.isfinite(value).all():
+                sizes.append(float(np.sqrt(np.mean(value**2))))
+    assert np.quantile(sizes, 0.9) < 1e3
+    assert np.quantile(sizes, 0.1) > 1e-4

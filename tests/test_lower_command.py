@@ -1,0 +1,81 @@
+"""`irlang lower` and `irlang targets`: what they write runs with the framework and NumPy alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irlang.cli import status
+from irlang.lower import target as targets
+from irlang.lower.target import ROWS, require_installed
+from tests.test_lower_text import SMALL
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "small.nnir"
+    path.write_text(SMALL, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("target", ["torch", "tf"])
+def test_a_python_program_stands_alone(model: Path, target: str) -> None:
+    pytest.importorskip({"tf": "tensorflow"}.get(target, target))
+    assert status(["lower", str(model), "--to", target]) == 0
+    program = model.with_name(f"small_{target}.py")
+    assert "irlang" not in program.read_text("utf-8")
+    inputs = model.with_name("inputs.npz")
+    np.savez(inputs, image=np.ones((2, 3, 8, 8), np.float32), label=np.zeros(2, np.int32))
+    command = [sys.executable, "-I", str(program), str(inputs)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=model.parent, check=True)  # noqa: S603 (our own program)
+    assert result.stdout.startswith("probs float32 (2, 5)\n")
+
+
+def test_a_model_file_stands_alone(model: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    out = model.with_name("mine.onnx")
+    assert status(["lower", str(model), "--to", "onnxruntime", "-o", str(out)]) == 0
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    given = {"image": np.ones((2, 3, 8, 8), np.float32)}
+    (probs,) = session.run(["probs"], {**given, "label": np.zeros(2, np.int32)})
+    assert probs.shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "torhc"], "did you mean `torch`?"),
+        (["--to", "torch", "-o", "x.onnx"], "must end in .py"),
+        (["--to", "torch", "-o", "absent/x.py"], "cannot be written"),
+    ],
+)
+def test_wrong_usage_is_a_line(
+    model: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(model.parent)
+    assert status(["lower", str(model), *arguments]) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+def test_targets_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["targets", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in found] == list(ROWS)
+    assert all(list(entry) == ["name", "installed", "version", "python", "reason"] for entry in found)
+
+
+def test_a_missing_framework_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(targets.metadata, "version", absent)
+    reasons = [entry.reason for entry in targets.targets()]
+    assert "torch is not installed: pip install 'irlang[torch]'" in reasons
+    with pytest.raises(Exception, match="target.missing"):
+        require_installed("tf")

@@ -1,0 +1,181 @@
+"""The text of emitted programs: readable, deterministic, and out of reach for what a file says."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.interp.program import run as oracle
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.names import Names, comment, docstring
+from irlang.lower.pool import Program, Result, Target, Worker
+from irlang.lower.target import ROWS
+from irlang.parser import parse
+
+GOLDEN = Path(__file__).parent / "golden"
+SMALL = '''nnir 1
+
+"""A small model."""
+model small(image: f32[2, 3, 8, 8], label: i32[2] in [0, 4]) -> probs: f32[2, 5] {
+  param w: f32[4, 3, 3, 3] in [-0.2, 0.2]
+  param b: f32[4] = 0
+  h = relu(conv(image, w, b; stride = 2, pad = same))
+  v = mish(max_pool(h; window = 2))
+  param k: f32[16, 5] in [-0.5, 0.5]
+  logits = scaled(dense(flatten(v), k); by = 0.5)
+  probs = softmax(logits)
+  loss = cross_entropy(logits, label)
+}
+
+op scaled[T: float](x: T[N, C]; by: real) -> y: T[N, C] {
+  y[n, c] = by * x[n, c] + sum(k < C | k <= c) x[n, k]
+}
+'''
+
+
+def lowered(text: str, target: str, grad: bool = False) -> tuple[Lowered, Program, dict[str, np.ndarray]]:  # type: ignore[type-arg]  # fmt: skip
+    checked = check(parse(text, "model.nnir"), builtin())
+    assert checked.valid, checked.diagnostics
+    graph = checked.graphs[0]
+    params, given = initial_values(graph, 1), inputs(graph, 1)
+    found = lower(graph, target, checked.catalog, params, grad=grad)
+    assert not found.unsupported
+    values = oracle(graph, {**params, **given}, checked.catalog)
+    wanted = {name: values[value] for name, value in graph.outputs.items()}
+    return found, Program(found.kind, found.code, given, found.params), wanted
+
+
+def ran(program: Program, target: str) -> Result:
+    with Worker(Target(target)) as worker:
+        (result,) = worker.submit([program])
+    assert result.status == "ok", result.error
+    return result
+
+
+def onnx_text(code: bytes) -> str:
+    """A model file, a line for every node."""
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load_from_string(code)
+    onnx.checker.check_model(model, full_check=True)
+    lines = [f"ir {model.ir_version}, opset {model.opset_import[0].version}"]
+    for node in model.graph.node:
+        given = [onnx.helper.printable_attribute(a) for a in node.attribute]
+        attributes = f" {{{', '.join(given)}}}" if given else ""
+        call = f"{node.op_type}({', '.join(node.input)})"
+        lines.append(f"{', '.join(node.output)} = {call}{attributes}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("target", ROWS)
+def test_golden_text(target: str) -> None:
+    """Rewritten with IRLANG_REWRITE=1."""
+    found, _, _ = lowered(SMALL, target, grad=True)
+    text = found.code if isinstance(found.code, str) else onnx_text(found.code)
+    path = GOLDEN / f"small_{target}.txt"
+    if os.environ.get("IRLANG_REWRITE"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+    assert lowered(SMALL, target, grad=True)[0].code == found.code
+
+
+@pytest.mark.parametrize("target", ROWS)
+def test_small_model_runs(target: str) -> None:
+    pytest.importorskip({"tf": "tensorflow"}.get(target, target))
+    _, program, wanted = lowered(SMALL, target)
+    result = ran(program, target)
+    np.testing.assert_allclose(result.outputs["probs"], wanted["probs"], rtol=1e-5)
+
+
+def test_a_users_operator_of_a_builtin_name_is_the_users() -> None:
+    text = """nnir 1
+op relu[T: float](x: T[S..]) -> y: T[S..] { y[s..] = x[s..] + 1 }
+model m(x: f32[3]) -> y: f32[3] { y = relu(x) }
+"""
+    found, program, wanted = lowered(text, "torch")
+    assert not found.native
+    np.testing.assert_array_equal(
+        ran(program, "torch").outputs["y"], wanted["y"].astype(np.float32)
+    )
+
+
+HOSTILE = [
+    'quotes """ and \\\'\'\'',
+    '"""\nimport os\nos.abort()\n"""',
+    "ends in a backslash \\\\",
+    "\x00\x1b[31m\u202e\u2028 \U0001f600 \\N{BULLET} {function} {{x}} %s",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_docstrings_hold_any_text(text: str) -> None:
+    source = f'"""{docstring(text)}"""\n'
+    tree = ast.parse(source)
+    assert len(tree.body) == 1
+    assert ast.get_docstring(tree, clean=False) == text
+    assert "\n" not in comment(text)
+
+
+def test_a_models_docstring_and_names_stay_text() -> None:
+    for doc in HOSTILE:
+        checked = check(parse(SMALL, "m"), builtin())
+        graph = checked.graphs[0]
+        graph.doc = doc
+        graph.name = "x():\n  import os; os.abort()\ndef y"
+        # As a reader of another format might name them.
+        graph.params['w"); import os; os.abort(); ("'] = graph.params.pop("w")
+        graph.values['w"); import os; os.abort(); ("'] = graph.values["w"]
+        for node in graph.nodes:
+            node.inputs = {
+                key: 'w"); import os; os.abort(); ("' if value == "w" else value
+                for key, value in node.inputs.items()
+            }
+        params = initial_values(graph, 1)
+        for target in ("torch", "tf"):
+            found = lower(graph, target, checked.catalog, params, grad=True)
+            assert isinstance(found.code, str)
+            tree = ast.parse(found.code)
+            imported = [n for n in ast.walk(tree) if isinstance(n, ast.Import)]
+            assert {a.name for n in imported for a in n.names} <= {
+                "sys", "numpy", "torch", "torch.nn.functional", "tensorflow",
+            }  # fmt: skip
+            called = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+            names = {f.attr for f in called if isinstance(f, ast.Attribute)}
+            assert "abort" not in names
+
+
+def test_names() -> None:
+    names = Names(("np", "run"))
+    wanted = ["x", "x", "a.b", "a_b", "lambda", "print", "np", "run", "größe", "1st", "__class__", ""]
+    found = [names.fresh(name) for name in wanted]
+    assert len(set(found)) == len(found)
+    assert all(name.isidentifier() and name.isascii() for name in found)
+    assert not {"lambda", "print", "np", "run", "__class__"} & set(found)
+    assert found[:4] == ["x", "x_2", "a_b", "a_b_2"]
+
+
+@pytest.mark.parametrize("target", ROWS)
+def test_names_of_the_source_may_be_anything(target: str) -> None:
+    """Keywords of Python, builtins and what programs call their own."""
+    pytest.importorskip({"tf": "tensorflow"}.get(target, target))
+    text = """nnir 1
+model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2]) -> INPUTS: f32[2], v: f32[2] {
+  param F: f32[2] in [0, 1]
+  tensor = add(lambda, print)
+  array = multiply(np, torch)
+  values = subtract(tensor, array)
+  v = add(values, tf)
+  INPUTS = add(v, F)
+}
+"""  # fmt: skip
+    _, program, wanted = lowered(text, target)
+    result = ran(program, target)
+    assert set(result.outputs) == {"INPUTS", "v"}
+    np.testing.assert_allclose(result.outputs["INPUTS"], wanted["INPUTS"], rtol=1e-5, atol=1e-6)
