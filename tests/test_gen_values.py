@@ -1,4 +1,4 @@
-"""What values generated tensors take: domains, fan-in, and calls that bring values into a domain."""
+"""What values generated tensors take: domains, fan-in, calls that bring values into a domain."""
 
 import math
 
@@ -100,4 +100,4 @@ def test_results_of_weighted_sums_stay_moderate() -> None:
             if np.isfinite(value).all():
                 sizes.append(float(np.sqrt(np.mean(value**2))))
     assert np.quantile(sizes, 0.9) < 1e3
-    assert np.quantile(sizes, 0.1) > 1e-4
+    assert np.median(sizes) > 1e-2  # some losses are zero, rightly

@@ -153,6 +153,8 @@ class Settled:
             return
         if attr.type.kind == "vector":
             axes = [a for a in range(rank) if self.chooser.below(2)]
+            if not axes and rank and self.chooser.below(4):  # none at all is an edge case
+                axes = [self.chooser.below(rank)]
             self.put(attr, tuple(a - rank if self.chooser.below(4) == 0 else a for a in axes))
         elif rank:
             self.put(attr, self.chooser.between(-rank, rank - 1))

@@ -27,6 +27,7 @@ from irlang.scope import Scope
 
 _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
+_RANKS = (0, 1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 
 
@@ -361,7 +362,7 @@ class _Solver(Settled):
                     count = chooser.below(3)
                     return draw.shape(chooser, count, Limits(budget, self.limits.length))
         most = max(0, min(3, self.limits.rank - slot.fixed))
-        rank = chooser.between(0 if slot.fixed else 1, most)
+        rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
         return draw.shape(chooser, rank, Limits(budget, self.limits.length))
 
     def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
