@@ -53,18 +53,18 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
     if info.kind == "real":
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
         drawn = generator.uniform(*finite, size=info.shape).astype(dtype.numpy)
-        return np.clip(drawn, *(_inward(end, dtype.numpy, i) for i, end in enumerate(finite)))
+        ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
+        inside: Array = np.clip(drawn, *ends)
+        return inside
     if info.kind == "bool":
         return generator.integers(int(low), int(high), size=info.shape, endpoint=True).astype(bool)
     least, greatest = integer_range(info.dtype)
-    ends = (max(math.ceil(low), least), min(math.floor(high), greatest))
-    if ends[0] > ends[1]:
+    whole = (max(math.ceil(low), least), min(math.floor(high), greatest))
+    if whole[0] > whole[1]:
         raise fail("model.range", f"[{low}, {high}] holds no {info.dtype}")
-    unsigned = greatest > 2**63 - 1
-    drawn = generator.integers(
-        *ends, size=info.shape, endpoint=True, dtype=np.uint64 if unsigned else np.int64
-    )
-    return drawn.astype(dtype.numpy)
+    wide = np.uint64 if greatest > 2**63 - 1 else np.int64
+    counted = generator.integers(whole[0], whole[1], size=info.shape, endpoint=True, dtype=wide)
+    return counted.astype(dtype.numpy)
 
 
 def _inward(end: float, dtype: np.dtype[Any], upper: int) -> Any:
