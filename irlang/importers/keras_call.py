@@ -33,7 +33,6 @@ _ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "exponential": ("exp", {}),
     "hard_sigmoid": ("hard_sigmoid", {}),
     "swish": ("silu", {}),
-    "gelu": ("gelu", {}),
 }
 
 

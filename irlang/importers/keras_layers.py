@@ -47,18 +47,9 @@ def _conv(rank: int) -> Callable[[Call], str]:
         groups = c.a.integer("groups")
         if groups != 1:
             attrs["groups"] = groups
-        lead = c.info(c.x[0]).shape[: -rank - 1]
-        if len(lead) > 1:  # the axes before the spatial ones are a batch, however many
-            rest = c.info(c.x[0]).shape[-rank - 1 :]
-            c.x = [c.write("batch", "reshape", c.x[0], shape=[math.prod(lead), *rest])]
         x = c.first(rank)
         w = c.weight("w", 0, [*kernel, None, filters], _kernel_last(rank, 1, 0))
-        y = c.write("y", "conv", x, w, *c.vector("b", 1, filters), **attrs)
-        if len(lead) > 1:
-            z = c.write("last", "transpose", y, perm=[0, *range(2, rank + 2), 1])
-            shape = [*lead, *c.info(z).shape[1:]]
-            return c.activated(lambda suffix: c.write(suffix, "reshape", z, shape=shape))
-        return c.last(y, rank)
+        return c.last(c.write("y", "conv", x, w, *c.vector("b", 1, filters), **attrs), rank)
 
     return write
 

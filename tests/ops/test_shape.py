@@ -205,8 +205,9 @@ def test_padding_keeps_every_digit_of_an_integer() -> None:
 @few
 def test_crop(data: st.DataObject) -> None:
     shape = data.draw(shapes(high=4))
-    before = tuple(data.draw(st.integers(0, n)) for n in shape)
-    after = tuple(data.draw(st.integers(0, n - b)) for n, b in zip(shape, before, strict=True))
+    before = tuple(data.draw(st.integers(0, max(n - 1, 0))) for n in shape)
+    room = [max(n - 1 - b, 0) for n, b in zip(shape, before, strict=True)]
+    after = tuple(data.draw(st.integers(0, most)) for most in room)
     x = numbered(shape)
     index = tuple(slice(b, n - a) for b, a, n in zip(before, after, shape, strict=True))
     agrees("crop", {"x": x}, x[index], before=before, after=after)
