@@ -8,7 +8,9 @@ as can be. The result holds what it needs of the forward equations. Being equati
 adjoint itself.
 
 Where a max, a min or a choice is not differentiable, one of its allowed gradients is given: that of
-the first among equals, or with `ties="even"` equal shares. Non-goal: the set of all allowed ones.
+the first among equals, or with `ties="even"` equal shares. With `ties="any"` it is the first's too,
+but what decides is written so that rounding leaves it open at a tie: evaluated as balls, the
+gradient then encloses all that lies in the hull of the one-sided ones.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from irlang.scope import Scope
 
 _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
 def adjoint(
@@ -45,7 +48,7 @@ def adjoint(
 
     wanted: inputs to differentiate by (all real ones unless said); seeds: outputs whose cotangent
     is given (all real ones). The result's inputs are those of the call and `d_y` for every seed
-    `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first` or `even`. A
+    `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first`, `even`, `any`. A
     second adjoint needs another `prefix`, since its tensors are beside those of the first.
     """
     real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
@@ -184,6 +187,7 @@ class _Adjoint:
         elif isinstance(expr, eq.Apply):
             if expr.function == "select":
                 condition, yes, no = expr.args
+                condition = self._decided(condition)
                 self._pull(yes, context.under(condition), equation, yes if expr is whole else whole)
                 self._pull(
                     no, context.under(negation(condition)), equation, no if expr is whole else whole
@@ -210,7 +214,28 @@ class _Adjoint:
             value = eq.Read(equation.target, tuple(eq.Index(name) for name, _ in equation.binders))
         names = dict(zip(_ARGUMENTS, expr.args, strict=False))
         texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
-        return [_derivative(text, {**names, "y": value}) if text else None for text in texts]
+        return [
+            self._decided(_derivative(text, {**names, "y": value})) if text else None
+            for text in texts
+        ]
+
+    def _decided(self, expr: eq.Expr) -> eq.Expr:
+        """What decides at a kink, open at the kink itself if any gradient is allowed there.
+
+        The difference of two equal numbers is exact; its tanh has the sign of the difference, is
+        finite, and is rounded.
+        """
+        if self.ties != "any" or not isinstance(expr, eq.Apply):
+            return expr
+        if expr.function == "sign":
+            return apply("sign", apply("tanh", *expr.args))
+        if expr.function in ("and", "or", "not", "select"):
+            return eq.rebuild(expr, self._decided)
+        if expr.function not in _ORDERS or not eq.reads(expr):
+            return expr
+        if "real" not in {kind(arg, self.work.tensors) for arg in expr.args}:
+            return expr
+        return apply(expr.function, apply("tanh", apply("-", *expr.args)), eq.Const(0))
 
     def _pull_reduction(
         self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr
@@ -227,7 +252,11 @@ class _Adjoint:
                 counted = apply("==", self.work.refreshed(expr.body), value)
                 inner = inner.under(equal).times(self._share(expr, context, counted, equation))
             else:
-                inner = inner.under(self._chosen(f"arg{expr.kind}", expr, context, equation))
+                chosen = self._chosen(f"arg{expr.kind}", expr, context, equation)
+                if self.ties == "any":
+                    value = self._value(expr, context, equation, whole)
+                    chosen = self._contending(expr, chosen, value, context, equation)
+                inner = inner.under(chosen)
         elif expr.kind == "the":
             inner = inner.under(self._chosen("the", expr, context, equation))
         self._pull(expr.body, inner, equation, eq.Const(0))
@@ -291,6 +320,23 @@ class _Adjoint:
         return apply(
             "==", position, self.work.define(equation.target, body, context.binders, "i64")
         )
+
+    def _contending(
+        self,
+        expr: eq.Reduce,
+        chosen: eq.Expr,
+        value: eq.Expr,
+        context: Context,
+        equation: eq.Equation,
+    ) -> eq.Expr:
+        """That an element is no less than all others, which is open where another equals it."""
+        assert expr.body is not None
+        rest = eq.Reduce(expr.kind, expr.binders, negation(chosen), expr.body)
+        body = self._guarded(self.work.refreshed(rest), context)
+        second = self.work.define(equation.target, body, context.binders, equation.info.dtype)
+        rival = apply("select", chosen, second, value)
+        order = apply(">=" if expr.kind == "max" else "<=", expr.body, rival)
+        return apply("select", apply("isinf", rival), chosen, self._decided(order))
 
     def _others(self, expr: eq.Reduce, inner: Context) -> eq.Expr:
         """The product of all other elements, which no division gives where one is zero."""

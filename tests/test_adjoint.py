@@ -427,6 +427,15 @@ def test_equal_shares_are_an_allowed_gradient_too(line: str) -> None:
         checked(expansion, values, rng, ties="even")
 
 
+@pytest.mark.parametrize("line", LINES)
+def test_away_from_ties_nothing_is_left_open(line: str) -> None:
+    """Written to be open at ties, a gradient is the same elsewhere, and its radius is finite."""
+    _, _, values, _ = case(line)
+    rng = np.random.default_rng(zlib.crc32(line.encode()) + 5)
+    _, expansion = next(variants(line))
+    checked(expansion, values, rng, ties="any")
+
+
 @pytest.mark.parametrize(
     ("ties", "expected"), [("first", [0.0, 1.0, 0.0, 0.0]), ("even", [0.0, 0.5, 0.0, 0.5])]
 )

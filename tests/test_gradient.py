@@ -158,3 +158,58 @@ def test_adjoints_are_made_once_for_a_graph() -> None:
     one = gradient.run(backward, found)
     other = gradient.gradients(graph, given, builtin())
     assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+TIED = """
+model tied(x: f32[1, 1, 4, 4]) -> y: f32[1, 1, 2, 2] {
+  y = max_pool(x; window = 2, stride = 2)
+}
+"""
+
+
+def test_at_a_tie_every_allowed_gradient_is_enclosed() -> None:
+    graph, _ = graph_of(TIED)
+    x = np.zeros((1, 1, 4, 4), np.float32)
+    x[0, 0, 2:, 2:] = [[1, 2], [3, 3]]
+    x[0, 0, :2, 2:] = [[1, 2], [3, 4]]
+    ball = gradient.gradient_balls(graph, {"x": x}, builtin())["x"]
+    low, high = ball.value - ball.bound, ball.value + ball.bound
+    assert np.all(low[0, 0, :2, :2] <= 0)  # all four are equal
+    assert np.all(high[0, 0, :2, :2] >= 1)
+    assert np.all(high[0, 0, 3, 2:] >= 1)  # two are equal, and the others are not in doubt
+    assert np.all(low[0, 0, 3, 2:] <= 0)
+    assert np.all(ball.value[0, 0, 2, 2:] + ball.bound[0, 0, 2, 2:] < 1e-6)
+    assert ball.value[0, 0, :2, 2:].tolist() == [[0, 0], [0, 1]]
+    assert np.all(ball.bound[0, 0, :2, 2:] < 1e-6)  # no tie, no doubt
+
+
+KINKS = ["relu(x)", "abs(x)", "maximum(x, 0.0)", "hard_tanh(x; min = 0)"]
+
+
+@pytest.mark.parametrize("call", KINKS)
+def test_at_a_kink_every_allowed_gradient_is_enclosed(call: str) -> None:
+    graph, given = graph_of(f"model m(x: f32[3]) -> y: f32[3] {{\n y = {call}\n}}")
+    given["x"] = np.array([-0.5, 0.0, 0.5], np.float32)
+    ball = gradient.gradient_balls(graph, given, builtin())["x"]
+    low, high = ball.value - ball.bound, ball.value + ball.bound
+    assert low[1] <= 0
+    assert high[1] >= 1
+    assert np.all(ball.bound[[0, 2]] < 1e-6)
+
+
+@pytest.mark.parametrize("ties", ["first", "even"])
+def test_a_definition_says_which_gradient_is_meant_at_a_tie(ties: str) -> None:
+    text = f"""op top(x: f64[N]) -> y: f64[] {{
+  y[] = max(i < N) x[i]
+  grad x ties {ties}
+}}
+model m(x: f64[4]) -> y: f64[] {{
+  y = top(x)
+}}"""
+    checked = check(parse("nnir 1\n" + text), builtin())
+    (graph,) = checked.graphs
+    given = {"x": np.array([1.0, 3.0, 3.0, 2.0])}
+    expected = {"first": [0, 1, 0, 0], "even": [0, 0.5, 0.5, 0]}[ties]
+    assert gradient.gradients(graph, given, checked.catalog)["x"].tolist() == expected
+    ball = gradient.gradient_balls(graph, given, checked.catalog)["x"]
+    assert np.all(ball.bound < 1e-12)

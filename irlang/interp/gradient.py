@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang import ast
 from irlang import equations as eq
 from irlang.adjoint import adjoint
 from irlang.dtypes import DTYPES
@@ -58,7 +59,8 @@ def prepare(
 ) -> Backward:
     """The adjoint equations of every call that lies between a parameter or input and `of`.
 
-    of: the name of a value (the loss unless said). ties: see `irlang.adjoint.adjoint`.
+    of: the name of a value (the loss unless said). ties: see `irlang.adjoint.adjoint`; that of
+    definitions which do not say `grad x ties first` or `even` themselves.
     """
     real = {name for name, info in graph.values.items() if info.kind == "real"}
     of = of or graph.loss
@@ -77,7 +79,10 @@ def prepare(
         sources = {f: v for f, v in node.feeds().items() if v in active}
         if not outputs or not sources:
             continue
-        backward = adjoint(node.expansion(definitions), sources, outputs, ties=ties)
+        own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any"}
+        backward = adjoint(
+            node.expansion(definitions), sources, outputs, ties=min(own, default=ties)
+        )
         flowing.update(sources.values())
         steps.append(
             Step(
@@ -145,12 +150,13 @@ def gradient_balls(
 ) -> dict[str, Ball]:
     """The gradient by every real input and parameter, with its radius at the graph's precision.
 
+    At a kink or a tie, a ball encloses every gradient that the definitions allow.
     found: every value of the graph as a ball, where they are known already (`program.balls`).
     """
     dtype = program.precision(graph)
     if found is None:
         found = program.balls(graph, values, definitions, dtype)
-    backward = prepare(graph, definitions, of)
+    backward = prepare(graph, definitions, of, ties="any")
     infos = graph.values
     parts: dict[str, list[Ball]] = {n: [Ball(np.ones(infos[n].shape))] for n in backward.seeds}
     for step in backward.steps:
