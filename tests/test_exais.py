@@ -94,6 +94,12 @@ def test_refused_elsewhere_is_not_refused_there(tmp_path: Path) -> None:
     assert "refused elsewhere than at `Per2`: maximum_n" in found.reason
 
 
+def test_only_a_layer_can_be_at_fault(tmp_path: Path) -> None:
+    old = "Expected (Unparsed): [[ 0.5872240"
+    path = edited(tmp_path, "valid/picture.txt", old, "Expected (Unparsed): Warning: of no use [[")
+    assert conformance.judge(path).verdict == "agree"
+
+
 def test_text_is_written_as_a_person_would_keep_it() -> None:
     record = exais.split((DATA / "valid" / "masked_sequence.txt").read_text("utf-8"))
     text = exais.translate(keras_text.read(record.keras), "masked").text

@@ -20,7 +20,7 @@ from irlang.importers.keras_text import Layer
 from irlang.importers.writer import Array, Writer
 
 FLOAT = "f64"
-_LARGEST = 2**31  # elements of a weight that a layer may ask for
+_LARGEST = 2**24  # elements of a weight that a layer may ask for
 _ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "relu": ("relu", {}),
     "sigmoid": ("sigmoid", {}),

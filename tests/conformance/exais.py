@@ -76,7 +76,7 @@ def judge(path: Path) -> Outcome:
     except Uncovered as error:
         return Outcome(name, "uncovered", error.kind, error.reason, kinds)
     checked = check(parse(made.text, f"{path.stem}.nnir"), builtin())
-    if record.at_fault is not None:
+    if record.at_fault in made.kinds:
         verdict, kind, reason = _refusal(made, checked, record.at_fault)
     elif record.actual.startswith("["):
         verdict, kind, reason = _result(made, checked, record.actual)
