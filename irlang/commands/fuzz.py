@@ -201,7 +201,7 @@ def _findings(findings: list[dict[str, Any]]) -> Table:
 
     table = Table(box=None, pad_edge=True)
     for heading in ("finding", "verdict", "target", "operator", "when", ""):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
     for f in findings[:_SHOWN]:
         when = (
             ", ".join(f"{k} = {v}" for k, v in f["attributes"].items())

@@ -129,7 +129,8 @@ class _Builder:
     def run(self, size: tuple[int, int]) -> Graph:
         """Calls until there are as many as were drawn."""
         chooser = self.chooser
-        self.wanted = chooser.between(*size)
+        # The lesser of two: radii grow with depth, so that short programs say more about each call.
+        self.wanted = min(chooser.between(*size), chooser.between(*size))
         self.cell = chooser.pick((0, 0, 3, 5))  # calls a cell; 0 is a chain
         skips = chooser.pick((5, 20, 40))  # percent of calls that reach back
         joins = chooser.pick((5, 15, 30))  # percent that bring two branches together

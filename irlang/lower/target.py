@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import platform
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from typing import Literal
 
@@ -62,6 +63,7 @@ class Description:
         }
 
 
+@cache
 def _version(packages: tuple[str, ...]) -> str | None:
     for package in packages:
         try:
