@@ -200,8 +200,11 @@ def _findings(findings: list[dict[str, Any]]) -> Table:
     from irlang.render import visible
 
     table = Table(box=None, pad_edge=True)
-    for heading in ("finding", "verdict", "target", "operator", "when", ""):
-        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for heading, key in (("finding", "id"), ("verdict",) * 2, ("target",) * 2, ("operator",) * 2):
+        widest = max(len(heading), *(len(f[key]) for f in findings[:_SHOWN]))
+        table.add_column(heading, no_wrap=True, min_width=widest)
+    table.add_column("when", no_wrap=True, overflow="ellipsis")
+    table.add_column("", no_wrap=True, min_width=len("30 operators"))
     for f in findings[:_SHOWN]:
         when = (
             ", ".join(f"{k} = {v}" for k, v in f["attributes"].items())
