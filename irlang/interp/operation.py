@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from irlang import ast
 from irlang.catalog import Catalog
-from irlang.diagnostics import Diagnostic, InvalidInput, Note, Span
+from irlang.diagnostics import Diagnostic, Edit, InvalidInput, Note, Span
 from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Initial, Node, Operand, Param
@@ -17,6 +18,7 @@ from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pa
 from irlang.interp.declaration import fits, too_large
 from irlang.interp.frame import Frame, suggestion
 
+_SLIP = 0.85  # how alike two names are, of 1, for one to be a slip of the pen for the other
 _MOST_STEPS = 50_000  # statements and calls, once blocks are inlined and repetitions unrolled
 
 
@@ -105,10 +107,7 @@ class Calls(ABC):
             return None
         definition = self.file.blocks.get(call.function) or self.file.catalog.op(call.function)
         if definition is None:
-            functions = (*(op.name for op in self.file.catalog), *self.file.blocks)
-            help_ = suggestion(call.function, functions)
-            message = f"there is no operator `{call.function}`"
-            self.report("model.operator", message, call.span, names[0], help_)
+            self._unknown(call, names[0])
             for arg in call.args:  # faults inside the arguments are still worth telling
                 if isinstance(arg, (ast.Call, ast.Name)) and not frame.is_number(arg):
                     self._tensor(arg, frame, names[0])
@@ -123,6 +122,23 @@ class Calls(ABC):
         if isinstance(definition, ast.Block):
             return self.enter(definition, call, operands, frame, names[0])
         return self._apply(definition, call, operands, frame, names, span)
+
+    def _unknown(self, call: ast.Call, node: str) -> None:
+        """Reports an operator that there is not, and a plain slip of the pen as an edit."""
+        name, span = call.function, call.span
+        functions = (*(op.name for op in self.file.catalog), *self.file.blocks)
+        place = Span(span.file, span.line, span.column, span.line, span.column + len(name))
+        slips = difflib.get_close_matches(name, functions, n=1, cutoff=_SLIP)
+        self.diagnostics.append(
+            Diagnostic(
+                "model.operator",
+                f"there is no operator `{name}`",
+                place,
+                node=node,
+                help=suggestion(name, functions),
+                edits=(Edit(place, slips[0]),) if slips else (),
+            )
+        )
 
     def _operands(
         self,
