@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from irlang.diff.campaign import Campaign
 
+_WIDTH = 120  # of a table where there is no terminal
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
@@ -157,7 +158,7 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
 def _show(campaign: Campaign, report: dict[str, Any]) -> None:
     from rich.console import Console
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     tally = campaign.tally
     rate = report["programs"] / report["seconds"] if report["seconds"] else 0.0
     covered = report["coverage"]
