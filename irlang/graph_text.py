@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Initial, Node, Operand, Param
+
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_OTHER = re.compile(r"[^A-Za-z0-9_]")
 
 
 def to_ast(graph: Graph) -> ast.Model:
@@ -49,9 +53,7 @@ def _spelled(names: Iterable[str]) -> dict[str, str]:
     for name in names:
         if name in found:
             continue
-        base = spelled = "".join(
-            c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name
-        )
+        base = spelled = name if _PLAIN.fullmatch(name) else _OTHER.sub("_", name)
         count = 1
         while spelled in taken:
             count += 1

@@ -18,7 +18,7 @@ from irlang.gen.judge import judge, score
 from irlang.gen.pattern import Pattern
 from irlang.gen.solve import Draft, Nested
 
-_TRIALS = 10  # calls of one definition that are judged in a search
+_TRIALS = 6  # calls of one definition that are judged in a search
 _AT_ONCE = 1  # optional attributes that are given together
 
 

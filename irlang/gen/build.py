@@ -31,6 +31,7 @@ from irlang.instance import Instance
 from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
+_DRAFTS = 2  # of one call, before it is repaired: to draw again is cheaper
 _RESULTS = 4  # results beside those that keep a call from being dead
 _WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
@@ -202,13 +203,20 @@ class _Builder:
 
     def call(self, made: Pattern, order: list[int], eager: int) -> bool:
         """Adds a call of an operator; False where that does not succeed."""
-        draft = solve(made, self.chooser, self.limits, self.live, order, profile(made), eager)
+        draft: Draft | None = None
+        instance: Instance | None = None
+        for _ in range(_DRAFTS):
+            drawn = solve(made, self.chooser, self.limits, self.live, order, profile(made), eager)
+            if drawn is None:
+                continue
+            lone = not any(isinstance(s, str) for s in _sources(drawn))
+            if lone and self.live and not self.chooser.chance(_LONE):
+                return False
+            draft, instance = drawn, judge(made.op, types(drawn, self.by_name), drawn.attrs)
+            if score(instance) == 0:
+                break
         if draft is None:
             return False
-        lone = not any(isinstance(s, str) for s in _sources(draft))
-        if lone and self.live and not self.chooser.chance(_LONE):
-            return False
-        instance = judge(made.op, types(draft, self.by_name), draft.attrs)
         if score(instance) > 0:
             mended = repair(draft, instance, self.by_name, self.limits, self.adapters())
             if mended is None:

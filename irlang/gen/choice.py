@@ -7,6 +7,7 @@ replayed, cut and changed, whatever weights were in force when it was drawn.
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeVar
@@ -57,7 +58,7 @@ class Chooser:
             return self.below(len(weights))
         sums = list(accumulate(weights))
         target = self._random() * sums[-1]
-        drawn = next((i for i, total in enumerate(sums) if target < total), len(sums) - 1)
+        drawn = min(bisect(sums, target), len(sums) - 1)
         self.trace.append(drawn)
         return drawn
 
