@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph
 from irlang.interp import gradient, program, values, vector
 from irlang.interp.shape import check
@@ -213,3 +214,18 @@ model m(x: f64[4]) -> y: f64[] {{
     assert gradient.gradients(graph, given, checked.catalog)["x"].tolist() == expected
     ball = gradient.gradient_balls(graph, given, checked.catalog)["x"]
     assert np.all(ball.bound < 1e-12)
+
+
+def test_the_command_line_shows_a_gradient() -> None:
+    from click.testing import CliRunner
+
+    from irlang.commands.ops import command
+
+    shown = CliRunner().invoke(command, ["dense", "--gradient"], standalone_mode=False)
+    assert shown.exception is None
+    head, _, text = shown.output.partition("\n\n")
+    assert head.startswith("dense(x: f")
+    assert "d_w[" in text
+    assert "d_x[" in text
+    refused = CliRunner().invoke(command, ["argmax", "--gradient"], standalone_mode=False)
+    assert isinstance(refused.exception, InvalidInput)
