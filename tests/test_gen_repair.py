@@ -1,5 +1,6 @@
 """Repair: badness falls with every move, most broken calls become valid, and edits fix texts."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -169,3 +170,32 @@ def test_nothing_is_suggested_where_the_text_serves_several_calls() -> None:
     plain = [replace(d, edits=()) for d in check(file, builtin()).diagnostics]
     assert plain
     assert all(not d.edits for d in with_suggestions(file, builtin(), plain))
+
+
+def test_most_numbers_that_are_mistyped_are_mended() -> None:
+    """One number of a generated text is changed; where that is a fault of a call, edits mend it."""
+    chooser = Chooser("mistyped")
+    faulty = mended = 0
+    for seed in range(120):
+        text = generate(builtin(), seed, size=(4, 10)).text
+        start = text.index("{")
+        numbers = [m for m in re.finditer(r"(?<![\w.])\d+(?![\w.])", text) if m.start() > start]
+        if not numbers:
+            continue
+        found = chooser.pick(numbers)
+        changed = str(max(0, int(found.group()) + chooser.pick((-2, -1, 1, 2, 7))))
+        text = text[: found.start()] + changed + text[found.end() :]
+        file = parse(text)
+        plain = [replace(d, edits=()) for d in check(file, builtin()).diagnostics]
+        if not any(builtin().op(d.code.partition(".")[0]) for d in plain):
+            continue
+        faulty += 1
+        for diagnostic in with_suggestions(file, builtin(), plain):
+            if diagnostic.edits:
+                after = apply(text, diagnostic.edits)
+                assert after is not None
+                codes = [(d.code, d.node) for d in check(parse(after), builtin()).diagnostics]
+                mended += (diagnostic.code, diagnostic.node) not in codes
+                break
+    assert faulty > 20
+    assert mended / faulty > 0.9

@@ -140,7 +140,8 @@ class _Site:
                 return (), ""
             edits += made[0]
             words.append(made[1])
-        return tuple(self.gathered(edits)), "; ".join(words)
+        gathered = self.gathered(edits)
+        return gathered, "; ".join(dict.fromkeys(words)) if gathered else ""
 
     def expressible(self, move: Move) -> bool:
         """Whether a move can be written as edits of this text."""
@@ -211,19 +212,33 @@ class _Site:
         while name in self.taken:
             name += "_"
         span = self.statement.span
-        start = Span(span.file, span.line, span.column, span.line, span.column)
         line = f"{name} = {call}\n{' ' * (span.column - 1)}"
-        return [Edit(start, line), Edit(node.span, name)], f"insert {name} = {call}"
+        return [Edit(_start(span), line), Edit(node.span, name)], f"insert {name} = {call}"
 
-    def gathered(self, edits: list[Edit]) -> list[Edit]:
-        """Attributes that are added share one edit, with the punctuation that the call needs."""
-        place = _before_end(self.statement.value.span)
-        added = [edit.text for edit in edits if edit.span == place]
-        if not added:
-            return edits
-        mark = ", " if self.statement.value.attrs else "; "
-        rest = [edit for edit in edits if edit.span != place]
-        return [*rest, Edit(place, mark + ", ".join(added))]
+    def gathered(self, edits: list[Edit]) -> tuple[Edit, ...]:
+        """One edit a place, with the punctuation that added attributes need; none where two
+        moves want different texts in one place.
+        """
+        texts: dict[Span, dict[str, None]] = {}
+        for edit in edits:
+            texts.setdefault(edit.span, {})[edit.text] = None
+        found: list[Edit] = []
+        for span, wanted in texts.items():
+            text = "".join(wanted)
+            if span == _before_end(self.statement.value.span):
+                mark = ", " if self.statement.value.attrs else "; "
+                text = mark + ", ".join(wanted)
+            elif len(wanted) > 1:
+                names = [line.partition(" =")[0] for line in wanted]
+                if span != _start(self.statement.span) or len(set(names)) < len(names):
+                    return ()
+            found.append(Edit(span, text))
+        return tuple(found)
+
+
+def _start(span: Span) -> Span:
+    """The empty place before a statement."""
+    return Span(span.file, span.line, span.column, span.line, span.column)
 
 
 def _before_end(span: Span) -> Span:
