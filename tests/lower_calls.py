@@ -48,7 +48,9 @@ class Case:
 
     def oracle(self) -> dict[str, Ball]:
         """Value and radius of every output."""
-        found = balls(self.graph, {**self.inputs, **self.params}, self.catalog, precision(self.graph))
+        found = balls(
+            self.graph, {**self.inputs, **self.params}, self.catalog, precision(self.graph)
+        )
         return {name: found[value] for name, value in self.graph.outputs.items()}
 
 

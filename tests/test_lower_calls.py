@@ -23,7 +23,19 @@ DEFECTS = {
 }
 # ONNX Runtime has no float64 kernel for these functions; TensorFlow does not broadcast the nine
 # axes that the equations of a convolution of three spatial axes have.
-_FUNCTIONS = set("acos acosh asin asinh atan atanh cosh erf gelu sinh tan".split())
+_FUNCTIONS = {
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cosh",
+    "erf",
+    "gelu",
+    "sinh",
+    "tan",
+}
 UNSUPPORTED = {
     ("onnxruntime", True, "f64"): _FUNCTIONS,
     ("tf", False, "f32"): {"conv", "conv_transpose"},

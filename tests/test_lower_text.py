@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,12 @@ op scaled[T: float](x: T[N, C]; by: real) -> y: T[N, C] {
 '''
 
 
-def lowered(text: str, target: str, grad: bool = False) -> tuple[Lowered, Program, dict[str, np.ndarray]]:  # type: ignore[type-arg]  # fmt: skip
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def lowered(
+    text: str, target: str, grad: bool = False
+) -> tuple[Lowered, Program, dict[str, Array]]:
     checked = check(parse(text, "model.nnir"), builtin())
     assert checked.valid, checked.diagnostics
     graph = checked.graphs[0]
@@ -107,7 +113,7 @@ model m(x: f32[3]) -> y: f32[3] { y = relu(x) }
 
 
 HOSTILE = [
-    'quotes """ and \\\'\'\'',
+    "quotes \"\"\" and \\'''",
     '"""\nimport os\nos.abort()\n"""',
     "ends in a backslash \\\\",
     "\x00\x1b[31m\u202e\u2028 \U0001f600 \\N{BULLET} {function} {{x}} %s",
@@ -153,7 +159,20 @@ def test_a_models_docstring_and_names_stay_text() -> None:
 
 def test_names() -> None:
     names = Names(("np", "run"))
-    wanted = ["x", "x", "a.b", "a_b", "lambda", "print", "np", "run", "größe", "1st", "__class__", ""]
+    wanted = [
+        "x",
+        "x",
+        "a.b",
+        "a_b",
+        "lambda",
+        "print",
+        "np",
+        "run",
+        "größe",
+        "1st",
+        "__class__",
+        "",
+    ]
     found = [names.fresh(name) for name in wanted]
     assert len(set(found)) == len(found)
     assert all(name.isidentifier() and name.isascii() for name in found)
@@ -166,7 +185,8 @@ def test_names_of_the_source_may_be_anything(target: str) -> None:
     """Keywords of Python, builtins and what programs call their own."""
     pytest.importorskip({"tf": "tensorflow"}.get(target, target))
     text = """nnir 1
-model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2]) -> INPUTS: f32[2], v: f32[2] {
+model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2])
+    -> INPUTS: f32[2], v: f32[2] {
   param F: f32[2] in [0, 1]
   tensor = add(lambda, print)
   array = multiply(np, torch)

@@ -20,7 +20,15 @@ _ENDINGS = {"python": ".py", "onnx": ".onnx"}
 @click.option("--model", metavar="NAME", help="Of a file with several models.")
 @click.option("--seed", default=0, show_default=True, help="Of parameters that are drawn.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(file: str, target: str, out: Path | None, bind: tuple[str, ...], model: str | None, seed: int, form: str) -> int:  # fmt: skip
+def command(
+    file: str,
+    target: str,
+    out: Path | None,
+    bind: tuple[str, ...],
+    model: str | None,
+    seed: int,
+    form: str,
+) -> int:
     """Write a model as a program that needs the framework and NumPy only, its weights beside it."""
     from irlang.commands.loading import load_model
     from irlang.diagnostics import fail
@@ -40,7 +48,8 @@ def command(file: str, target: str, out: Path | None, bind: tuple[str, ...], mod
     except OSError as error:
         raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
     if form == "json":
-        click.echo(json.dumps({"target": target, "program": str(written), "native": sorted(lowered.native)}))  # fmt: skip
+        native = sorted(lowered.native)
+        click.echo(json.dumps({"target": target, "program": str(written), "native": native}))
     else:
         click.echo(f"wrote {written}")
     return 0

@@ -1,4 +1,4 @@
-"""A call as the targets' tables see it: its operands as values, its attributes and sizes by name."""
+"""A call as the targets' tables see it: operands as values, attributes and sizes by name."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ class Call(Generic[B]):
         return name in self.values
 
     def input(self, name: str) -> Value:
-        """An input."""
-        return self.values[name]
+        """An input, a number as a tensor."""
+        return self.build.solid(self.values[name])
 
     def text(self, name: str, absent: str = "None") -> str:
         """The text of an input, `absent` where it was not given."""
-        return self.values[name].text if name in self.values else absent
+        return self.input(name).text if name in self.values else absent
 
     def family(self, name: str) -> list[Value]:
         """The members of a variadic input."""
-        return [value for key, value in self.values.items() if key.startswith(f"{name}[")]
+        names = [key for key in self.values if key.startswith(f"{name}[")]
+        return [self.input(key) for key in names]
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:

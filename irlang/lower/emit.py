@@ -79,7 +79,7 @@ def _spell(
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
-    if row is not None and not _is_empty(node, values):
+    if row is not None and _is_ordinary(node, values):
         try:
             spelt = row.rule(Call(node, builder, feeds))
         except Unsupported:
@@ -97,8 +97,8 @@ def _is_builtin(op: ast.Op) -> bool:
     return own is op or own == op
 
 
-def _is_empty(node: Node, values: Mapping[str, Value]) -> bool:
-    """Whether a tensor has no elements; frameworks have no common opinion on those."""
-    shapes = [info.shape for _, info in node.instance.outputs or ()]
-    shapes += [values[name].shape for name in node.operands()]
-    return any(0 in shape for shape in shapes)
+def _is_ordinary(node: Node, values: Mapping[str, Value]) -> bool:
+    """Whether tensors have elements and axes: else frameworks' operators have no common opinion."""
+    operands = [values[name].shape for name in node.operands()]
+    results = [info.shape for _, info in node.instance.outputs or ()]
+    return any(operands) and not any(0 in shape for shape in [*operands, *results])

@@ -1,4 +1,4 @@
-"""Reading a tensor at index terms: as slices and takes along single axes, else from its flat form."""
+"""Reading a tensor at index terms: slices and takes along single axes, else from its flat form."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from irlang.lower.terms import Axes, Known, Term, Traced, number
 from irlang.lower.value import Array, Value
 
 if TYPE_CHECKING:
-    from irlang.lower.generic import _Walker
+    from irlang.lower.expressions import Expressions
 
 
-def gather(walker: _Walker, source: Value, index: Sequence[Term]) -> Term:
+def gather(walker: Expressions, source: Value, index: Sequence[Term]) -> Term:
     """The elements of `source` at one index an axis, all of them inside."""
     axes = walker.union(index)
     if sum(len(part.axes) for part in index) != len(axes):
@@ -32,7 +32,7 @@ def gather(walker: _Walker, source: Value, index: Sequence[Term]) -> Term:
     return Traced(value, axes)
 
 
-def _along(walker: _Walker, value: Value, part: Term, axis: int) -> Value:
+def _along(walker: Expressions, value: Value, part: Term, axis: int) -> Value:
     build = walker.builder
     if isinstance(part, Known):
         if not part.axes:
@@ -62,7 +62,7 @@ def _progression(line: Array) -> tuple[int, int, int] | None:
     return int(line[0]), stop, step
 
 
-def _flat(walker: _Walker, source: Value, index: Sequence[Term], axes: Axes) -> Value:
+def _flat(walker: Expressions, source: Value, index: Sequence[Term], axes: Axes) -> Value:
     position: Term = number(0)
     for part, extent in zip(index, source.shape, strict=True):
         position = walker.applied("*", [position, number(extent)])

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from irlang.lower.call import Call
-from irlang.lower.value import Value
+from irlang.lower.value import Builder, Value
 
 Sizes = tuple[int, ...]
+B = TypeVar("B", bound=Builder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def windows(call: Call[Any]) -> Windows:
     )
 
 
-def around(call: Call[Any], x: Value, frame: Windows, number: float = 0.0) -> tuple[Value, Windows]:
+def around(call: Call[B], x: Value, frame: Windows, number: float = 0.0) -> tuple[Value, Windows]:
     """The input with its padding made part of it, and the windows over that."""
     if not frame.padded:
         return x, frame
@@ -90,17 +91,17 @@ def around(call: Call[Any], x: Value, frame: Windows, number: float = 0.0) -> tu
     return padded, frame.bare()
 
 
-def channels_last(call: Call[Any], x: Value) -> Value:
+def channels_last(call: Call[B], x: Value) -> Value:
     """Axes in the order batch, space, channels."""
-    return call.build.transpose(x, (0, *range(2, x.rank), 1))
+    return call.build.let(call.build.transpose(x, (0, *range(2, x.rank), 1)), f"{x.text}_last")
 
 
-def channels_first(call: Call[Any], x: Value) -> Value:
+def channels_first(call: Call[B], x: Value) -> Value:
     """Axes in the order batch, channels, space."""
     return call.build.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
 
 
-def moved(call: Call[Any], x: Value, source: int, target: int) -> Value:
+def moved(call: Call[B], x: Value, source: int, target: int) -> Value:
     """`x` with one axis at another place, the others in their order."""
     if source == target:
         return x

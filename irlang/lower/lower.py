@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.names import Names
 from irlang.lower.python_builder import PythonBuilder
+from irlang.lower.target import describe
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
@@ -85,11 +87,11 @@ def lower(
     there is a loss. native: False lowers every operator from its definition, which is how the two
     ways are held against each other. Raises `usage.target` for a target that there is not.
     """
+    describe(target)  # is there one of that name?
     if target in _PYTHON:
         return _python(graph, target, catalog, params, grad=grad, native=native)
-    if target != _ONNX:
-        known = ", ".join(tables())
-        raise fail("usage.target", f"there is no target `{target}`", help=f"one of {known}")
+    if find_spec("onnx") is None:
+        raise fail("target.missing", describe(target).reason)
     code, body = to_onnx.model_file(graph, catalog, params, native=native)
     return Lowered(
         target, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
@@ -152,7 +154,10 @@ def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | No
 def _save(path: Path, arrays: Mapping[str, Array]) -> None:
     """An .npz file of arrays by name; bfloat16 as its bits, which NumPy has no type for."""
     with path.open("wb") as file:
-        np.savez(file, **{n: a.view(np.uint16) if a.dtype.name == "bfloat16" else a for n, a in arrays.items()})  # type: ignore[arg-type]  # fmt: skip
+        stored = {
+            n: a.view(np.uint16) if a.dtype.name == "bfloat16" else a for n, a in arrays.items()
+        }
+        np.savez(file, **stored)  # type: ignore[arg-type]
 
 
 _RUN_ONNX = '''"""Runs the model beside it on the inputs beside it and prints the outputs."""

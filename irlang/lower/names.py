@@ -39,7 +39,12 @@ class Names:
 def docstring(text: str) -> str:
     """`text` as the inside of a triple-quoted string, whatever it holds."""
     shown = text.replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}" for c in shown)  # fmt: skip
+    return "".join(c if c == "\n" or c.isprintable() else _escape(ord(c)) for c in shown)
+
+
+def _escape(code: int) -> str:
+    width = 2 if code < 0x100 else 4 if code < 0x10000 else 8
+    return f"\\{'xu'[width > 2] if width < 8 else 'U'}{code:0{width}x}"
 
 
 def comment(text: str) -> str:

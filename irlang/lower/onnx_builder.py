@@ -40,7 +40,21 @@ _FUNCTIONS = {
     "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "isnan": "IsNaN", "isinf": "IsInf",
     "softplus": "Softplus",
 }  # fmt: skip
-_TRUTH = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Not", "IsNaN", "IsInf", "Xor"})  # fmt: skip
+_TRUTH = frozenset(
+    {
+        "Less",
+        "LessOrEqual",
+        "Greater",
+        "GreaterOrEqual",
+        "Equal",
+        "And",
+        "Or",
+        "Not",
+        "IsNaN",
+        "IsInf",
+        "Xor",
+    }
+)
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 
 
@@ -58,6 +72,7 @@ class OnnxBuilder:
     def __init__(self, taken: Sequence[str]) -> None:
         self._taken = set(taken)
         self._nodes: list[_Node] = []
+        self._count = 0
         self._made: set[str] = set()
         self._names: dict[str, str] = {}
         self._constants: dict[str, tuple[str, Array]] = {}
@@ -74,18 +89,31 @@ class OnnxBuilder:
         self._taken.add(name)
         return name
 
-    def node(self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any) -> list[Value]:  # fmt: skip
+    def _temporary(self) -> str:
+        self._count += 1
+        return self.fresh(f"value.{self._count}")
+
+    def node(
+        self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any
+    ) -> list[Value]:
         """Any operator as it is; one value for every type."""
         for key, number in attributes.items():
             inexact = isinstance(number, float) and float(np.float32(number)) != number
             if inexact and any(info.dtype == "f64" for info in types):
                 raise Unsupported(f"{op}'s {key} is a float32, which {number} is not")
-        outputs = [self.fresh("v") for _ in types]
+        outputs = [self._temporary() for _ in types]
         self._nodes.append(_Node(op, list(inputs), outputs, attributes))
         self._made.update(outputs)
         return [Value(n, info.shape, info.dtype) for n, info in zip(outputs, types, strict=True)]
 
-    def op(self, op: str, values: Sequence[Value], shape: tuple[int, ...], *others: Value, **attributes: Any) -> Value:  # fmt: skip
+    def op(
+        self,
+        op: str,
+        values: Sequence[Value],
+        shape: tuple[int, ...],
+        *others: Value,
+        **attributes: Any,
+    ) -> Value:
         """An operator whose inputs `values` have one type, which is the result's too.
 
         others: further inputs, which keep their types. Computed in the type that there is a kernel
@@ -108,6 +136,10 @@ class OnnxBuilder:
     def result(self, value: Value, name: str) -> Value:
         """The same; a node's result."""
         return self.let(value, name)
+
+    def solid(self, value: Value) -> Value:
+        """Itself: every number is a tensor here."""
+        return value
 
     # ---- constants and conversion
 
@@ -305,23 +337,29 @@ class OnnxBuilder:
         import onnx
         from onnx import helper
 
-        ends = []
+        ends, named = [], set[str]()
         for output, value in outputs.items():
-            ends.append(_Node("Identity", [value.text], [output]))
+            if value.text in self._made and value.text not in named:
+                named.add(value.text)
+                self._names[value.text] = output
+            else:  # an input, a constant, or the result under two names
+                ends.append(_Node("Identity", [value.text], [output]))
         final = self._names.get
         nodes = [
             helper.make_node(
                 node.op,
                 [final(n, n) for n in node.inputs],
                 [final(n, n) for n in node.outputs],
-                **node.attributes,
+                **{key: v for key, v in node.attributes.items() if v != []},
             )
             for node in [*self._nodes, *ends]
         ]
         held = {**params, **self._constants}
         initializers = []
         for n, (dtype, array) in held.items():
-            initializers.append(helper.make_tensor(n, _CODES[dtype], array.shape, array.tobytes(), raw=True))  # fmt: skip
+            initializers.append(
+                helper.make_tensor(n, _CODES[dtype], array.shape, array.tobytes(), raw=True)
+            )
 
         def types(infos: Mapping[str, TensorInfo]) -> list[Any]:
             return [

@@ -14,6 +14,7 @@ from irlang.lower.onnx_kernels import carrier
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
+_MOST_SPACE = 3  # spatial axes
 
 
 def _filled(call: Onnx, name: str, size: int, number: float, dtype: str) -> Value:
@@ -62,21 +63,29 @@ def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     return options
 
 
-def _conv(call: Onnx) -> Value:
+def _conv(call: Onnx) -> Value | None:
+    frame = windows(call)
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
     values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
-    options = _placed(call, windows(call))
+    options = _placed(call, frame)
     return call.build.op("Conv", values, call.out.shape, group=call["groups"], **options)
 
 
-def _depthwise(call: Onnx) -> Value:
+def _depthwise(call: Onnx) -> Value | None:
+    frame = windows(call)
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
     w = call.input("w")
     weight = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     values = [call.input("x"), weight, *([call.input("b")] if call.has("b") else ())]
-    options = _placed(call, windows(call))
+    options = _placed(call, frame)
     return call.build.op("Conv", values, call.out.shape, group=call["C"], **options)
 
 
-def _transposed(call: Onnx) -> Value:
+def _transposed(call: Onnx) -> Value | None:
+    if not 1 <= len(call["S"]) <= _MOST_SPACE:
+        return None
     values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
     lo, out, extra = call["lo"], call["O"], list(call["output_padding"])
     whole = list(call["full"])
@@ -84,6 +93,8 @@ def _transposed(call: Onnx) -> Value:
         more = [max(0, o - w) for o, w in zip(out, whole, strict=True)]
         extra = [e + m for e, m in zip(extra, more, strict=True)]
         whole = [w + m for w, m in zip(whole, more, strict=True)]
+    if any(e >= stride for e, stride in zip(extra, call["stride"], strict=True) if e):
+        return None  # which ONNX Runtime refuses
     after = [w - low - o for w, low, o in zip(whole, lo, out, strict=True)]
     options = {
         "kernel_shape": list(call["K"]),
@@ -104,8 +115,10 @@ def _pool(op: str, **more: str) -> Native:
         widest = map(max, frame.before, frame.after)
         if any(amount >= k for amount, k in zip(widest, frame.window, strict=True)):
             return None
-        if frame.rank > 3:
+        if not 1 <= frame.rank <= _MOST_SPACE:
             return None
+        if op == "LpPool" and call["ceil_mode"]:
+            return None  # for which ONNX does not say whether a window may begin in the padding
         options = _placed(call, frame)
         if call["pad"] != "same":
             options["ceil_mode"] = int(call["ceil_mode"])
@@ -121,7 +134,7 @@ def _pool(op: str, **more: str) -> Native:
 def _global(op: str) -> Native:
     def rule(call: Onnx) -> Value | None:
         x = call.input("x")
-        if x.rank < 3:
+        if not 1 <= x.rank - 2 <= _MOST_SPACE:
             return None
         shape = (*x.shape[:2], *(1 for _ in x.shape[2:]))
         found = call.build.op(op, [x], shape)
@@ -200,7 +213,9 @@ _ACTIVATIONS = {
 }  # fmt: skip
 
 
-def _recurrent(call: Onnx, op: str, kinds: list[str], states: list[str], **more: Any) -> list[Value] | None:  # fmt: skip
+def _recurrent(
+    call: Onnx, op: str, kinds: list[str], states: list[str], **more: Any
+) -> list[Value] | None:
     """One layer in one direction, which ONNX gives an axis of its own."""
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
         return None
@@ -213,8 +228,15 @@ def _recurrent(call: Onnx, op: str, kinds: list[str], states: list[str], **more:
     length, batch = x.shape[:2]
 
     def bias(name: str) -> Value:
-        given = _filled(call, name, gates * hidden, 0.0, dtype) if not call.has(name) else build.reshape(build.cast(call.input(name), dtype), (gates * hidden,))  # fmt: skip
-        return build.reshape(given, (1, gates * hidden))
+        size = gates * hidden
+        if not call.has(name):
+            return build.constant(np.zeros((1, size)), dtype)
+        return build.reshape(build.cast(call.input(name), dtype), (1, size))
+
+    def state(name: str) -> str:
+        if not call.has(name):
+            return ""
+        return build.reshape(build.cast(call.input(name), dtype), (1, batch, hidden)).text
 
     inputs = [
         x.text,
@@ -223,9 +245,7 @@ def _recurrent(call: Onnx, op: str, kinds: list[str], states: list[str], **more:
         build.concat([bias("b"), bias("rb")], 1).text,
         "",
     ]
-    for name in states:
-        given = call.has(name)
-        inputs.append(build.reshape(build.cast(call.input(name), dtype), (1, batch, hidden)).text if given else "")  # fmt: skip
+    inputs += map(state, states)
     while not inputs[-1]:
         inputs.pop()
     types = [TensorInfo((length, 1, batch, hidden), dtype)]

@@ -180,7 +180,7 @@ def _gather_nd(call: Onnx) -> Value:
 
 def _one_hot(call: Onnx) -> Value | None:
     """Negative positions count from the end."""
-    if call["negative"] != "from_end" or call.out.dtype not in ("f32", "i32", "i64"):
+    if call["negative"] != "from_end" or call.out.dtype not in ("f32", "i64"):
         return None
     build, ids = call.build, call.build.cast(call.input("ids"), "i64")
     pair = build.constant(np.asarray([float(call["off"]), float(call["on"])]), call.out.dtype)

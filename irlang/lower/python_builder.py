@@ -13,7 +13,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.lower.names import Names
-from irlang.lower.value import Array, Literal, Value, broadcast
+from irlang.lower.value import Array, Builder, Literal, Value, broadcast
 
 _WIDTH = 60  # characters of an expression that may stand inside another
 _INLINE = 64  # elements of an array that may stand in the text; longer ones lie beside it
@@ -23,7 +23,7 @@ _INFIX = {
 }  # fmt: skip
 
 
-class PythonBuilder(ABC):
+class PythonBuilder(Builder, ABC):
     """Lines of a function's body, and the arrays that it needs beside it.
 
     prefix: of the element types of the framework; dtypes: their names where they differ from
@@ -65,8 +65,7 @@ class PythonBuilder(ABC):
         """`value` under a name like the source's, with its type beside it."""
         if value.text.isidentifier():
             return value
-        if value.literal is not None:
-            value = Value(self.tensor(value), value.shape, value.dtype)
+        value = self.solid(value)
         named = self.names.fresh(name)
         shape = ", ".join(map(str, value.shape))
         self.lines.append(f"{named} = {value.text}  # {value.dtype}[{shape}]")
@@ -101,9 +100,9 @@ class PythonBuilder(ABC):
     def _beside(self, array: Array, dtype: str) -> Value:
         stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         for name, (_, other) in self.constants.items():
-            if other.dtype == stored.dtype and other.shape == stored.shape:
-                if other.tobytes() == stored.tobytes():
-                    return Value(name, stored.shape, dtype)
+            alike = other.dtype == stored.dtype and other.shape == stored.shape
+            if alike and other.tobytes() == stored.tobytes():
+                return Value(name, stored.shape, dtype)
         name = self.names.fresh("table")
         self.constants[name] = (dtype, stored)
         return Value(name, stored.shape, dtype)
@@ -115,6 +114,12 @@ class PythonBuilder(ABC):
     def full(self, value: Value) -> str:
         """The text of `value` as a tensor, where the framework takes no bare number."""
         return value.text if value.literal is None else self.tensor(value)
+
+    def solid(self, value: Value) -> Value:
+        """`value`, as a tensor where it is a number written inline."""
+        if value.literal is None:
+            return value
+        return Value(self.tensor(value), value.shape, value.dtype)
 
     @abstractmethod
     def tensor(self, value: Value) -> str:

@@ -18,11 +18,10 @@ from irlang.lower.names import docstring
 from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.value import Value
 
-# Names that the layout uses for itself.
+# Names that a module has for itself; those inside its functions disturb nobody.
 RESERVED = (
     "F", "np", "sys", "torch", "tf", "Path", "INPUTS", "PARAMS", "OUTPUTS", "BFLOAT16", "run",
-    "gradients", "main", "tensor", "array", "given", "inputs", "params", "outputs", "name", "file",
-    "value", "values", "tape", "wanted", "found", "loss", "pairs", "results",
+    "gradients", "main", "tensor", "array",
 )  # fmt: skip
 _WIDTH = 100
 
@@ -64,7 +63,9 @@ def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
     return values
 
 
-def program(graph: Graph, builder: PythonBuilder, body: Body, layout: Layout, *, gradients: bool) -> str:  # fmt: skip
+def program(
+    graph: Graph, builder: PythonBuilder, body: Body, layout: Layout, *, gradients: bool
+) -> str:
     """The text of the module; with `gradients`, that function too, for which there is a loss."""
     function = builder.names.fresh(graph.name)
     given = [*graph.inputs, *parameters(graph)]
@@ -99,9 +100,9 @@ def program(graph: Graph, builder: PythonBuilder, body: Body, layout: Layout, *,
 def _head(graph: Graph, layout: Layout) -> str:
     doc = docstring(f"{graph.name}: {graph.doc}" if graph.doc else graph.name)
     about = (
-        f"For {layout.framework}. `run` takes and gives NumPy arrays by name (bfloat16 as its bits, "
-        "in\nuint16). As a program it reads the parameters from the .npz file beside it and the "
-        "inputs from\nthe .npz file that is named, and prints the outputs."
+        f"For {layout.framework}. `run` takes and gives NumPy arrays by name (bfloat16 as its\n"
+        "bits, in uint16). As a program it reads the parameters from the .npz file beside it\n"
+        "and the inputs from the .npz file that is named, and prints the outputs."
     )
     return f'"""{doc}\n\n{about}\n"""\n\n{layout.imports.strip()}'
 

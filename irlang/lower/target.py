@@ -35,7 +35,7 @@ ROWS = {
     row.name: row
     for row in (
         Row("torch", ("torch", "torch-cpu"), "torch", "python"),
-        Row("tf", ("tensorflow", "tensorflow-cpu", "tensorflow-macos", "tensorflow-intel"), "tf", "python"),
+        Row("tf", ("tensorflow", "tensorflow-cpu", "tensorflow-macos"), "tf", "python"),
         Row("onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx", needs=("onnx",)),
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the generic lowering computes with: numbers that it knows, and expressions of the program."""
+"""What the generic lowering computes with: numbers that it knows, expressions of the program."""
 
 from __future__ import annotations
 

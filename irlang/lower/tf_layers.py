@@ -54,7 +54,8 @@ def _biased(call: Tf, text: str) -> str:
 def _result(call: Tf, text: str, shape: tuple[int, ...]) -> Value:
     """A result with channels last, turned to channels first."""
     n, c, *space = shape
-    return channels_first(call, Value(text, (n, *space, c), call.out.dtype, atom=False))
+    inner = Value(text, (n, *space, c), call.out.dtype, atom=False)
+    return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
 
 
 def _list(sizes: tuple[int, ...]) -> str:
@@ -68,7 +69,7 @@ def _number_or_list(sizes: tuple[int, ...]) -> str:
 def _conv(call: Tf) -> Value | None:
     x, frame, padding = _framed(call, call.input("x"))
     rank = frame.rank
-    if not 1 <= rank <= _MOST_SPACE or rank == 3 and call["groups"] != 1:
+    if not 1 <= rank <= _MOST_SPACE or (rank == 3 and call["groups"] != 1):
         return None
     if not _same(frame.dilation, 1) and not _same(frame.stride, 1):
         return None  # TensorFlow has one or the other
@@ -221,7 +222,7 @@ def _batch_norm(call: Tf) -> Value:
 
 def _batch_norm_train(call: Tf) -> list[Value] | None:
     x = call.input("x")
-    if call["correction"] != 0:
+    if call["correction"] != 0 or x.rank < 2:
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
@@ -243,10 +244,12 @@ def _l2_normalize(call: Tf) -> Value:
 
 def _local_response(call: Tf) -> Value | None:
     x = call.input("x")
-    if call["size"] % 2 == 0 or x.rank != 4 or x.dtype == "f64":
+    if call["size"] % 2 == 0 or x.rank != 4 or x.dtype not in ("f32", "f16"):
         return None
     options = {"bias": call["bias"], "alpha": call["alpha"] / call["size"], "beta": call["beta"]}
-    text = invoke("tf.nn.local_response_normalization", channels_last(call, x), call["size"] // 2, **options)  # fmt: skip
+    text = invoke(
+        "tf.nn.local_response_normalization", channels_last(call, x), call["size"] // 2, **options
+    )
     return _result(call, text, call.out.shape)
 
 

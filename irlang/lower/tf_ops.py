@@ -69,7 +69,7 @@ def _add_n(call: Tf) -> Value:
 
 def _relu(call: Tf) -> Value | None:
     shape = float(call["max_value"]), float(call["negative_slope"]), float(call["threshold"])
-    function = {(math.inf, 0, 0): "tf.nn.relu", (6, 0, 0): "tf.nn.relu6"}.get(shape)
+    function = {(math.inf, 0.0, 0.0): "tf.nn.relu", (6.0, 0.0, 0.0): "tf.nn.relu6"}.get(shape)
     return None if function is None else call.value(invoke(function, call.input("x")))
 
 
@@ -248,11 +248,11 @@ def _broadcast(call: Tf) -> Value:
 
 def _trilu(call: Tf) -> Value | None:
     """`band_part` keeps the diagonal always, so the triangle must hold it."""
-    k = call["k"]
+    k, (rows, columns) = call["k"], call.out.shape[-2:]
     if call["upper"] and k <= 0:
-        return call.value(invoke("tf.linalg.band_part", call.input("x"), -k, -1))
+        return call.value(invoke("tf.linalg.band_part", call.input("x"), min(-k, rows), -1))
     if not call["upper"] and k >= 0:
-        return call.value(invoke("tf.linalg.band_part", call.input("x"), -1, k))
+        return call.value(invoke("tf.linalg.band_part", call.input("x"), -1, min(k, columns)))
     return None
 
 

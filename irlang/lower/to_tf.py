@@ -45,7 +45,7 @@ def run(inputs, params):
 ''',
     gradients='''
 def gradients(inputs, params):
-    """The gradients of the loss with respect to every input and parameter that is not an integer."""
+    """The gradients of the loss by the names of the real inputs and parameters."""
     values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
     values.update((name, tensor(name, params[name])) for name in PARAMS)
     wanted = {{name: value for name, value in values.items() if value.dtype.is_floating}}

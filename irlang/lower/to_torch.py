@@ -6,8 +6,10 @@ from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_ops import ELEMENTS
+from irlang.lower.torch_sequences import SEQUENCES
+from irlang.lower.torch_shapes import SHAPES
 
-TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
+TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **SEQUENCES}
 
 LAYOUT = Layout(
     framework="PyTorch",
@@ -48,7 +50,7 @@ def run(inputs, params):
 ''',
     gradients='''
 def gradients(inputs, params):
-    """The gradients of the loss with respect to every input and parameter that is not an integer."""
+    """The gradients of the loss by the names of the real inputs and parameters."""
     values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
     values.update((name, tensor(name, params[name])) for name in PARAMS)
     wanted = [name for name, value in values.items() if value.is_floating_point()]

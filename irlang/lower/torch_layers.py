@@ -1,4 +1,4 @@
-"""How PyTorch spells layers: convolutions, pools, normalisations, recurrences, attention, losses."""
+"""How PyTorch spells layers: products, convolutions, pools and normalisations."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _same(sizes: tuple[int, ...], number: int) -> bool:
 
 def _dense(call: Torch) -> Value:
     weight = f"{call.build.inner(call.input('w'))}.T"
-    bias = call.input("b") if call.has("b") else None
-    return call.value(invoke("F.linear", call.input("x"), weight, bias) if bias else invoke("F.linear", call.input("x"), weight))  # fmt: skip
+    bias = [call.input("b")] if call.has("b") else []
+    return call.value(invoke("F.linear", call.input("x"), weight, *bias))
 
 
 def _matmul(call: Torch) -> Value:
@@ -130,8 +130,8 @@ def _transposed(call: Torch) -> Value | None:
 
 def _fits_half(frame: Windows) -> bool:
     """PyTorch pads at most half a window."""
-    halves = zip(frame.before, frame.span, strict=True)
-    return frame.symmetric and all(2 * low <= span for low, span in halves)
+    halves = zip(frame.before, frame.window, strict=True)
+    return frame.symmetric and all(2 * low <= window for low, window in halves)
 
 
 def _max_pool(call: Torch) -> Value | None:
@@ -296,150 +296,10 @@ def _normalize(call: Torch) -> Value | None:
 def _local_response(call: Torch) -> Value | None:
     """Of an even number PyTorch takes one more before, the language one more after."""
     x = call.input("x")
-    if call["size"] % 2 == 0 or x.rank < 3 or x.rank == 4 and x.dtype in _HALVES:
+    if call["size"] % 2 == 0 or x.rank < 3 or (x.rank == 4 and x.dtype in _HALVES):
         return None
     options = {"alpha": call["alpha"], "beta": call["beta"], "k": call["bias"]}
     return call.value(invoke("F.local_response_norm", x, call["size"], **options))
-
-
-# ---- recurrent layers
-
-
-_GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}  # PyTorch's order, in terms of the language's
-
-
-def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]) -> list[Value]:
-    """One layer in one direction; PyTorch's weights have all gates in one axis."""
-    build, x, r = call.build, call.input("x"), call.input("r")
-    hidden = r.shape[-1]
-    time = 1 if call["batch_first"] else 0
-
-    def stacked(name: str) -> Value:
-        value = call.input(name)
-        if not gates:
-            return value
-        order = build.array(_vector(gates), "i64")
-        flat = (len(gates) * hidden, *value.shape[2:])
-        return build.let(build.reshape(build.take(value, order, 0), flat), f"{name}_gates")
-
-    def bias(name: str) -> str:
-        if call.has(name):
-            return stacked(name).text
-        size = max(len(gates), 1) * hidden
-        return f"torch.zeros({size}, dtype={build.dtype(x.dtype)})"
-
-    def state(name: str) -> str:
-        batch = x.shape[1 - time]
-        if not call.has(name):
-            return f"torch.zeros(1, {batch}, {hidden}, dtype={build.dtype(x.dtype)})"
-        return build.reshape(call.input(name), (1, batch, hidden)).text
-
-    weights = [stacked("w").text, stacked("r").text, bias("b"), bias("rb")]
-    start = [state(name) for name in states]
-    given = f"({', '.join(start)})" if len(start) > 1 else start[0]
-    source = build.inner(x) + (f".flip({time})" if call["reverse"] else "")
-    names = [build.names.fresh(name) for name in call.node.outputs]
-    build.lines.append(
-        f"{', '.join(names)} = torch.{function}("
-        f"{source}, {given}, [{', '.join(weights)}], True, 1, 0.0, False, False, "
-        f"{bool(call['batch_first'])})"
-    )
-    results = [Value(names[0], call.out.shape, x.dtype)]
-    if call["reverse"]:
-        build.lines.append(f"{names[0]} = {names[0]}.flip({time})")
-    for name, info in zip(names[1:], call.outputs[1:], strict=True):
-        build.lines.append(f"{name} = {name}[0]")
-        results.append(Value(name, info.shape, info.dtype))
-    return results
-
-
-def _vector(numbers: tuple[int, ...]) -> Any:
-    import numpy as np
-
-    return np.asarray(numbers, dtype=np.int64)
-
-
-def _usual(call: Torch, **activations: str) -> bool:
-    """Whether a layer has the activations that PyTorch's has, no mask, and something to do."""
-    return not call.has("mask") and all(call[name] == kind for name, kind in activations.items())
-
-
-def _lstm(call: Torch) -> list[Value] | None:
-    if not _usual(call, activation="tanh", recurrent_activation="sigmoid"):
-        return None
-    return _layer(call, "lstm", _GATES["lstm"], ["h0", "c0"])
-
-
-def _gru(call: Torch) -> list[Value] | None:
-    if not _usual(call, activation="tanh", recurrent_activation="sigmoid"):
-        return None
-    return _layer(call, "gru", _GATES["gru"], ["h0"]) if call["reset_after"] else None
-
-
-def _rnn(call: Torch) -> list[Value] | None:
-    kind = call["activation"]
-    if call.has("mask") or kind not in ("tanh", "relu"):
-        return None
-    return _layer(call, f"rnn_{kind}", (), ["h0"])
-
-
-# ---- attention and losses
-
-
-def _attention(call: Torch) -> Value | None:
-    mask = None
-    if call.has("bias") and call.has("mask") or call["causal"] and (call.has("bias") or call.has("mask")):  # fmt: skip
-        return None
-    for name in ("bias", "mask"):
-        if call.has(name):
-            mask = call.input(name)
-    options: dict[str, Any] = {"attn_mask": mask, "is_causal": call["causal"] or None}
-    options["scale"] = call["scale"] if "scale" in call.node.attrs else None
-    options["enable_gqa"] = True if call["H"] != call["G"] else None
-    values = [call.input(name) for name in ("q", "k", "v")]
-    return call.value(invoke("F.scaled_dot_product_attention", *values, **options))
-
-
-def _loss(function: str, **attributes: str) -> Native:
-    def rule(call: Torch) -> Value:
-        options = {key: call[name] for key, name in attributes.items()}
-        reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
-        return call.value(invoke(function, *call.values.values(), **options, reduction=reduction))
-
-    return Native(function, rule)
-
-
-def _of_classes(function: str, scores: str, target: str, **attributes: str) -> Native:
-    """PyTorch wants the classes second, or first of one axis."""
-
-    def rule(call: Torch) -> Value:
-        x, labels = call.input(scores), call.input(target)
-        axis = call.axis("axis", x.rank)
-        place = 1 if x.rank > 1 else 0
-        if labels.rank == x.rank:
-            labels = moved(call, labels, axis, place)
-        else:
-            labels = call.build.cast(labels, "i64")
-        options = {key: call[name] or None for key, name in attributes.items()}
-        reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
-        values = (moved(call, x, axis, place), labels)
-        return call.value(invoke(function, *values, **options, reduction=reduction))
-
-    return Native(function, rule)
-
-
-def _binary(call: Torch) -> Value | None:
-    if (float(call["eps"]), float(call["floor"])) != (0.0, -100.0):
-        return None
-    row = _loss("F.binary_cross_entropy")
-    found = row.rule(call)
-    return found if isinstance(found, Value) else None
-
-
-def _poisson(call: Torch) -> Value:
-    reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
-    options = {"log_input": False, "eps": call["eps"], "reduction": reduction}
-    return call.value(invoke("F.poisson_nll_loss", *call.values.values(), **options))
 
 
 LAYERS: dict[str, Native] = {
@@ -465,20 +325,4 @@ LAYERS: dict[str, Native] = {
     "local_response_norm": Native("F.local_response_norm", _local_response),
     "softmax": plain("torch.softmax", dim="axis"),
     "log_softmax": plain("torch.log_softmax", dim="axis"),
-    "simple_rnn": Native("torch.rnn_tanh, torch.rnn_relu", _rnn),
-    "gru": Native("torch.gru", _gru),
-    "lstm": Native("torch.lstm", _lstm),
-    "attention": Native("F.scaled_dot_product_attention", _attention),
-    "mse": _loss("F.mse_loss"),
-    "mae": _loss("F.l1_loss"),
-    "huber": _loss("F.huber_loss", delta="delta"),
-    "kl_div": _loss("F.kl_div", log_target="log_target"),
-    "cross_entropy": _of_classes("F.cross_entropy", "logits", "labels"),
-    "nll": _of_classes("F.nll_loss", "log_probs", "labels"),
-    "categorical_cross_entropy": _of_classes(
-        "F.cross_entropy", "logits", "target", label_smoothing="label_smoothing"
-    ),
-    "binary_cross_entropy": Native("F.binary_cross_entropy", _binary),
-    "binary_cross_entropy_logits": _loss("F.binary_cross_entropy_with_logits"),
-    "poisson": Native("F.poisson_nll_loss", _poisson),
 }

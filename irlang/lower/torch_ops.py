@@ -1,4 +1,4 @@
-"""How PyTorch spells operators on elements, shapes and axes."""
+"""How PyTorch spells operators on elements and along axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import default, invoke, plain, text_of
+from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -22,12 +22,14 @@ def _infix(call: Torch, sign: str) -> Value:
 
 def _divide(call: Torch) -> Value:
     mode = '"trunc"' if DTYPES[call.out.dtype].kind == "int" else None
-    return call.value(invoke("torch.div", *call.values.values(), rounding_mode=mode))
+    return call.value(
+        invoke("torch.div", *map(call.build.solid, call.values.values()), rounding_mode=mode)
+    )
 
 
 def _modulo(call: Torch) -> Value:
     function = {"divisor": "torch.remainder", "dividend": "torch.fmod"}[call["sign_of"]]
-    return call.value(invoke(function, *call.values.values()))
+    return call.value(invoke(function, *map(call.build.solid, call.values.values())))
 
 
 def _clip(call: Torch) -> Value | None:
@@ -65,12 +67,8 @@ def _cast(call: Torch) -> Value:
 
 def _relu(call: Torch) -> Value | None:
     shape = float(call["max_value"]), float(call["negative_slope"]), float(call["threshold"])
-    x = call.input("x")
-    if shape == (math.inf, 0, 0):
-        return call.value(invoke("F.relu", x))
-    if shape == (6, 0, 0):
-        return call.value(invoke("F.relu6", x))
-    return None
+    function = {(math.inf, 0.0, 0.0): "F.relu", (6.0, 0.0, 0.0): "F.relu6"}.get(shape)
+    return None if function is None else call.value(invoke(function, call.input("x")))
 
 
 def _prelu(call: Torch) -> Value | None:
@@ -194,168 +192,6 @@ def _top_k(call: Torch) -> list[Value]:
     return [call.build.slice(value, axis, 0, count, 1) for value in found]
 
 
-# ---- indexing
-
-
-def _embedding(call: Torch) -> Value:
-    ids = call.input("ids")
-    ids = ids if ids.dtype in ("i32", "i64") else call.build.cast(ids, "i64")
-    return call.value(invoke("F.embedding", ids, call.input("table")))
-
-
-def _gather(call: Torch) -> Value | None:
-    x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
-    axis = call.axis("axis", x.rank)
-    if call["negative"] == "refused" and ids.rank == 1:
-        return call.value(invoke("torch.index_select", x, axis, ids))
-    return call.value(f"{call.build.inner(x)}[{':, ' * axis}{ids.text}]")
-
-
-def _take_along(call: Torch) -> Value | None:
-    if call["negative"] != "refused":
-        return None
-    x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
-    return call.value(invoke("torch.gather", x, call.axis("axis", x.rank), ids))
-
-
-# ---- shapes
-
-
-def _reshape(call: Torch) -> Value:
-    return call.value(invoke("torch.reshape", call.input("x"), call.out.shape))
-
-
-def _flatten(call: Torch) -> Value | None:
-    x = call.input("x")
-    first, last = call["first"], call["last"]
-    if first > last:
-        return None
-    return call.value(invoke("torch.flatten", x, first, None if last == x.rank - 1 else last).replace(", None", ""))  # fmt: skip
-
-
-def _squeeze(call: Torch) -> Value | None:
-    x = call.input("x")
-    axes = call.axes("axes", x.rank)
-    return call.value(invoke("torch.squeeze", x, axes)) if axes else None
-
-
-def _unsqueeze(call: Torch) -> Value | None:
-    axes = call["axes"]
-    if len(axes) != 1:
-        return None
-    return call.value(invoke("torch.unsqueeze", call.input("x"), axes[0]))
-
-
-def _transpose(call: Torch) -> Value:
-    return call.value(invoke("torch.permute", call.input("x"), tuple(call["order"])))
-
-
-def _joined(function: str, rank: int) -> Native:
-    def rule(call: Torch) -> Value:
-        values = call.family("xs")
-        axis = call.axis("axis", values[0].rank + rank)
-        listed = ", ".join(map(call.build.full, values))
-        return call.value(f"{function}([{listed}], dim={axis})")
-
-    return Native(function, rule)
-
-
-def _split(call: Torch) -> list[Value]:
-    x = call.input("x")
-    axis = call.axis("axis", x.rank)
-    sizes = [info.shape[axis] for info in call.outputs]
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    text = invoke("torch.split", x, str(sizes), dim=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
-
-
-def _pad(call: Torch) -> Value | None:
-    x = call.input("x")
-    before, after, mode = call["before"], call["after"], call["mode"]
-    pairs = [pair for pair in zip(reversed(before), reversed(after), strict=True)]
-    spelt = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
-    if mode not in spelt or x.dtype == "bool":
-        return None
-    if mode != "constant":
-        # Only of the last axes, behind a batch and channels, and nothing taken away.
-        space = x.rank - 2
-        outside = any(map(any, pairs[space:]))
-        negative = any(amount < 0 for pair in pairs for amount in pair)
-        if not 1 <= space <= 3 or outside or negative or DTYPES[x.dtype].kind != "real":
-            return None
-        pairs = pairs[:space]
-        amounts = tuple(amount for pair in pairs for amount in pair)
-        return call.value(invoke("F.pad", x, amounts, mode=f'"{spelt[mode]}"'))
-    amounts = tuple(amount for pair in pairs for amount in pair)
-    return call.value(invoke("F.pad", x, amounts, value=call["fill"] or None))
-
-
-def _tile(call: Torch) -> Value:
-    return call.value(invoke("torch.tile", call.input("x"), tuple(call["repeats"])))
-
-
-def _repeat(call: Torch) -> Value:
-    x = call.input("x")
-    text = invoke("torch.repeat_interleave", x, call["repeats"], dim=call.axis("axis", x.rank))
-    return call.value(text)
-
-
-def _flip(call: Torch) -> Value:
-    x = call.input("x")
-    return call.value(invoke("torch.flip", x, call.axes("axes", x.rank)))
-
-
-def _roll(call: Torch) -> Value:
-    x = call.input("x")
-    return call.value(invoke("torch.roll", x, tuple(call["shift"]), call.axes("axes", x.rank)))
-
-
-def _broadcast(call: Torch) -> Value:
-    return call.value(invoke("torch.broadcast_to", call.input("x"), call.out.shape))
-
-
-def _trilu(call: Torch) -> Value:
-    function = "torch.triu" if call["upper"] else "torch.tril"
-    return call.value(invoke(function, call.input("x"), call["k"]))
-
-
-def _interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
-    x = call.input("x")
-    if not 1 <= x.rank - 2 <= 3 or DTYPES[x.dtype].kind != "real":
-        return None
-    size = call.out.shape[2:]
-    text = invoke("F.interpolate", x, size=text_of(size), mode=f'"{mode}"', **options)
-    return call.value(text)
-
-
-def _resize_nearest(call: Torch) -> Value | None:
-    modes = {
-        ("asymmetric", "floor"): "nearest",
-        ("half_pixel", "round_prefer_ceil"): "nearest-exact",
-    }
-    mode = modes.get((call["coord"], call["rounding"]))
-    return None if mode is None else _interpolate(call, mode)
-
-
-def _resize_linear(call: Torch) -> Value | None:
-    align = {"half_pixel": False, "align_corners": True}.get(call["coord"])
-    names = {3: "linear", 4: "bilinear", 5: "trilinear"}
-    mode = names.get(call.input("x").rank)
-    if align is None or mode is None:
-        return None
-    return _interpolate(call, mode, align_corners=align)
-
-
-def _shuffle(function: str) -> Native:
-    def rule(call: Torch) -> Value | None:
-        if call["mode"] != "crd":
-            return None
-        return call.value(invoke(function, call.input("x"), call["block_size"]))
-
-    return Native(function, rule)
-
-
 def _signed(sign: str) -> Native:
     return Native(f"torch: a {sign} b", lambda call: _infix(call, sign))
 
@@ -424,27 +260,4 @@ ELEMENTS: dict[str, Native] = {
     "cumsum": _scan("torch.cumsum"),
     "cumprod": _scan("torch.cumprod"),
     "top_k": Native("torch.sort", _top_k),
-    "embedding": Native("F.embedding", _embedding),
-    "gather": Native("torch.index_select, x[ids]", _gather),
-    "take_along_axis": Native("torch.gather", _take_along),
-    "reshape": Native("torch.reshape", _reshape),
-    "flatten": Native("torch.flatten", _flatten),
-    "squeeze": Native("torch.squeeze", _squeeze),
-    "expand_dims": Native("torch.unsqueeze", _unsqueeze),
-    "transpose": Native("torch.permute", _transpose),
-    "concat": _joined("torch.cat", 0),
-    "stack": _joined("torch.stack", 1),
-    "split": Native("torch.split", _split),
-    "pad": Native("F.pad", _pad),
-    "tile": Native("torch.tile", _tile),
-    "repeat": Native("torch.repeat_interleave", _repeat),
-    "reverse": Native("torch.flip", _flip),
-    "roll": Native("torch.roll", _roll),
-    "broadcast_to": Native("torch.broadcast_to", _broadcast),
-    "trilu": Native("torch.triu, torch.tril", _trilu),
-    "upsample": Native("F.interpolate", lambda call: _interpolate(call, "nearest")),
-    "resize_nearest": Native("F.interpolate", _resize_nearest),
-    "resize_linear": Native("F.interpolate", _resize_linear),
-    "space_to_depth": _shuffle("F.pixel_unshuffle"),
-    "depth_to_space": _shuffle("F.pixel_shuffle"),
 }

@@ -56,6 +56,9 @@ class Builder(Protocol):
     def result(self, value: Value, name: str) -> Value:
         """`value` as a node's result, under a name like the source's."""
 
+    def solid(self, value: Value) -> Value:
+        """`value`, as a tensor where it is a number written inline."""
+
     def cast(self, value: Value, dtype: str) -> Value:
         """Conversion: truncates to integers, wraps between them, `!= 0` to bool."""
 
@@ -75,7 +78,7 @@ class Builder(Protocol):
         """Broadcast to `shape`."""
 
     def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
-        """Elements start, start + step, … before stop; step may be negative (stop -1: to the end)."""
+        """Elements start, start + step, … before stop; a negative step ends with stop -1."""
 
     def pick(self, value: Value, axis: int, index: int) -> Value:
         """The elements at one index of `axis`, which vanishes."""
