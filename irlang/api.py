@@ -1,11 +1,11 @@
 """The Python interface: a model from a file or a text, run, compared and lowered.
 
-    import irlang
+import irlang
 
-    model = irlang.load("lenet.nnir", bind={"N": 4})
-    model.run()["probs"]            # the oracle's value, a NumPy array
-    model.diff(["torch", "tf"])     # one verdict an output and target
-    model.lower("torch").code       # the text of the program
+model = irlang.load("lenet.nnir", bind={"N": 4})
+model.run()["probs"]            # the oracle's value, a NumPy array
+model.diff(["torch", "tf"])     # one verdict an output and target
+model.lower("torch").code       # the text of the program
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from irlang.evaluate import Evaluator
 from irlang.instance import Definitions, Instance, instantiate
 from irlang.kinds import join, kind_of
 from irlang.placement import declared_sizes, place_known
-from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift
+from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift, show
 from irlang.signature import Binding, Given
 
 evaluate = Evaluator()
@@ -168,7 +168,13 @@ def _declare(build: _Build, binding: Binding, statement: ast.Equation, prefix: s
             message = f"`{index.name}` needs a bound here, as `{index.name} < N`"
             raise fail("definition.bound", message, index.span)
         value = evaluate.known(index.bound, scope)
-        sizes += value if index.rest else (value,)
+        if index.rest and not isinstance(value, tuple):
+            raise fail("definition.rest", f"`{index.name}..` needs a list of sizes", index.span)
+        for size in value if index.rest else (value,):
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                message = f"a size is a whole number, 0 or more, not {show(size)}"
+                raise fail("definition.size", message, index.span)
+            sizes.append(size)
     dtype = _compute_dtype(binding, kind_of(statement.value, scope) or "real")
     shape = tuple(sizes)
     build.tensors[prefix + statement.name] = TensorInfo(shape, dtype)

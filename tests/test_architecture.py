@@ -20,8 +20,8 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar"),
     ("parser", "render", "sarif", "edits"),
-    ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness", "signature"),
-    ("instance", "expand", "catalog", "graph"),
+    ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
+    ("signature", "instance", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "docs"),
     ("lower", "gen", "importers"),

@@ -105,6 +105,7 @@ def _show(verdicts: list[Verdict], agree: bool) -> None:
         if v.expected is not None and v.verdict not in ("agrees", "rounding"):
             console.print(
                 Text(
-                    f"{v.target}: {visible(v.name)}{list(v.index or ())} is {v.got!r}, expected {v.expected!r} ± {v.radius:.3g}"
+                    f"{v.target}: {visible(v.name)}{list(v.index or ())} is {v.got!r}, "
+                    f"expected {v.expected!r} ± {v.radius:.3g}"
                 )
             )

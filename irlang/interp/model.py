@@ -52,8 +52,10 @@ class ModelCheck(Calls):
             sure = loss not in self.doubtful
             if sure and (info.shape != () or info.kind != "real"):
                 message = f"`loss` is {info}; a loss is a single real number"
-                named = (s for s in model.body if isinstance(s, ast.Assign) and "loss" in s.targets)
-                span = next((s.span for s in named), model.span)
+                giving = (
+                    s for s in model.body if isinstance(s, ast.Assign) and "loss" in s.targets
+                )
+                span = next((s.span for s in giving), model.span)
                 self.report("model.loss", message, span, "loss")
         return self.graph
 
