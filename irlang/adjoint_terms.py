@@ -8,6 +8,7 @@ is chosen instead.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,8 +16,10 @@ from typing import Protocol
 from irlang import equations as eq
 from irlang.adjoint_solve import Condition, Solver
 from irlang.affine import bounds_of, surely_inside
-from irlang.equation_rules import apply
+from irlang.equation_rules import apply, whole
 
+_FEWER = 4  # times fewer elements in an inner sum than in what it is made of
+_LARGEST = 1 << 26  # elements of an inner sum
 _POLYNOMIAL = frozenset({"+", "-", "*", "neg", "real"})
 
 
@@ -40,6 +43,11 @@ class Names(Protocol):
 
     def refreshed(self, expr: eq.Expr) -> eq.Expr:
         """A copy whose reductions have index names of their own."""
+
+    def define(
+        self, base: str, body: eq.Expr, binders: Sequence[tuple[str, int]], dtype: str
+    ) -> eq.Read:
+        """A helper equation over some of the indices in scope; what reads it there."""
 
     def spread(self, tensor: str, axis: int, step: int) -> str:
         """A tensor with `step - 1` zeros between the elements of `tensor` along an axis."""
@@ -96,9 +104,11 @@ def _written(solver: Solver, factors: list[eq.Expr], names: Names) -> eq.Expr:
     bounds: dict[str, eq.Expr] = {
         n: eq.Const(e) for n, e in {**solver.outer, **solver.binders}.items()
     }
-    binders = tuple((name, eq.Const(extent)) for name, extent in solver.binders.items())
+    binders: tuple[tuple[str, eq.Expr], ...] = ()
     writer = _Writer(bounds, names)
     ordered = sorted(solver.conditions, key=lambda c: c.kind == "holds")  # bounds guard reads
+    if solver.binders:
+        factors, binders = writer.parted(factors, solver.binders)
     kept, conditions = writer.folded(factors, ordered, summed=bool(binders))
     outside = [
         condition
@@ -153,6 +163,68 @@ class _Writer:
             others = [c for c in others if not self._spread(changed, c)]
         kept = [c.replaced(self._safe) for c in others]
         return [self._safe(factor) for factor in changed], kept
+
+    def parted(
+        self, factors: list[eq.Expr], binders: Mapping[str, int]
+    ) -> tuple[list[eq.Expr], tuple[tuple[str, eq.Expr], ...]]:
+        """A sum in two steps, where the first makes a much smaller tensor than the factors are.
+
+        `sum(f, k) d[f, s - k] * w[f, c, k]` is `sum(k) p[s - k, c, k]`, where
+        `p[u, c, k] = sum(f) d[f, u] * w[f, c, k]`: with few c, that reads far less.
+        """
+        every = tuple((name, eq.Const(extent)) for name, extent in binders.items())
+        if len(factors) != 2:
+            return factors, every
+        for moving, fixed in (factors, factors[::-1]):
+            if not isinstance(moving, eq.Read) or moving.default not in (None, eq.Const(0)):
+                continue
+            read = self._inner_sum(moving, fixed, binders)
+            if read is not None:
+                left = eq.indices(read)
+                return [read], tuple(pair for pair in every if pair[0] in left)
+        return factors, every
+
+    def _inner_sum(
+        self, moving: eq.Read, fixed: eq.Expr, binders: Mapping[str, int]
+    ) -> eq.Read | None:
+        shape = self.tensors[moving.tensor].shape
+        used = eq.indices(fixed)
+        others = [part for part in moving.index if not isinstance(part, eq.Index)]
+        computed = frozenset[str]().union(*map(eq.indices, others))
+        names = [part.name if isinstance(part, eq.Index) else "" for part in moving.index]
+        summed = [n for n in names if n in binders and n in used]
+        rest = [n for n in binders if n not in summed]
+        free = [n for n in self.bounds if n in used and n not in binders]
+        extents = {n: whole(bound) or 0 for n, bound in self.bounds.items()}
+        if (
+            not (summed and rest)
+            or not isinstance(fixed, eq.Read)
+            or self._safe(fixed) != fixed
+            or len(summed) < len([n for n in names if n in used])
+            or any(names.count(n) > 1 or extents[n] != shape[names.index(n)] for n in summed)
+            or computed.intersection(summed)
+            or not {*rest} <= used | eq.indices(moving)
+            or _FEWER * math.prod(extents[n] for n in free) > math.prod(extents[n] for n in summed)
+        ):
+            return None
+        places = [axis for axis, name in enumerate(names) if name not in summed]
+        index = {axis: self.names.fresh(f"u{axis}") for axis in places}
+        inner = [n for n in rest if n in used]
+        own = [(index[axis], shape[axis]) for axis in places]
+        own += [(n, extents[n]) for n in (*free, *inner)]
+        size = math.prod(extent for _, extent in own)
+        work = size * math.prod(extents[n] for n in summed)
+        if size > _LARGEST or work > math.prod(extents.values()):
+            return None
+        there = tuple(
+            eq.Index(index[axis]) if axis in index else part
+            for axis, part in enumerate(moving.index)
+        )
+        body = apply("*", eq.Read(moving.tensor, there), fixed)
+        total = eq.Reduce("sum", tuple((n, eq.Const(extents[n])) for n in summed), None, body)
+        made = self.names.define(moving.tensor, total, own, self.tensors[moving.tensor].dtype)
+        back = (*(moving.index[axis] for axis in places), *made.index[len(places) :])
+        return eq.Read(made.tensor, back, moving.default)
 
     def _host(self, factor: eq.Expr, limit: Condition) -> int | None:
         """The axis along which a factor reads at the bounded index, within its bounds."""

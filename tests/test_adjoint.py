@@ -164,6 +164,7 @@ conv x=1,2,5 w=2,2,3 b=2; before=1 after=1
 conv x=1,2,6 w=4,1,2; groups=2 stride=2
 conv x=1,1,4,4 w=1,1,2,2; dilation=[2,1] stride=[1,2]
 conv x=2,2,4 w=3,2,1
+conv x=8,1,3 w=1,1,3
 conv_transpose x=1,2,3 w=2,2,3 b=2; before=1 after=1
 conv_transpose x=1,4,3 w=4,1,2 b=2; groups=2 stride=2
 conv_transpose x=1,1,2,2 w=1,1,3,2; dilation=[2,1] stride=[1,3]
@@ -181,6 +182,7 @@ gru x=2,2,2 w=3,2,2 r=3,2,2 b=3,2 rb=3,2 h0=2,2
 lstm x=2,2,2 w=4,2,2 r=4,2,2 b=4,2 h0=2,2 c0=2,2
 lstm x=3,1,2 w=4,1,2 r=4,1,1 mask=b:3,1
 lstm x=3,1,1 w=4,2,1 r=4,2,2
+lstm x=2,24,1 w=4,1,1 r=4,1,1
 reduce_sum x=2,3; axes=[1]
 reduce_mean x=2,3; axes=[0]
 reduce_prod x=2,3; axes=[1]
@@ -524,3 +526,19 @@ def test_the_text_of_a_gradient() -> None:
         "d_x[s0 < 2, c < 3] = sum(f < 4) d_y[s0, f] * w[c, f]\n"
         "d_w[c < 3, f < 4] = sum(s0 < 2) d_y[s0, f] * x[s0, c]\n"
     )
+
+
+def test_a_sum_over_many_filters_comes_before_one_over_the_kernel() -> None:
+    """One input channel and eight filters: summed over the filters first, and correctly."""
+    types = {"x": eq.TensorInfo((1, 1, 7), "f64"), "w": eq.TensorInfo((8, 1, 3), "f64")}
+    for stride in (1, 2):
+        expansion = call("conv", types, {"stride": (stride,), "pad": "same"})
+        rng = np.random.default_rng(stride)
+        values = {n: rng.uniform(-1, 1, expansion.tensors[n].shape) for n in expansion.inputs}
+        backward, _ = checked(expansion, values, rng)
+        shapes = [
+            e.info.shape
+            for e in backward.equations
+            if isinstance(e.body, eq.Reduce) and [b for _, b in e.body.binders] == [eq.Const(8)]
+        ]
+        assert shapes == [(1, 7 if stride == 1 else 4, 1, 3)]
