@@ -40,6 +40,15 @@ _MOST_NESTED = 64  # functions of `let` inside one another
 _MOST_MACROS = 10_000  # of them written out for one expression
 
 
+def _extent(bound: Value, span: Span) -> Value:
+    """A bound of an index; one below zero leaves the index no value, as zero does."""
+    if is_residual(bound):
+        return bound
+    if not isinstance(bound, int) or isinstance(bound, bool):
+        raise fail("definition.size", "the bound of an index is a whole number", span)
+    return max(bound, 0)
+
+
 class Evaluator:
     """Evaluates expressions of one definition; faults are placed in the definition's text."""
 
@@ -438,14 +447,14 @@ class Evaluator:
             text = label(binder.bound, inner)
             if not binder.rest:
                 name = inner.fresh(binder.name)
-                found.append((name, lift(bound, text, binder.span)))
+                found.append((name, lift(_extent(bound, binder.span), text, binder.span)))
                 inner.names[binder.name] = eq.Index(name)
             else:
                 if not isinstance(bound, tuple):
                     raise fail("definition.rest", f"`{text}` is not a list of sizes", binder.span)
                 names = [inner.fresh(f"{binder.name}.{d}") for d in range(len(bound))]
                 found += [
-                    (n, lift(b, f"{text}[{d}]", binder.span))
+                    (n, lift(_extent(b, binder.span), f"{text}[{d}]", binder.span))
                     for d, (n, b) in enumerate(zip(names, bound, strict=True))
                 ]
                 inner.names[binder.name] = tuple(map(eq.Index, names))

@@ -369,7 +369,7 @@ def _inner(expr: eq.Expr) -> int:
 
 
 def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: Any) -> InvalidInput:
-    place = tuple(int(i[0]) for i in np.nonzero(wanted))
+    place = tuple(int(i[0]) for i in np.nonzero(wanted)) if np.ndim(wanted) else ()
     at = [int(np.broadcast_to(index, np.shape(wanted))[place]) for index in found]
     return fail("run.outside", f"`{expr.tensor}` is read at {at}, outside its shape {list(shape)}")
 
