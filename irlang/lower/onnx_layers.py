@@ -50,13 +50,16 @@ def _matmul(call: Onnx) -> Value:
 
 
 def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
-    """The attributes of a window; `SAME_UPPER` is the language's `same`."""
+    """The attributes of a window; `SAME_UPPER` is the language's `same`.
+
+    ONNX Runtime has automatic padding without dilation only.
+    """
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),
         "strides": list(frame.stride),
         "dilations": list(frame.dilation),
     }
-    if call["pad"] == "same":
+    if call["pad"] == "same" and set(frame.dilation) <= {1}:
         options["auto_pad"] = "SAME_UPPER"
     else:
         options["pads"] = [*frame.before, *frame.after]
@@ -117,8 +120,8 @@ def _pool(op: str, **more: str) -> Native:
             return None
         if not 1 <= frame.rank <= _MOST_SPACE:
             return None
-        if op == "LpPool" and call["ceil_mode"]:
-            return None  # for which ONNX does not say whether a window may begin in the padding
+        if not _counted(call, frame):
+            return None
         options = _placed(call, frame)
         if call["pad"] != "same":
             options["ceil_mode"] = int(call["ceil_mode"])
@@ -129,6 +132,15 @@ def _pool(op: str, **more: str) -> Native:
         return call.build.op(op, [call.input("x")], call.out.shape, **options)
 
     return Native(op, rule)
+
+
+def _counted(call: Onnx, frame: Windows) -> bool:
+    """Whether ONNX counts as many windows; until opset 22 one may begin in the padding after."""
+    if call["pad"] == "same" or not call["ceil_mode"]:
+        return True
+    ends = zip(frame.size, frame.before, frame.after, frame.span, frame.stride, strict=True)
+    counts = tuple(-(-(n + lo + hi - span) // step) + 1 for n, lo, hi, span, step in ends)
+    return counts == frame.out
 
 
 def _global(op: str) -> Native:
