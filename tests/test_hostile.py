@@ -141,6 +141,10 @@ INVALID = {
     "result of no equation": "op f[T: float](x: T[N, M]) -> y: T[N, M] { }" + model("y = f(x)"),
     "result of a negative size": "op f[T: float](x: T[N, M]) -> y: T[N - 9, M] { y[i, j] = x[i, j] }" + model("y = f(x)"),
     "result of a huge size": f"op f[T: float](x: T[N, M]) -> y: T[{10**30}, M] {{ y[i, j] = x[0, j] }}" + model("y = f(x)"),
+    "sizes below zero": operator("z[i < N, j < -1] = x[i, 0] y[n, m] = x[n, m]"),
+    "sizes of no number": operator("z[i < nan] = x[0, 0] y[n, m] = x[n, m]"),
+    "bounds of a fraction": operator("y[n, m] = sum(k < N / 3) x[k, m]"),
+    "sizes of no list": operator("z[i.. < 3] = x[0, 0] y[n, m] = x[n, m]"),
     "huge family": "op f[T: float](x: T[N, M]) -> ys[i < 1000000000000]: T[M] { ys[i][m] = x[0, m] }" + model("y = f(x)"),
     "control characters": "model m(x: f32[2]) -> y\x1b[31m: f32[2] { y = relu(x) }",
     "half a string": 'model m(x: f32[2]) -> y: f32[2] { param w: f32[2] = data("a',
@@ -164,6 +168,7 @@ COSTLY = {
     "data of another shape": model('param w: f32[4] = data("good.safetensors", "five") y = add(x, w)'),
     "data of no such name": model('param w: f32[4] = data("good.safetensors", "__class__") y = add(x, w)'),
     "reading outside": operator("y[n, m] = x[n + 100, m]"),
+    "reading outside once": "op f[T: float](x: T[N]) -> y: T[] { y[] = x[N + 1] } model m(x: f32[2]) -> y: f32[] { y = f(x) }",
     "circle": operator("y[n, m] = y[n, m] + 1"),
     "no label": "model m(x: f32[2, 3], l: i32[2] in [7, 9]) -> y: f32[] { y = cross_entropy(x, l) }",
 }  # fmt: skip

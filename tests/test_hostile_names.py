@@ -12,7 +12,9 @@ import pytest
 from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
+from irlang.interp.program import run
 from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs, require_memory
 from irlang.lower.target import targets
 from irlang.parser import parse
 
@@ -95,7 +97,7 @@ def test_damage_is_refused_or_harmless(path: Path) -> None:
         pieces = [piece + "\n}\n" for piece in text.split("\n}\n") if "op " in piece]
     else:
         pieces = [text]
-    valid = refused = 0
+    refused = 0
     for _ in range(60):
         piece = damaged(chance.choice(pieces), chance)
         try:
@@ -103,6 +105,11 @@ def test_damage_is_refused_or_harmless(path: Path) -> None:
         except InvalidInput as error:
             refused += bool(error.diagnostics)
             continue
-        valid += found.valid
         refused += not found.valid
+        for graph in found.graphs:
+            try:
+                require_memory(graph)
+                run(graph, {**inputs(graph, 0), **initial_values(graph, 0)}, found.catalog)
+            except InvalidInput as error:
+                refused += bool(error.diagnostics)
     assert refused > 10
