@@ -33,10 +33,16 @@ Array = Any
 
 @dataclass(slots=True)
 class Ball:
-    """Values and their radii; None is exact everywhere. For truth values: 1 is uncertain."""
+    """Values and their radii; None is exact everywhere. For truth values: 1 is uncertain.
+
+    A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
+    in any order with them (a bias that starts the accumulation), and is rounded as often.
+    """
 
     value: Any
     radius: Any = None
+    terms: int = 1
+    magnitude: Any = None
 
     @property
     def bound(self) -> Any:
@@ -81,12 +87,14 @@ class Balls:
 
     def parts(self, value: Ball, change: Callable[[Any], Any]) -> Ball:
         """A ball whose arrays are rearranged by `change`."""
-        radius = value.radius
-        if radius is None:
+        if value.radius is None:
             return Ball(change(value.value))
-        if np.shape(radius) != np.shape(value.value):
-            radius = np.asarray(np.broadcast_to(radius, np.shape(value.value)), order="C")
-        return Ball(change(value.value), change(radius))
+        shape = np.shape(value.value)
+        changed = Ball(change(value.value), change(_whole(value.radius, shape)))
+        if value.magnitude is not None:
+            changed.terms = value.terms
+            changed.magnitude = change(_whole(value.magnitude, shape))
+        return changed
 
     def padded(self, value: Ball, default: Ball, change: Callable[[Any, Any], Any]) -> Ball:
         """A ball rearranged with a default around it."""
@@ -137,7 +145,10 @@ class Balls:
             slack = 0.0 if radius is None else total - np.abs(value)
             return Ball(value, slack + (gamma * total + self.tiny if not whole else 0.0))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
-        return Ball(value, own if whole else own + gamma * np.sum(size, axis=axes))
+        if whole:
+            return Ball(value, own)
+        total = np.sum(size, axis=axes)
+        return self._bounded(Ball(value, own + gamma * total, count, total))
 
     @staticmethod
     def _quantified(kind: str, ball: Ball, value: Any, radius: Any, axes: tuple[int, ...]) -> Ball:
@@ -166,7 +177,8 @@ class Balls:
             total = widest
         terms = _terms([f.value for f in factors], rank)
         roundings = terms - 1 + len(factors) - 1
-        return Ball(value, slack + _gamma(max(roundings, 1), self.unit) * total + terms * self.tiny)
+        radius = slack + _gamma(max(roundings, 1), self.unit) * total + terms * self.tiny
+        return self._bounded(Ball(value, radius, terms, total))
 
     def place(self, kind: str, ball: Ball) -> Ball:
         """The position of the extreme element; uncertain where another may be it."""
@@ -220,12 +232,14 @@ class Balls:
                 doubtful = (np.asarray(ball.bound) > 0) & (np.abs(ball.value) <= ball.bound)
                 radius = doubtful.astype(np.float64)
         if radius is not None:
-            radius = np.asarray(
-                np.broadcast_to(np.asarray(radius, dtype=np.float64), shape), order="C"
-            )
+            radius = _whole(np.asarray(radius, dtype=np.float64), shape)
             # NaN: a radius that has no value says nothing
             radius = np.where(np.isnan(radius), np.inf, radius)
-        return Ball(value, radius)
+        stored = Ball(value, radius)
+        if ball.magnitude is not None and info.kind == "real":
+            stored.terms = ball.terms
+            stored.magnitude = _whole(ball.magnitude, shape)
+        return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:
         """A tensor to be filled step by step."""
@@ -245,12 +259,21 @@ class Balls:
             return rule(self, function, args)
         return self._function(function, args)
 
+    def _bounded(self, ball: Ball) -> Ball:
+        """Nothing is known beyond the largest number: on the way there a program may overflow."""
+        size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
+        with np.errstate(invalid="ignore"):
+            over = np.isfinite(ball.value) & (size + ball.bound > self.dtype.largest)
+        if np.any(over):
+            ball.radius = np.where(over, np.inf, ball.bound)
+        return ball
+
     def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0) -> Ball:
         """A result that is rounded: `half_ulps` is 1 for a correctly rounded operation."""
         with np.errstate(invalid="ignore"):
             own = half_ulps * self.unit * np.abs(value) + self.tiny
             own = np.where(np.isfinite(value), own, 0.0)
-            return Ball(value, slack + own)
+            return self._bounded(Ball(value, slack + own))
 
     def _arithmetic(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -274,6 +297,12 @@ class Balls:
             slack = np.where(low > 0, slack, np.where(doubtful, np.inf, 0.0))
         if np.asarray(value).dtype.kind in "ib":
             return Ball(value, slack)
+        if function in "+-" and a.terms + b.terms > 2:
+            terms = a.terms + b.terms
+            total = _magnitude(a) + _magnitude(b)
+            return self._bounded(
+                Ball(value, slack + _gamma(terms - 1, self.unit) * total, terms, total)
+            )
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
         return self._rounded(value, slack)
@@ -289,7 +318,8 @@ class Balls:
             )
 
     def _same(self, function: str, args: list[Ball]) -> Ball:
-        return Ball(SCALARS[function].numpy(args[0].value), args[0].radius)
+        a = args[0]
+        return Ball(SCALARS[function].numpy(a.value), a.radius, a.terms, a.magnitude)
 
     def _extreme(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -431,6 +461,16 @@ class Balls:
         at_low, at_high = row.numpy(low), row.numpy(high)
         steepest = 1.0 + np.maximum(np.abs(at_low), np.abs(at_high)) ** 2
         return np.where((at_low > at_high) | (np.asarray(a.bound) > 1.0), np.inf, steepest)
+
+
+def _whole(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array spread to a shape, contiguous so that it can be viewed."""
+    return np.asarray(np.broadcast_to(array, shape), order="C")
+
+
+def _magnitude(ball: Ball) -> Any:
+    """The sum of the magnitudes of what a value was summed from."""
+    return np.abs(ball.value) + ball.bound if ball.magnitude is None else ball.magnitude
 
 
 def _gap(a: Any, b: Any) -> Any:
