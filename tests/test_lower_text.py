@@ -199,3 +199,14 @@ model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2])
     result = ran(program, target)
     assert set(result.outputs) == {"INPUTS", "v"}
     np.testing.assert_allclose(result.outputs["INPUTS"], wanted["INPUTS"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_long_recurrence_is_named_as_the_reason() -> None:
+    """It is written out step by step, which has to end somewhere."""
+    text = """nnir 1
+model m(x: f32[3000]) -> y: f32[3000] { y = cumsum(x; exclusive = true) }
+"""
+    checked = check(parse(text, "m"), builtin())
+    found = lower(checked.graphs[0], "torch", checked.catalog, {})
+    assert found.unsupported == ("cumsum: 3000 steps would have to be written out",)
+    assert found.code == ""

@@ -22,7 +22,9 @@ from irlang.dtypes import DTYPES
 from irlang.interp.schedule import Recurrence, hoist, schedule
 from irlang.lower.expressions import Expressions
 from irlang.lower.terms import Axes, Known, Term
-from irlang.lower.value import Array, Builder, Value
+from irlang.lower.value import Array, Builder, Unsupported, Value
+
+_MOST_STEPS = 2048  # of a recurrence, each of which is several lines
 
 
 def lower_expansion(
@@ -72,6 +74,8 @@ class _Walker(Expressions):
 
     def recurrence(self, recurrence: Recurrence) -> None:
         """Computes tensors that need their own earlier elements, step by step."""
+        if recurrence.length > _MOST_STEPS:
+            raise Unsupported(f"{recurrence.length} steps would have to be written out")
         before, rest = hoist(recurrence, self.tensors)
         for equation in before:
             info = equation.info

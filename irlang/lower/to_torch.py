@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
 from irlang.lower.torch_layers import LAYERS
@@ -9,7 +11,10 @@ from irlang.lower.torch_ops import ELEMENTS
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 
-TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **SEQUENCES}
+TABLE: dict[str, Native] = {
+    name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
+    for name, row in {**ELEMENTS, **SHAPES, **LAYERS, **SEQUENCES}.items()
+}
 
 LAYOUT = Layout(
     framework="PyTorch",

@@ -193,7 +193,7 @@ def _top_k(call: Torch) -> list[Value]:
 
 
 def _signed(sign: str) -> Native:
-    return Native(f"torch: a {sign} b", lambda call: _infix(call, sign))
+    return Native(f"a {sign} b", lambda call: _infix(call, sign))
 
 
 _UNARY = (
