@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import os
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from irlang.catalog import builtin
-from irlang.interp.program import run as oracle
+from irlang.interp.program import balls, precision
+from irlang.interp.rounding import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
@@ -19,6 +18,7 @@ from irlang.lower.names import Names, comment, docstring
 from irlang.lower.pool import Program, Result, Target, Worker
 from irlang.lower.target import ROWS
 from irlang.parser import parse
+from tests.lower_calls import disagreement
 
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = '''nnir 1
@@ -41,19 +41,14 @@ op scaled[T: float](x: T[N, C]; by: real) -> y: T[N, C] {
 '''
 
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def lowered(
-    text: str, target: str, grad: bool = False
-) -> tuple[Lowered, Program, dict[str, Array]]:
+def lowered(text: str, target: str, grad: bool = False) -> tuple[Lowered, Program, dict[str, Ball]]:
     checked = check(parse(text, "model.nnir"), builtin())
     assert checked.valid, checked.diagnostics
     graph = checked.graphs[0]
     params, given = initial_values(graph, 1), inputs(graph, 1)
     found = lower(graph, target, checked.catalog, params, grad=grad)
     assert not found.unsupported
-    values = oracle(graph, {**params, **given}, checked.catalog)
+    values = balls(graph, {**params, **given}, checked.catalog, precision(graph))
     wanted = {name: values[value] for name, value in graph.outputs.items()}
     return found, Program(found.kind, found.code, given, found.params), wanted
 
@@ -97,7 +92,7 @@ def test_small_model_runs(target: str) -> None:
     pytest.importorskip({"tf": "tensorflow"}.get(target, target))
     _, program, wanted = lowered(SMALL, target)
     result = ran(program, target)
-    np.testing.assert_allclose(result.outputs["probs"], wanted["probs"], rtol=1e-5)
+    assert disagreement(result.outputs["probs"], wanted["probs"], "f32") is None
 
 
 def test_a_users_operator_of_a_builtin_name_is_the_users() -> None:
@@ -107,9 +102,7 @@ model m(x: f32[3]) -> y: f32[3] { y = relu(x) }
 """
     found, program, wanted = lowered(text, "torch")
     assert not found.native
-    np.testing.assert_array_equal(
-        ran(program, "torch").outputs["y"], wanted["y"].astype(np.float32)
-    )
+    assert disagreement(ran(program, "torch").outputs["y"], wanted["y"], "f32") is None
 
 
 HOSTILE = [
@@ -198,7 +191,8 @@ model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2])
     _, program, wanted = lowered(text, target)
     result = ran(program, target)
     assert set(result.outputs) == {"INPUTS", "v"}
-    np.testing.assert_allclose(result.outputs["INPUTS"], wanted["INPUTS"], rtol=1e-5, atol=1e-6)
+    for name in ("INPUTS", "v"):
+        assert disagreement(result.outputs[name], wanted[name], "f32") is None
 
 
 def test_a_long_recurrence_is_named_as_the_reason() -> None:
