@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from irlang.diff.runner import Case, Session
     from irlang.diff.verdict import Verdict
 
 
@@ -48,22 +49,46 @@ def command(
     with Session(split_names(targets, installed)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]
-    if outcome.refusal is not None:
-        raise outcome.refusal
+        if outcome.refusal is not None:
+            raise outcome.refusal
+        calls = {
+            target: _by_calls(session, case, target)
+            for target, found in outcome.verdicts.items()
+            if any(v.verdict in ("unstable", "rounding") for v in found)
+        }
     verdicts = [v for found in outcome.verdicts.values() for v in found]
+    verdicts += [v for _, found in calls.values() for v in found]
     agree = not any(v.verdict in FINDINGS for v in verdicts)
+    judged = {target: count for target, (count, _) in calls.items()}
     if form == "json":
-        click.echo(json.dumps({"agree": agree, "outputs": [v.as_json() for v in verdicts]}))
+        outputs = [v.as_json() for v in verdicts]
+        click.echo(json.dumps({"agree": agree, "outputs": outputs, "calls": judged}))
     else:
-        _show(verdicts, agree)
+        _show(verdicts, agree, judged)
     return 0 if agree else 1
 
 
-def _show(verdicts: list[Verdict], agree: bool) -> None:
+def _by_calls(session: Session, case: Case, target: str) -> tuple[int, list[Verdict]]:
+    """Where the radii of a whole program have grown too wide to say much, each of its calls is
+    judged by itself: how many were, and the verdicts on those that do not agree.
+    """
+    from irlang.diff.localise import call_by_call
+    from irlang.diff.verdict import FINDINGS
+
+    found: list[Verdict] = []
+    count = 0
+    for _, verdicts, _ in call_by_call(session, case, target):
+        count += 1
+        found += [v for v in verdicts if v.verdict in FINDINGS]
+    return count, found
+
+
+def _show(verdicts: list[Verdict], agree: bool, judged: dict[str, int]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from irlang.diff.verdict import FINDINGS
     from irlang.render import visible
 
     table = Table(box=None, pad_edge=False)
@@ -101,6 +126,12 @@ def _show(verdicts: list[Verdict], agree: bool) -> None:
         style="bold",
     )
     console.print(table)
+    for target, count in judged.items():
+        bad = sum(v.target == target and v.verdict in FINDINGS for v in verdicts)
+        says = "all agree" if not bad else f"{bad} results do not agree"
+        console.print(
+            f"{target}: {count} calls judged by their own inputs, {says}", highlight=False
+        )
     for v in verdicts:
         if v.expected is not None and v.verdict not in ("agrees", "rounding"):
             console.print(

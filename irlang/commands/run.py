@@ -102,9 +102,11 @@ def _on_target(
     case = Case(graph, {name: values[name] for name in graph.inputs}, params, catalog)
     with Session([target]) as session:
         session.versions()
-        lowered = lower(graph, target, catalog, params)
+        lowered = lower(graph, target, catalog, params, grad=grad)
         if lowered.unsupported:
             raise fail("lower.unsupported", f"{target}: {lowered.unsupported[0]}")
+        if grad and not lowered.gradients:
+            raise fail("lower.gradient", f"{target} gives no gradient of this model")
         sent = program(lowered, case, grad)
         (result,) = session.workers[target].submit([sent])
     if result.status != "ok":

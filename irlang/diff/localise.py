@@ -6,6 +6,7 @@ alone: the oracle takes the numbers that the target itself fed it, and they are 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from irlang.interp.program import node_balls, precision
 from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Judged = tuple[Node, list[Verdict], dict[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,23 @@ class Culprit:
 
 def localise(session: Session, case: Case, target: str) -> Culprit | None:
     """The first culprit on a target; None where exposing the intermediates makes it vanish."""
+    for node, judged, fed in call_by_call(session, case, target):
+        worst = gravest([v.verdict for v in judged])
+        if worst in FINDINGS:
+            return Culprit(node, next(v for v in judged if v.verdict == worst), fed)
+    return None
+
+
+def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
+    """Every call judged by itself, given what the target itself fed it.
+
+    Nothing where the target gives no values. This is how a program is judged whose radii have
+    grown so wide on the way that its outputs have no verdict.
+    """
     outcome = session.compare([case], exposed=True)[0]
     result = outcome.results.get(target)
     if result is None or result.status != "ok":
-        return None
+        return
     graph = expose(case.graph)
     given = dict(case.values)
     for name, value in graph.outputs.items():
@@ -43,13 +58,8 @@ def localise(session: Session, case: Case, target: str) -> Culprit | None:
             given[value] = np.asarray(result.outputs[name])
     for node in case.graph.nodes:
         fed = {name: given[name] for name in node.operands() if name in given}
-        if len(fed) < len(set(node.operands())):
-            continue
-        judged = judge_call(case, node, fed, given, target)
-        worst = gravest([v.verdict for v in judged])
-        if worst in FINDINGS:
-            return Culprit(node, next(v for v in judged if v.verdict == worst), fed)
-    return None
+        if len(fed) == len(set(node.operands())):
+            yield node, judge_call(case, node, fed, given, target), fed
 
 
 def judge_call(

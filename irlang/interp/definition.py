@@ -18,6 +18,7 @@ from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
 from irlang.interp.frame import suggestion
 from irlang.interp.terms import oversize
 from irlang.known import BUILTINS, PRELUDE
+from irlang.nesting import whole_calls
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS, VARIADIC
 from irlang.scope import CONSTANTS
@@ -147,13 +148,15 @@ class _Walk:
             case ast.Some():
                 self._type(statement.type, names, {name for name, _ in self.op.dtypes})
             case ast.Assign():
-                self._composition(statement, names)
+                self._composition(statement.value, names)
 
     def _indices(self, index: tuple[ast.Index, ...], names: set[str]) -> set[str]:
         inner = set(names)
-        for entry in index:
+        for place, entry in enumerate(index):
             if entry.bound is not None:
                 self.expression(entry.bound, inner)
+            if any(entry.name == earlier.name for earlier in index[:place]):
+                self.report("duplicate", f"the index `{entry.name}` is bound twice", entry.span)
             inner.add(entry.name)
         return inner
 
@@ -168,21 +171,25 @@ class _Walk:
             self.expression(node, names)
             self.found[before:] = [d.at(statement.span) for d in self.found[before:]]
 
-    def _composition(self, statement: ast.Assign, names: set[str]) -> None:
-        call = statement.value
+    def _composition(self, call: ast.Call, names: set[str]) -> None:
         op = self.catalog.op(call.function)
         if op is None:
             near = suggestion(call.function, (item.name for item in self.catalog))
             self.report("op", f"there is no operator `{call.function}`", call.span, near)
+        nested = list(whole_calls(call, self.catalog))
+        for inner in nested:
+            self._composition(inner, names)
         for arg in call.args:
-            self.expression(arg, names)
+            if arg not in nested:
+                self.expression(arg, names)
         words = (
             {a.name for a in op.attrs if a.type.kind == "enum" or a.type.name == "dtype"}
             if op
             else ()
         )
         for key, node in call.attrs:
-            if key not in words or not isinstance(node, ast.Name):
+            word = key in words and isinstance(node, ast.Name)
+            if not word and node not in nested:
                 self.expression(node, names)
 
     # ---- expressions

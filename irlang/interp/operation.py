@@ -17,6 +17,7 @@ from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
 from irlang.interp.declaration import fits, too_large
 from irlang.interp.frame import Frame, suggestion
+from irlang.interp.schedule import schedule
 
 _SLIP = 0.85  # how alike two names are, of 1, for one to be a slip of the pen for the other
 _MOST_STEPS = 50_000  # statements and calls, once blocks are inlined and repetitions unrolled
@@ -260,7 +261,8 @@ class Calls(ABC):
         node = Node(outputs[0] if outputs else names[0], op, inputs, attrs, outputs, instance, span)
         if op.name in self.file.own and not instance.faults:
             try:
-                node.expansion(self.file.catalog)  # the definition itself may be at fault
+                # The definition itself may be at fault.
+                schedule(node.expansion(self.file.catalog).equations)
             except InvalidInput as error:
                 self._inside(error, call, names[0])
                 return None
@@ -271,7 +273,7 @@ class Calls(ABC):
         """Faults of a definition, at the call that meets them."""
         for d in error.diagnostics:
             notes = (*d.notes, Note(f"in the definition of `{call.function}`", d.span))
-            fault = Diagnostic(d.code, d.message, call.span, node=name, notes=notes)
+            fault = Diagnostic(d.code, d.message, call.span, node=name, help=d.help, notes=notes)
             self.diagnostics.append(fault)
 
     def _results(self, instance: Instance, frame: Frame, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -178,7 +178,17 @@ class Balls:
         terms = _terms([f.value for f in factors], rank)
         roundings = terms - 1 + len(factors) - 1
         radius = slack + _gamma(max(roundings, 1), self.unit) * total + terms * self.tiny
+        if len(factors) > 2 and self._peak(factors) > self.dtype.largest:
+            radius = np.inf * np.ones_like(value)  # two of three factors may overflow first
         return self._bounded(Ball(value, radius, terms, total))
+
+    @staticmethod
+    def _peak(factors: list[Ball]) -> float:
+        """What no product of some of the factors exceeds."""
+        peak = 1.0
+        for factor in factors:
+            peak *= max(1.0, float(np.max(np.abs(factor.value) + factor.bound, initial=0.0)))
+        return peak
 
     def place(self, kind: str, ball: Ball) -> Ball:
         """The position of the extreme element; uncertain where another may be it."""
@@ -260,12 +270,16 @@ class Balls:
         return self._function(function, args)
 
     def _bounded(self, ball: Ball) -> Ball:
-        """Nothing is known beyond the largest number: on the way there a program may overflow."""
+        """Nothing is known beyond the largest number: on the way there a program may overflow.
+
+        Nor is anything where the radius itself has no value (0 times an infinite one).
+        """
         size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
         with np.errstate(invalid="ignore"):
-            over = np.isfinite(ball.value) & (size + ball.bound > self.dtype.largest)
-        if np.any(over):
-            ball.radius = np.where(over, np.inf, ball.bound)
+            within = size + ball.bound <= self.dtype.largest
+        lost = ~(within | ~np.isfinite(ball.value)) | np.isnan(ball.bound)
+        if np.any(lost):
+            ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
 
     def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0) -> Ball:

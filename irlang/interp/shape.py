@@ -56,7 +56,8 @@ def check(file: ast.File, catalog: Catalog, bind: Mapping[str, int] | None = Non
         entered |= checker.entered
         if not any(d.severity == "error" for d in checker.diagnostics):
             graphs.append(graph)
-            diagnostics += _unused(graph)
+            if not any(d.severity == "error" for d in diagnostics):
+                diagnostics += _unused(graph)  # what uses it may be what is at fault
     for block in file.blocks:
         if block.name not in entered:  # what is called is checked where it is called
             diagnostics += block_faults(block, own, whole.blocks, whole.root.names)
@@ -78,7 +79,14 @@ def _duplicates(file: ast.File) -> list[Diagnostic]:
 def _with_users(file: ast.File, broken: set[str]) -> set[str]:
     """The definitions that are at fault, and those that use them."""
     uses = {
-        op.name: {s.value.function for s in op.body if isinstance(s, ast.Assign)} for op in file.ops
+        op.name: {
+            node.function
+            for statement in op.body
+            if isinstance(statement, ast.Assign)
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Call)
+        }
+        for op in file.ops
     }
     found = set(broken)
     while more := {name for name, used in uses.items() if used & found} - found:

@@ -54,7 +54,7 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
         drawn = generator.uniform(*finite, size=info.shape).astype(dtype.numpy)
         ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
-        inside: Array = np.clip(drawn, *ends)
+        inside: Array = np.clip(drawn, *ends).astype(dtype.numpy)
         return inside
     if info.kind == "bool":
         return generator.integers(int(low), int(high), size=info.shape, endpoint=True).astype(bool)
