@@ -20,7 +20,8 @@ import numpy as np
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
-from irlang.diff.finding import Found, find, write
+from irlang.diff.finding import Found, charge, find, write
+from irlang.diff.localise import localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
 from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
@@ -31,6 +32,8 @@ from irlang.interp.values import initial_values, inputs
 
 BATCH = 32  # programs that go to a worker together
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
+_WEAK = ("rounding", "unstable")
+_SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -119,15 +122,18 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
         valid += outcome.refusal is None
         for target, verdicts in outcome.verdicts.items():
             verdict = gravest([v.verdict for v in verdicts])
+            if verdict in FINDINGS:
+                if len(found) < _LOCALISED and not _explained(case, target, verdict):
+                    found.append(find(session, case, seed, target, outcome))
+            elif verdict in _WEAK and seed % _SHARE == 0:
+                # Radii grow with depth until an output says little: judge the calls one by one.
+                culprit = localise(session.only(target), case, target)
+                if culprit is not None:
+                    verdict = culprit.verdict.verdict
+                    if len(found) < _LOCALISED and not _explained(case, target, verdict):
+                        found.append(charge(session, case, seed, target, culprit))
             targets[target][verdict] += 1
-            if (
-                verdict in FINDINGS
-                and len(found) < _LOCALISED
-                and not _explained(case, target, verdict)
-            ):
-                one = find(session, case, seed, target, outcome)
-                _CULPRITS.add((target, one.verdict.verdict, one.operator))
-                found.append(one)
+    _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
     covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
     result = {
         "programs": len(cases), "valid": valid, "tried": tried,

@@ -14,7 +14,7 @@ import numpy as np
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput
-from irlang.diff.localise import isolate, localise
+from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
 from irlang.graph import Graph
@@ -51,33 +51,35 @@ class Found:
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
     """Looks into a disagreement: localises it, and isolates the culprit if that still shows it."""
     verdict = _worst(outcome.verdicts[target])
+    alone = session.only(target)
+    culprit = None
+    if verdict.verdict in ("wrong", "inaccurate", "nonfinite"):
+        culprit = localise(alone, case, target)
+    if culprit is not None:
+        return charge(session, case, seed, target, culprit)
+    last = case.graph.nodes[-1]
+    lost = len(case.graph.nodes) == 1
+    operator = last.op.name if lost else _first_refused(alone, case, target, verdict)
     version = session.workers[target].hello().version
-    alone = Session.__new__(Session)
-    alone.targets = (target,)
-    alone.workers = {target: session.workers[target]}
-    culprit = (
-        localise(alone, case, target)
-        if verdict.verdict in ("wrong", "inaccurate", "nonfinite")
-        else None
-    )
-    if culprit is None:
-        last = case.graph.nodes[-1]
-        lost = len(case.graph.nodes) == 1
-        operator = last.op.name if lost else _first_refused(alone, case, target, verdict)
-        return Found(seed, target, verdict, operator, {}, version, case, case)
+    return Found(seed, target, verdict, operator, {}, version, case, case)
+
+
+def charge(session: Session, case: Case, seed: int, target: str, culprit: Culprit) -> Found:
+    """The finding of a call that is wrong by itself, reduced to that call where it still is."""
     attributes = {key: show(value) for key, value in culprit.node.attrs.items()}
-    reduced = isolate(case, culprit)
-    again = alone.compare([reduced])[0]
-    if gravest([v.verdict for v in again.verdicts[target]]) in FINDINGS:
-        verdict = _worst(again.verdicts[target])
+    reduced, verdict = isolate(case, culprit), culprit.verdict
+    again = session.only(target).compare([reduced])[0].verdicts[target]
+    if gravest([v.verdict for v in again]) in FINDINGS:
+        verdict = _worst(again)
     else:
-        reduced, verdict = case, culprit.verdict
-    return Found(seed, target, verdict, culprit.node.op.name, attributes, version, reduced, case)
+        reduced = case
+    version = session.workers[target].hello().version
+    operator = culprit.node.op.name
+    return Found(seed, target, verdict, operator, attributes, version, reduced, case)
 
 
 def _first_refused(alone: Session, case: Case, target: str, verdict: Verdict) -> str:
     """The first call that by itself has the same fate; `program` where none has."""
-    from irlang.diff.localise import Culprit
     from irlang.interp.program import run
 
     try:

@@ -87,6 +87,13 @@ class Session:
         for worker in self.workers.values():
             worker.close()
 
+    def only(self, target: str) -> Session:
+        """The same workers, one target alone; not to be closed by itself."""
+        alone = Session.__new__(Session)
+        alone.targets = (target,)
+        alone.workers = {target: self.workers[target]}
+        return alone
+
     def versions(self) -> dict[str, str]:
         """The version of every target's framework; waits until all have started."""
         found = {}
