@@ -21,7 +21,7 @@ LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar"),
     ("parser", "render", "sarif", "edits"),
     ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
-    ("signature", "instance", "expand", "catalog", "graph"),
+    ("signature", "instance", "nesting", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "docs"),
     ("lower", "gen", "importers"),
