@@ -9,7 +9,7 @@ from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.evaluate import Evaluator
 from irlang.parser import parse_expr
-from irlang.scope import Scope, show
+from irlang.scope import Scope, is_residual, show
 
 evaluate = Evaluator()
 
@@ -19,9 +19,10 @@ def interpolate(message: str, scope: Scope) -> str:
 
     def value(match: re.Match[str]) -> str:
         try:
-            return show(evaluate(parse_expr(match.group(1)), scope))
+            found = evaluate(parse_expr(match.group(1)), scope)
         except InvalidInput:
             return match.group(1)
+        return match.group(1) if is_residual(found) else show(found)
 
     return re.sub(r"\{([^{}]+)\}", value, message)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from irlang import ast
 from irlang import equations as eq
 from irlang.diagnostics import Span, fail
@@ -38,6 +40,26 @@ from irlang.unroll import LIMIT, Labelled, combine, is_written_out
 
 _MOST_NESTED = 64  # functions of `let` inside one another
 _MOST_MACROS = 10_000  # of them written out for one expression
+
+
+def folded(node: eq.Expr) -> Value:
+    """A function of numbers alone, in float64 (`1 / sqrt(3)`); anything else as it is."""
+    if isinstance(node, (eq.Const, eq.Size)):
+        return node.value
+    if not isinstance(node, eq.Apply):
+        return node
+    args = [folded(arg) for arg in node.args]
+    if any(is_residual(arg) for arg in args):
+        return node
+    try:
+        if node.function in KNOWN:
+            value = KNOWN[node.function](*args)
+        else:
+            with np.errstate(all="ignore"):
+                value = SCALARS[node.function].numpy(*map(np.float64, args)).item()
+    except (ArithmeticError, ValueError):
+        return node
+    return node if isinstance(value, complex) or value != value else value
 
 
 def _extent(bound: Value, span: Span) -> Value:
@@ -79,6 +101,8 @@ class Evaluator:
     def known(self, node: ast.Expr, scope: Scope) -> Value:
         """A value that must not depend on indices or elements."""
         value = self(node, scope)
+        if isinstance(value, eq.Apply):
+            value = folded(value)
         if is_residual(value):
             raise fail(
                 "definition.static",

@@ -19,6 +19,7 @@ from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.instance import Definitions, Instance, instantiate
 from irlang.kinds import join, kind_of
+from irlang.nesting import unnested
 from irlang.placement import declared_sizes, place_known
 from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift, show
 from irlang.signature import Binding, Given
@@ -90,7 +91,8 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
     _declare_outputs(binding, outputs, prefix)
     for name, info in outputs.items():
         build.tensors[prefix + name] = info
-    for statement in op.body:  # everything is in scope before any equation: recurrences read ahead
+    statements = unnested(op.body, build.definitions)
+    for statement in statements:  # all is in scope before any equation: recurrences read ahead
         if isinstance(statement, ast.Equation) and statement.name not in scope.names:
             _declare(build, binding, statement, prefix)
         elif isinstance(statement, ast.Assign):
@@ -99,7 +101,7 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
             message = f"`{op.name}` leaves values open: it can be checked, not computed"
             raise fail("definition.nondeterministic", message, statement.span)
     _widen(build, binding, prefix)
-    for statement in op.body:
+    for statement in statements:
         if isinstance(statement, ast.Equation):
             _equation(build, binding, statement, outputs)
         elif isinstance(statement, ast.Assign):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from irlang.dtypes import DTYPES
-from irlang.lower.python_builder import PythonBuilder, is_range, listed, literal, sliced
+from irlang.lower.python_builder import PythonBuilder, is_range, listed, literal, shape_text, sliced
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -53,6 +53,9 @@ class TensorFlowBuilder(PythonBuilder):
             bounds = f"{int(array[0])}, {int(array[-1]) + 1}{f', {step}' if step > 1 else ''}"
             text = f"tf.range({bounds}, dtype={self.dtype(dtype)})"
             return self.emit(text, array.shape, dtype, hint="index")
+        if array.size == 0:  # a list cannot say the sizes after a 0
+            text = f"tf.zeros({shape_text(array.shape)}, {self.dtype(dtype)})"
+            return self.emit(text, array.shape, dtype, hint="constant")
         kinds = {"real": np.float64, "int": np.int64, "bool": bool}
         numbers = listed(array.astype(kinds[DTYPES[dtype].kind]))
         text = f"tf.constant({numbers}, {self.dtype(dtype)})"

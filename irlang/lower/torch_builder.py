@@ -66,6 +66,9 @@ class TorchBuilder(PythonBuilder):
                 text = text[3:]
             kind = "" if dtype == "i64" else f", dtype={self.dtype(dtype)}"
             return self.emit(f"torch.arange({text}{kind})", array.shape, dtype, hint="index")
+        if array.size == 0:  # a list cannot say the sizes after a 0
+            text = f"torch.zeros({shape_text(array.shape)}, dtype={self.dtype(dtype)})"
+            return self.emit(text, array.shape, dtype, hint="constant")
         converted = array.astype(
             {"real": np.float64, "int": np.int64, "bool": bool}[DTYPES[dtype].kind]
         )

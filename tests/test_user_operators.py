@@ -1,0 +1,159 @@
+"""Operators a user might write: found at fault, computed, differentiated and lowered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import irlang
+from irlang.api import check, loads
+from irlang.diagnostics import InvalidInput
+
+NESTED = """nnir 1
+op scale[T: float](x: T[S..]; by: real = 2) -> y: T[S..] {
+  y[s..] = x[s..] * by
+}
+
+op attend[T: float](q: T[L, D], k: T[M, D], v: T[M, E]) -> y: T[L, E] {
+  s[i < L, j < M] = sum(d < D) q[i, d] * k[j, d]
+  o = matmul(softmax(scale(s; by = 1 / D); axis = -1), scale(v))
+  y[i, e] = o[i, e]
+}
+
+model m(q: f32[3, 4], k: f32[5, 4], v: f32[5, 2]) -> y: f32[3, 2], loss: f32[] {
+  y = attend(q, k, v)
+  loss = mse(y, 0.25)
+}
+"""
+
+
+def _codes(text: str) -> list[tuple[str, int, str]]:
+    return [(d.code, d.span.line, d.message) for d in check(text)]
+
+
+def test_a_definition_may_nest_the_definitions_it_uses() -> None:
+    model = loads(NESTED.replace("mse(y, 0.25)", "reduce_sum(square(y); axes = [0, 1])"))
+    given = {name: value.astype(np.float64) for name, value in model.values().items()}
+    scores = np.exp(given["q"] @ given["k"].T / 4)
+    expected = scores / scores.sum(1, keepdims=True) @ (2 * given["v"])
+    np.testing.assert_allclose(model.run()["y"], expected, rtol=1e-6)
+    assert {v.verdict for v in model.diff(["torch"])} <= {"agrees", "rounding"}
+
+
+def test_what_is_nested_is_checked_as_well() -> None:
+    wrong = NESTED.replace("softmax(scale(s; by = 1 / D)", "softmax(scal(s; by = 1 / D)")
+    assert _codes(wrong)[0][:2] == ("definition.op", 8)
+
+
+def test_a_broken_definition_leaves_no_parameter_unused() -> None:
+    text = """nnir 1
+op f[T: float](x: T[N], w: T[N]) -> y: T[N] {
+  y[n] = x[n] * w[q]
+}
+
+model m(x: f32[3]) -> y: f32[3] {
+  param w: f32[3]
+  y = f(x, w)
+}
+"""
+    assert _codes(text) == [("definition.name", 3, "`q` is not defined")]
+
+
+def test_an_index_is_bound_once() -> None:
+    text = """nnir 1
+op diagonal[T: float](x: T[N]) -> y: T[N, N] {
+  y[n, n] = x[n]
+}
+"""
+    assert _codes(text) == [("definition.duplicate", 3, "the index `n` is bound twice")]
+
+
+def test_equations_in_a_circle_are_found_without_running_them() -> None:
+    text = """nnir 1
+op f[T: float](x: T[N]) -> y: T[N] {
+  a[n < N] = b[n]
+  b[n < N] = a[n] + x[n]
+  y[n] = a[n]
+}
+
+model m(x: f32[3]) -> y: f32[3] {
+  y = f(x)
+}
+"""
+    ((code, line, _),) = _codes(text)
+    assert (code, line) == ("definition.recurrence", 9)
+
+
+def test_a_message_names_the_element_that_only_a_run_knows() -> None:
+    text = """nnir 1
+op log_of[T: float](x: T[N]) -> y: T[N] {
+  require positive: all(n < N) x[n] > 0 else "{x[0]} or another of {N} is not positive"
+  y[n] = log(x[n])
+}
+
+model m(x: f32[3] in [-1, -0.5]) -> y: f32[3] {
+  y = log_of(x)
+}
+"""
+    with pytest.raises(InvalidInput) as refused:
+        irlang.loads(text).run()
+    (found,) = refused.value.diagnostics
+    assert found.code == "log_of.positive"
+    assert found.message == "x[0] or another of 3 is not positive"
+
+
+@pytest.mark.parametrize("target", ["torch", "tf"])
+def test_an_empty_result_keeps_its_shape(target: str) -> None:
+    text = """nnir 1
+op center[T: float](x: T[L, A]) -> y: T[L, A] {
+  m[a < A] = (sum(l < L) x[l, a]) / max(L, 1)
+  y[l, a] = x[l, a] - m[a]
+}
+
+model m(x: f32[0, 4]) -> y: f32[0, 4] {
+  y = center(x)
+}
+"""
+    model = loads(text)
+    assert model.run()["y"].shape == (0, 4)
+    assert [(v.verdict, v.message) for v in model.diff([target])] == [("agrees", "")]
+
+
+def test_a_function_of_numbers_is_a_number() -> None:
+    text = """nnir 1
+op scale[T: float](x: T[N]; by: real = 1 / sqrt(N)) -> y: T[N] {
+  y[n] = x[n] * by
+}
+
+op half[T: float](x: T[N]) -> y: T[M] {
+  let M = floor(sqrt(N))
+  z = scale(x; by = exp(1) / sqrt(N))
+  y[m] = z[m]
+}
+
+model m(x: f32[9]) -> y: f32[9], z: f32[9], h: f32[3] {
+  y = scale(x; by = 1 / sqrt(3))
+  z = scale(x)
+  h = half(x)
+}
+"""
+    model = loads(text)
+    x = model.values()["x"].astype(np.float64)
+    found = model.run({"x": x.astype(np.float32)})
+    np.testing.assert_allclose(found["y"], x / np.sqrt(3), rtol=1e-6)
+    np.testing.assert_allclose(found["z"], x / 3, rtol=1e-6)
+    np.testing.assert_allclose(found["h"], x[:3] * np.e / 3, rtol=1e-6)
+
+
+def test_a_root_of_less_than_nothing_is_no_number() -> None:
+    text = """nnir 1
+op scale[T: float](x: T[N]; by: real) -> y: T[N] {
+  y[n] = x[n] * by
+}
+
+model m(x: f32[9]) -> y: f32[9] {
+  y = scale(x; by = sqrt(-1))
+}
+"""
+    ((code, line, _),) = _codes(text)
+    assert (code, line) == ("model.static", 7)
