@@ -23,6 +23,8 @@ from irlang.scope import FamilyRef, Scope, TensorRef, Unbound, lift, show
 Given = TensorInfo | tuple[TensorInfo, ...] | None
 evaluate = Evaluator()
 
+_LONGEST = 1_000_000  # numbers of an attribute
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -192,7 +194,13 @@ def _stretch(binding: Binding, attr: ast.Attr) -> None:
                 raise
             binding.complete = False
             return
-        wanted = len(size) if attr.type.rest else size
+        if attr.type.rest:
+            wanted = len(size)
+        elif isinstance(size, int) and 0 <= size <= _LONGEST:
+            wanted = size
+        else:
+            message = f"the length of `{attr.name}` is {show(size)}: no number from 0 to {_LONGEST}"
+            raise fail("definition.size", message, attr.span)
     if not isinstance(value, tuple):
         names[attr.name] = (value,) * (1 if wanted is None else wanted)
     elif wanted is not None and len(value) != wanted:

@@ -157,3 +157,30 @@ model m(x: f32[9]) -> y: f32[9] {
 """
     ((code, line, _),) = _codes(text)
     assert (code, line) == ("model.static", 7)
+
+
+@pytest.mark.parametrize("length", ["axes", "-1", "N / 2", "1000000000000"])
+def test_the_length_of_an_attribute_is_a_number(length: str) -> None:
+    text = f"""nnir 1
+op scale[T: float](x: T[N]; axes: int[] = [0], by: int[{length}] = 2) -> y: T[N] {{
+  y[n] = x[n] * by[0]
+}}
+
+model m(x: f32[3]) -> y: f32[3] {{
+  y = scale(x)
+}}
+"""
+    ((code, line, message),) = _codes(text)
+    assert (code, line) == ("definition.size", 7)
+    assert message.startswith("the length of `by` is ")
+
+
+def test_a_sum_that_a_reduction_does_not_reach_is_said() -> None:
+    text = """nnir 1
+op dilate[T: float](x: T[N], k: T[K]) -> y: T[N] {
+  y[n] = max(j < K) (x[n + j] ?? 0) + k[j]
+}
+"""
+    (found,) = check(text)
+    assert (found.code, found.message) == ("definition.name", "`j` is not defined")
+    assert found.help == "the body of a reduction ends at the next `+` or `-`, save in parentheses"

@@ -43,6 +43,7 @@ class _Walk:
         self.enums = {a.name: a.type.choices for a in op.attrs if a.type.kind == "enum"}
         self.enums |= {a.name: ("true", "false") for a in op.attrs if a.type.name == "bool"}
         self.macros: dict[str, int] = {}
+        self.reduced: set[str] = set()  # indices of the reductions so far
 
     def report(self, code: str, message: str, span: Span, help: str = "") -> None:
         """Records a fault."""
@@ -222,7 +223,10 @@ class _Walk:
         return any(name in choices for choices in self.enums.values()) or name in DTYPES
 
     def _unknown(self, name: str, span: Span, names: Iterable[str]) -> None:
-        self.report("name", f"`{name}` is not defined", span, suggestion(name, names))
+        near = suggestion(name, names)
+        if name in self.reduced:
+            near = "the body of a reduction ends at the next `+` or `-`, save in parentheses"
+        self.report("name", f"`{name}` is not defined", span, near)
 
     def _reduce(
         self, binders: tuple[ast.Binder, ...], parts: Iterable[ast.Node | None], names: set[str]
@@ -231,6 +235,7 @@ class _Walk:
         for binder in binders:
             self.expression(binder.bound, inner)
             inner.add(binder.name)
+            self.reduced.add(binder.name)
         for part in parts:
             if part is not None:
                 self.expression(part, inner)
