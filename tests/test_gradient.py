@@ -123,16 +123,18 @@ def test_every_evaluator_gives_the_same() -> None:
     graph, given = graph_of(LENET)
     one = gradient.gradients(graph, given, builtin())
     other = gradient.gradients(graph, given, builtin(), evaluate=vector.evaluate)
-    for name in one:
-        np.testing.assert_allclose(one[name], other[name], rtol=1e-12, atol=1e-14)
+    balls = gradient.gradient_balls(graph, given, builtin())
+    for name in one:  # both lie within the radius of rounding, or one of them is wrong
+        for found in (one[name], other[name]):
+            assert np.all(np.abs(found - balls[name].value) <= balls[name].bound)
 
 
 def test_a_value_that_is_used_twice_adds_up() -> None:
     graph, given = graph_of("model m(x: f64[3]) -> y: f64[3] {\n y = add(multiply(x, x), x)\n}")
     found = gradient.gradients(graph, given, builtin())
-    np.testing.assert_allclose(found["x"], 2 * given["x"] + 1, rtol=1e-15)
     balls = gradient.gradient_balls(graph, given, builtin())
-    assert np.all(np.abs(balls["x"].value - found["x"]) <= balls["x"].bound)
+    for value in (found["x"], 2 * given["x"] + 1):
+        assert np.all(np.abs(balls["x"].value - value) <= balls["x"].bound)
 
 
 def test_what_the_result_does_not_depend_on_has_gradient_zero() -> None:
