@@ -6,7 +6,7 @@ Blocks are inlined, repetitions unrolled, nested calls named, sizes and attribut
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irlang import ast
@@ -106,3 +106,39 @@ class Graph:
     folder: str = "."
     loss: str | None = None
     doc: str = ""
+
+
+def with_loss(graph: Graph) -> Graph:
+    """The graph with its last real number that a call gives named `loss`, so that it has gradients.
+
+    The graph itself where it has a loss already, or no such value.
+    """
+    if graph.loss is not None:
+        return graph
+    for node in reversed(graph.nodes):
+        for value in node.outputs:
+            info = graph.values[value]
+            if info.shape == () and info.kind == "real":
+                return _renamed(graph, value, "loss")
+    return graph
+
+
+def _renamed(graph: Graph, old: str, new: str) -> Graph:
+    def name(value: str) -> str:
+        return new if value == old else value
+
+    def operand(value: Operand) -> Operand:
+        return name(value) if isinstance(value, str) else tuple(map(name, value))
+
+    nodes = [
+        replace(
+            node,
+            name=name(node.name),
+            inputs={formal: operand(value) for formal, value in node.inputs.items()},
+            outputs=tuple(map(name, node.outputs)),
+        )
+        for node in graph.nodes
+    ]
+    outputs = {name(result): name(value) for result, value in graph.outputs.items()}
+    values = {name(value): info for value, info in graph.values.items()}
+    return replace(graph, nodes=nodes, outputs=outputs, values=values, loss=new)

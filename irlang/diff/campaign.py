@@ -27,6 +27,7 @@ from irlang.diff.store import Store
 from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
+from irlang.graph import with_loss
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 
@@ -108,7 +109,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     for offset in range(left):
         for attempt in range(_ATTEMPTS):
             seed = program_seed(settings.seed, number * BATCH + offset, attempt)
-            case = make_case(catalog, seed, settings.ops, coverage)
+            case = make_case(catalog, seed, settings.ops, coverage, settings.grad)
             tried += 1
             if case is not None:
                 coverage.note(case.graph)
@@ -149,13 +150,21 @@ def program_seed(seed: int, number: int, attempt: int = 0) -> int:
 
 
 def make_case(
-    catalog: Catalog, seed: int, ops: tuple[str, ...] = (), coverage: Coverage | None = None
+    catalog: Catalog,
+    seed: int,
+    ops: tuple[str, ...] = (),
+    coverage: Coverage | None = None,
+    grad: bool = False,
 ) -> Case | None:
     """A generated program with values; None where the oracle could judge none of its outputs.
+
+    grad: with a loss, where one of its values can be that.
 
     That is where a precondition on values fails, an output is not finite, or all are unstable.
     """
     graph = generate(catalog, seed, ops=ops or None, coverage=coverage).graph
+    if grad:
+        graph = with_loss(graph)
     case = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
