@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from irlang.diff.campaign import Campaign
 
-_WIDTH = 120  # of a table where there is no terminal
+_WIDTH = 132  # of a table where there is no terminal
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
@@ -204,7 +204,7 @@ def _findings(findings: list[dict[str, Any]]) -> Table:
     for heading, key in (("finding", "id"), ("verdict",) * 2, ("target",) * 2, ("operator",) * 2):
         widest = max(len(heading), *(len(f[key]) for f in findings[:_SHOWN]))
         table.add_column(heading, no_wrap=True, min_width=widest)
-    table.add_column("when", no_wrap=True, overflow="ellipsis")
+    table.add_column("when", no_wrap=True, overflow="ellipsis", max_width=40)
     table.add_column("", no_wrap=True, min_width=len("30 operators"))
     for f in findings[:_SHOWN]:
         when = (
