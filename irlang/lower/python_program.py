@@ -102,7 +102,7 @@ def _head(graph: Graph, layout: Layout) -> str:
     about = (
         f"For {layout.framework}. `run` takes and gives NumPy arrays by name (bfloat16 as its\n"
         "bits, in uint16). As a program it reads the parameters from the .npz file beside it\n"
-        "and the inputs from the .npz file that is named, and prints the outputs."
+        "and the inputs from the .npz file that is named, or .inputs.npz, and prints the outputs."
     )
     return f'"""{doc}\n\n{about}\n"""\n\n{layout.imports.strip()}'
 
@@ -140,7 +140,8 @@ _MAIN = """
 def main():
     with np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False) as file:
         params = {name: file[name] for name in PARAMS}
-    with np.load(sys.argv[1], allow_pickle=False) as file:
+    beside = Path(__file__).with_suffix(".inputs.npz")
+    with np.load(sys.argv[1] if len(sys.argv) > 1 else beside, allow_pickle=False) as file:
         inputs = {name: file[name] for name in INPUTS}
     for name, value in run(inputs, params).items():
         print(name, value.dtype, value.shape)
