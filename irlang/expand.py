@@ -103,7 +103,7 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
     _widen(build, binding, prefix)
     for statement in statements:
         if isinstance(statement, ast.Equation):
-            _equation(build, binding, statement, outputs)
+            _equation(build, binding, statement)
         elif isinstance(statement, ast.Assign):
             _compose(build, binding, statement, prefix)
         elif isinstance(statement, ast.Unspecified):
@@ -204,9 +204,7 @@ def _widen(build: _Build, binding: Binding, prefix: str) -> None:
                 changed = True
 
 
-def _equation(
-    build: _Build, binding: Binding, statement: ast.Equation, outputs: dict[str, TensorInfo]
-) -> None:
+def _equation(build: _Build, binding: Binding, statement: ast.Equation) -> None:
     target = binding.scope.names[statement.name]
     if not isinstance(target, FamilyRef):
         _one_equation(build, binding, statement, target, binding.scope.inner())
@@ -216,7 +214,6 @@ def _equation(
         scope.names[statement.member] = member
         scope.labels[statement.member] = str(member)
         _one_equation(build, binding, statement, ref, scope)
-    del outputs
 
 
 def _one_equation(

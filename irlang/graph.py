@@ -63,7 +63,6 @@ class Node:
     outputs: tuple[str, ...]
     instance: Instance
     span: Span = NOWHERE
-    _expansion: Expansion | None = field(default=None, repr=False, compare=False)
 
     def operands(self) -> Iterator[str]:
         """The names of the values that are read, in order."""
@@ -71,10 +70,8 @@ class Node:
             yield from (operand,) if isinstance(operand, str) else operand
 
     def expansion(self, definitions: Definitions) -> Expansion:
-        """The equations of the call, made once."""
-        if self._expansion is None:
-            self._expansion = expand(self.instance, definitions)
-        return self._expansion
+        """The equations of the call, which its instance remembers."""
+        return expand(self.instance, definitions)
 
     def feeds(self) -> dict[str, str]:
         """The name of a value for every input of the expansion (`xs[0]` for a family's first)."""
