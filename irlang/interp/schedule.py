@@ -7,7 +7,7 @@ every evaluator that goes through tensors rather than through single elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -203,24 +203,20 @@ def hoist(
         bounds = dict(equation.binders)
         count = 0
 
-        def lifted(
-            expr: eq.Expr, equation: eq.Equation = equation, bounds: dict[str, eq.Expr] = bounds
+        def taken(
+            expr: eq.Reduce, equation: eq.Equation = equation, bounds: dict[str, eq.Expr] = bounds
         ) -> eq.Expr:
             nonlocal count
-            if isinstance(expr, eq.Reduce):
-                shape = _hoisted_shape(expr, members, bounds)
-                if shape is None:
-                    return expr
-                count += 1
-                name = f"{equation.target}#{count}"
-                moved, read = _moved(expr, name, shape, bounds, tensors)
-                before.append(moved)
-                return read
-            if isinstance(expr, eq.Apply) and expr.function in ("select", "and", "or"):
-                return eq.Apply(expr.function, (lifted(expr.args[0]), *expr.args[1:]))
-            return eq.rebuild(expr, lifted) if isinstance(expr, eq.Apply) else expr
+            shape = _hoisted_shape(expr, members, bounds)
+            if shape is None:
+                return expr
+            count += 1
+            name = f"{equation.target}#{count}"
+            moved, read = _moved(expr, name, shape, bounds, tensors)
+            before.append(moved)
+            return read
 
-        body = lifted(equation.body)
+        body = _lifted(equation.body, taken)
         changed.append(eq.Equation(equation.target, equation.binders, body, equation.info))
     return tuple(before), Recurrence(tuple(changed), recurrence.axes, recurrence.descending)
 
@@ -235,21 +231,28 @@ def separate(
     bounds = dict(equation.binders)
     before: list[eq.Equation] = []
 
-    def lifted(expr: eq.Expr) -> eq.Expr:
-        if isinstance(expr, eq.Reduce):
-            shape = _hoisted_shape(expr, frozenset(), bounds)
-            if shape is None or len(shape) == len(bounds):
-                return expr
-            name = f"{equation.target}#{len(before) + 1}"
-            moved, read = _moved(expr, name, shape, bounds, tensors)
-            before.append(moved)
-            return read
-        if isinstance(expr, eq.Apply) and expr.function in ("select", "and", "or"):
-            return eq.Apply(expr.function, (lifted(expr.args[0]), *expr.args[1:]))
-        return eq.rebuild(expr, lifted) if isinstance(expr, eq.Apply) else expr
+    def taken(expr: eq.Reduce) -> eq.Expr:
+        shape = _hoisted_shape(expr, frozenset(), bounds)
+        if shape is None or len(shape) == len(bounds):
+            return expr
+        name = f"{equation.target}#{len(before) + 1}"
+        moved, read = _moved(expr, name, shape, bounds, tensors)
+        before.append(moved)
+        return read
 
-    body = lifted(equation.body)
+    body = _lifted(equation.body, taken)
     return tuple(before), eq.Equation(equation.target, equation.binders, body, equation.info)
+
+
+def _lifted(expr: eq.Expr, taken: Callable[[eq.Reduce], eq.Expr]) -> eq.Expr:
+    """`expr` with `taken` for its outermost reductions, but for those that may not be wanted."""
+    if isinstance(expr, eq.Reduce):
+        return taken(expr)
+    if not isinstance(expr, eq.Apply):
+        return expr
+    if expr.function in ("select", "and", "or"):
+        return eq.Apply(expr.function, (_lifted(expr.args[0], taken), *expr.args[1:]))
+    return eq.rebuild(expr, lambda part: _lifted(part, taken))
 
 
 def _hoisted_shape(
