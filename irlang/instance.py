@@ -137,7 +137,7 @@ def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
     """The shape that a declared type has once `@` has placed its axes."""
     sizes = declared_sizes(kind.dims, scope)
     for size, dim in zip(sizes, kind.dims, strict=False):
-        if type(size) is not int:  # a truth value is an int to isinstance
+        if not isinstance(size, int) or isinstance(size, bool):
             raise fail("definition.size", f"a size is {show(size)}, not an integer", dim.span)
     placed = place_known(kind.dims, len(sizes), scope) if sizes else ()
     shape = [0] * len(sizes)

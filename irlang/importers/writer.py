@@ -11,48 +11,71 @@ import json
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from irlang.catalog import Catalog
-from irlang.diagnostics import InvalidInput
+from irlang.diagnostics import InvalidInput, fail
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.instance import instantiate
+from irlang.importers.sizes import Dim
+from irlang.instance import Instance, instantiate
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = 100
+_WRITTEN = 8  # numbers of a parameter that stand in the text
+_REMARK = 80  # characters of a name from outside that a remark shows
 _RESERVED = frozenset(
     {
         *("op", "model", "block", "param", "require", "ensure", "some", "let", "grad"),
         *("unspecified", "when", "for", "in", "if", "then", "else", "match", "and", "or", "not"),
-        *("true", "false", "inf", "nan", "pi"),
+        *("true", "false", "inf", "nan", "pi", "e_"),
     }
 )
 
 
 class Fault(Exception):
-    """A call is written that its definition refuses; no value comes of it."""
+    """A call is written that its definition refuses; no value comes of it.
+
+    faults: (code, message) of every precondition that does not hold, where a definition refused.
+    """
+
+    def __init__(self, name: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__("; ".join(message for _, message in faults) or name)
+        self.faults = tuple(faults)
 
 
 class Writer:
     """The text of one model as it grows.
 
+    data: the name of the file beside the text that takes parameters of more than a few numbers
+    (`tensors`, by the names that the model outside has for them); without it every number is
+    written. A parameter stands before the first call that uses it; one that nothing uses is left
+    out. A size of a type, and a number of an attribute, may be open (`irlang.importers.sizes`).
+
     types: of every value by name. owners: whose statement (`owner` at the time) names a value.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, data: str | None = None) -> None:
         self.catalog = catalog
+        self.data = data
+        self.tensors: dict[str, Array] = {}
         self.types: dict[str, TensorInfo] = {}
         self.owners: dict[str, str] = {}
         self.owner = ""
         self.inputs: dict[str, TensorInfo] = {}
         self.lines: list[str] = []
         self._taken: set[str] = set()
+        self._original: dict[str, str] = {}  # of names that had to change
+        self._waiting: dict[str, tuple[str, tuple[str, Array] | None]] = {}
 
     def name(self, wanted: str) -> str:
         """A name that is free, as near to the wanted one as the language allows."""
-        base = re.sub(r"\W", "_", wanted, flags=re.ASCII)
+        base = re.sub(r"\W+", "_", wanted, flags=re.ASCII)
+        if base != wanted:
+            base = base.strip("_")
         base = f"v_{base}" if not base or base[0].isdigit() else base
         base = f"{base}_" if base in _RESERVED else base
         found, count = base, 1
@@ -61,7 +84,13 @@ class Writer:
             found = f"{base}_{count}"
         self._taken.add(found)
         self.owners[found] = self.owner
+        if found != wanted:
+            self._original[found] = wanted
         return found
+
+    def size(self, wanted: str, example: int) -> Dim:
+        """An open size, under a name that nothing else has; the first input to use it binds it."""
+        return Dim.symbol(self.name(wanted), example)
 
     def input(self, wanted: str, info: TensorInfo) -> str:
         """An input of the model."""
@@ -72,12 +101,32 @@ class Writer:
     def param(self, wanted: str, info: TensorInfo, value: Array | float) -> str:
         """A parameter with its values."""
         name = self.name(wanted)
-        text = number(value) if isinstance(value, (int, float)) else json.dumps(value.tolist())
-        self._line(f"param {name}: {info} = {text}")
+        stored = None
+        if isinstance(value, (int, float)):
+            text = number(value)
+        elif self._apart(value):
+            key = wanted if wanted not in self.tensors else name
+            stored = key, value
+            text = f"data({json.dumps(self.data)}, {_quoted(key)})"
+            if _quoted(key) != f'"{key}"':  # no text of the language has it
+                stored = name, value
+                text = f'data({json.dumps(self.data)}, "{name}")'
+        elif self.data is not None and value.size and _uniform(value):
+            text = scalar(value.reshape(-1)[0], info)
+        else:
+            text = numbers(value, info)
+        line = f"param {name}: {info} = {text}"
         self.types[name] = info
         if isinstance(value, np.ndarray) and value.shape != info.shape:
+            self._line(line)
             raise Fault(name)
+        self._waiting[name] = line, stored
         return name
+
+    def _apart(self, value: Array) -> bool:
+        """Whether the values belong into the file of parameters."""
+        small = value.size <= _WRITTEN or value.dtype == object or _uniform(value)
+        return self.data is not None and not small
 
     def call(
         self,
@@ -92,33 +141,48 @@ class Writer:
         operands: names of values, or numbers. by_name: optional inputs. attrs: numbers, truth
         values, lists, or the choice of an enum. Raises `Fault` where the definition refuses it.
         """
-        definition = self.catalog.op(op)
-        if definition is None:
-            raise KeyError(op)
-        names = [self.name(item) for item in wanted]
         extra = dict(by_name or {})
+        names = [self.name(item) for item in wanted]
+        for operand in (*operands, *extra.values()):
+            if isinstance(operand, str):
+                self._use(operand)
         pairs = {**extra, **{key: written(value) for key, value in attrs.items()}}
         inside = ", ".join(item if isinstance(item, str) else written(item) for item in operands)
         if pairs:
             inside += "; " + ", ".join(f"{key} = {value}" for key, value in pairs.items())
-        self._line(f"{', '.join(names)} = {op}({inside})")
+        self._line(f"{', '.join(names)} = {op}({inside})", names)
+        given = {key: self.types[value] for key, value in extra.items()}
         types = [self._type(item, operands) for item in operands]
-        given: dict[str, Any] = {key: self.types[value] for key, value in extra.items()}
-        for position, formal in enumerate(definition.inputs):
-            if formal.family:
-                given[formal.name] = tuple(types[position:])
-            elif position < len(types):
-                given[formal.name] = types[position]
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in attrs.items()}
-        try:
-            instance = instantiate(definition, given, values)
-        except InvalidInput:
-            raise Fault(names[0]) from None
-        if instance.faults or instance.outputs is None:
-            raise Fault(names[0])
-        for name, (_, info) in zip(names, instance.outputs, strict=False):
+        instance = self.instance(op, types, given, attrs)
+        for name, (_, info) in zip(names, instance.outputs or (), strict=False):
             self.types[name] = info
         return names
+
+    def instance(
+        self,
+        op: str,
+        operands: Sequence[TensorInfo],
+        by_name: Mapping[str, TensorInfo],
+        attrs: Mapping[str, Any],
+    ) -> Instance:
+        """A call judged, without writing it; raises `Fault` where the definition refuses it."""
+        definition = self.catalog.op(op)
+        if definition is None:
+            raise KeyError(op)
+        given: dict[str, Any] = dict(by_name)
+        for position, formal in enumerate(definition.inputs):
+            if formal.family:
+                given[formal.name] = tuple(operands[position:])
+            elif position < len(operands):
+                given[formal.name] = operands[position]
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in attrs.items()}
+        try:
+            made = instantiate(definition, given, values)
+        except InvalidInput as error:
+            raise Fault(op, [(d.code, d.message) for d in error.diagnostics]) from None
+        if made.faults or made.outputs is None:
+            raise Fault(op, [(fault.code, fault.message) for fault in made.faults])
+        return made
 
     def _type(self, item: Any, operands: Sequence[Any]) -> TensorInfo:
         if isinstance(item, str):
@@ -126,7 +190,23 @@ class Writer:
         peers = [self.types[other].dtype for other in operands if isinstance(other, str)]
         return TensorInfo((), peers[0] if peers else "f32")
 
-    def _line(self, text: str) -> None:
+    def _use(self, name: str) -> None:
+        """A parameter is written before its first use."""
+        if name in self._waiting:
+            line, stored = self._waiting.pop(name)
+            self._line(line, () if stored else [name])
+            if stored:
+                self.tensors[stored[0]] = stored[1]
+
+    def _line(self, text: str, names: Sequence[str] = ()) -> None:
+        """names: those whose originals are kept beside the statement."""
+        olds = [_printable(self._original[name]) for name in names if name in self._original]
+        remark = f"  # {', '.join(olds)}" if olds and self.data is not None else ""
+        if len(text) + len(remark) <= WIDTH - 2:
+            self.lines.append(f"  {text}{remark}")
+            return
+        if remark:
+            self.lines.append(remark)
         if len(text) > WIDTH - 2:
             text = textwrap.fill(
                 text,
@@ -139,10 +219,76 @@ class Writer:
 
     def text(self, name: str, doc: str, outputs: Sequence[str]) -> str:
         """The whole file."""
-        inputs = ",\n    ".join(f"{key}: {info}" for key, info in self.inputs.items())
         results = ", ".join(f"{key}: {self.types[key]}" for key in outputs)
         body = "\n".join(self.lines)
-        return f'nnir 1\n\n"""{doc}"""\nmodel {name}({inputs})\n    -> {results} {{\n{body}\n}}\n'
+        head = f"model {name}({self._inputs()})\n    -> {results}"
+        return f'nnir 1\n\n"""{doc}"""\n{head} {{\n{body}\n}}\n'
+
+    def _inputs(self) -> str:
+        """The inputs, with the names that they had."""
+        entries = [f"{key}: {info}" for key, info in self.inputs.items()]
+        olds = [_printable(self._original.get(key, "")) for key in self.inputs]
+        if self.data is None or not any(olds):
+            return ",\n    ".join(entries)
+        remarks = [f"  # {old}" if old else "" for old in olds]
+        return "".join(f"\n    {e},{r}" for e, r in zip(entries, remarks, strict=True)) + "\n"
+
+    def save(self, folder: Path) -> None:
+        """Writes the parameters that the text refers to, into the folder of the text.
+
+        Raises `InvalidInput` where that is not possible.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import save_file
+
+        if not self.tensors or self.data is None:
+            return
+        dense = {key: np.ascontiguousarray(value) for key, value in self.tensors.items()}
+        try:
+            save_file(dense, folder / self.data)
+        except (OSError, SafetensorError) as error:
+            raise fail("file.write", f"{folder / self.data} cannot be written: {error}") from None
+
+
+def _quoted(text: str) -> str:
+    """A text of the language, which has no quotation marks and no line breaks inside; else ''."""
+    return f'"{text}"' if text.isprintable() and '"' not in text and "\\" not in text else ""
+
+
+def _printable(text: str) -> str:
+    """A name from outside in a remark: one line, not too long."""
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= _REMARK else f"{shown[: _REMARK - 1]}…"
+
+
+def _uniform(value: Array) -> bool:
+    """Whether all numbers are the same, to the last bit."""
+    if value.dtype == object or not value.size:
+        return False
+    first = value.reshape(-1)[:1]
+    if value.reshape(-1)[-1:].tobytes() != first.tobytes():
+        return False
+    return value.tobytes() == first.tobytes() * value.size
+
+
+def numbers(value: Array, info: TensorInfo) -> str:
+    """Nested lists of numbers as the language writes them."""
+    if not value.ndim:
+        return scalar(value[()], info)
+    return f"[{', '.join(numbers(item, info) for item in value)}]"
+
+
+def scalar(value: Any, info: TensorInfo) -> str:
+    """An element of a tensor: the shortest text that gives it back."""
+    if isinstance(value, Dim):
+        return str(value)
+    if info.kind == "bool":
+        return "true" if value else "false"
+    if info.kind == "int":
+        return str(int(value))
+    if info.dtype in ("f16", "f32") and np.isfinite(value):
+        return str(DTYPES[info.dtype].numpy.type(value))
+    return repr(float(value))
 
 
 def number(value: float) -> str:

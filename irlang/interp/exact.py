@@ -338,6 +338,8 @@ def _stored(value: Value, info: eq.TensorInfo) -> Value:
     if info.kind == "real":
         return mpmath.mpf(int(value)) if isinstance(value, int) else value
     least, largest = integer_range(info.dtype)
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= largest:
+        return value  # as it is: an integer may know what it was made of
     return (whole_or_least(value) - least) % (largest - least + 1) + least
 
 
