@@ -450,6 +450,11 @@ class File(Node):
         return tuple(item for item in self.items if isinstance(item, Op))
 
     @property
+    def functions(self) -> tuple[Let, ...]:
+        """The functions (`let f(a) = …`) that its definitions may use, in order."""
+        return tuple(item for item in self.items if isinstance(item, Let) and item.params)
+
+    @property
     def models(self) -> tuple[Model, ...]:
         """The models of the file, in order."""
         return tuple(item for item in self.items if isinstance(item, Model))

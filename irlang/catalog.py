@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +14,20 @@ from irlang.parser import parse
 
 
 class Catalog:
-    """Definitions by name; the later of two wins, so that a file's own come before the built-in."""
+    """Definitions by name; the later of two wins, so that a file's own come before the built-in.
 
-    def __init__(self, ops: Iterable[tuple[str, ast.Op]]) -> None:
+    functions: what a `let f(a) = …` outside the definitions names; a definition that uses one is
+    given it as a statement of its own, so that whoever reads a definition reads it whole.
+    """
+
+    def __init__(
+        self, ops: Iterable[tuple[str, ast.Op]], functions: Mapping[str, ast.Let] | None = None
+    ) -> None:
         self._ops: dict[str, ast.Op] = {}
         self.families: dict[str, str] = {}
+        self.functions = dict(functions or {})
         for family, op in ops:
-            self._ops[op.name] = op
+            self._ops[op.name] = _whole(op, self.functions)
             self.families[op.name] = family
 
     def op(self, name: str) -> ast.Op | None:
@@ -36,12 +44,37 @@ class Catalog:
         """This catalogue and the definitions of a file."""
         if not file.ops:
             return self
-        own = ((Path(file.path).stem, op) for op in file.ops)
-        return Catalog([*((self.families[op.name], op) for op in self), *own])
+        functions = {**self.functions, **{item.name: item for item in file.functions}}
+        own = ((Path(file.path).stem, _whole(op, functions)) for op in file.ops)
+        found = Catalog([*((self.families[op.name], op) for op in self), *own])
+        found.functions = functions
+        return found
 
     def nearest(self, name: str, more: Iterable[str] = ()) -> list[str]:
         """Names that look like `name`, best first."""
         return difflib.get_close_matches(name, [*self._ops, *more], n=3, cutoff=0.55)
+
+
+def _whole(op: ast.Op, functions: Mapping[str, ast.Let]) -> ast.Op:
+    """A definition with the functions that it uses, itself or by others, before its statements.
+
+    A function of its own comes before one of the same name outside; where both are used, both are
+    there, and that is a fault of the definition.
+    """
+    own = {item.name for item in op.body if isinstance(item, ast.Let)}
+    used = _called(op, functions) - own
+    while more := {name for known in used for name in _called(functions[known], functions)} - used:
+        used |= more
+    if not used:
+        return op
+    shared = (item for name, item in functions.items() if name in used)
+    body = (*(replace(item, comments=(), trailing="") for item in shared), *op.body)
+    return replace(op, body=body)
+
+
+def _called(node: ast.Node, functions: Mapping[str, ast.Let]) -> set[str]:
+    calls = {part.function for part in ast.walk(node) if isinstance(part, ast.Call)}
+    return calls & functions.keys()
 
 
 def ops_folder() -> Path:
@@ -52,8 +85,11 @@ def ops_folder() -> Path:
 @cache
 def builtin() -> Catalog:
     """The built-in catalogue; a family is the name of the file that holds it."""
-    return Catalog(
-        (path.stem, op)
+    files = [
+        (path.stem, parse(path.read_text("utf-8"), f"irlang/ops/{path.name}"))
         for path in sorted(ops_folder().glob("*.nnir"))
-        for op in parse(path.read_text("utf-8"), f"irlang/ops/{path.name}").ops
+    ]
+    return Catalog(
+        ((family, op) for family, file in files for op in file.ops),
+        {item.name: item for _, file in files for item in file.functions},
     )

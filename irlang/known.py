@@ -86,6 +86,11 @@ def _size(value: Value) -> int:
     return math.prod(value if isinstance(value, tuple) else value.shape)
 
 
+def _given(value: Value) -> bool:
+    """Whether an optional input was given: one that was not stands for its default."""
+    return value.constant is None
+
+
 def _is_integer(dtype: Value) -> bool:
     return DTYPES[dtype].kind == "int"
 
@@ -101,6 +106,7 @@ def _limit(dtype: Value, which: int) -> Value:
 BUILTINS: dict[str, Callable[..., Value]] = {
     "rank": _rank,
     "size": _size,
+    "given": _given,
     "range": lambda n: tuple(range(n)),
     "find": _find,
     "join": lambda *lists: tuple(item for part in lists for item in part),
@@ -108,6 +114,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "integral": _is_integer,
     "lowest": lambda dtype: _limit(dtype, 0),
     "largest": lambda dtype: _limit(dtype, 1),
+    "bits": lambda dtype: DTYPES[dtype].bits,
     "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
 }
 

@@ -18,7 +18,7 @@ from irlang.equations import Const, TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.parser.printer import print_expr
 from irlang.placement import declared_sizes, place, reference
-from irlang.scope import FamilyRef, Scope, TensorRef, Unbound, lift, show
+from irlang.scope import FamilyRef, Macro, Scope, TensorRef, Unbound, lift, show
 
 Given = TensorInfo | tuple[TensorInfo, ...] | None
 evaluate = Evaluator()
@@ -71,14 +71,8 @@ class _Pending:
 
 def bind(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Binding:
     """Binds a call; see `Binding`. Names in `inputs` and `attrs` are those of the definition."""
-    names: dict[str, Any] = {}
-    binding = Binding(op, inputs, Scope(names, {}, set()))
-    for item in op.inputs:
-        given = inputs.get(item.name)
-        if isinstance(given, tuple):
-            names[item.name] = given  # so that defaults may say `#xs`
-        elif given is not None:
-            names[item.name] = given.shape  # and `rank(x)`
+    binding = Binding(op, inputs, _first_names(op, inputs))
+    names = binding.scope.names
     late = [attr for attr in op.attrs if not _early(attr, attrs, binding)]
     pending = _Pending()
     for item in op.inputs:
@@ -98,6 +92,12 @@ def bind(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> B
             _match_dtype(binding, item, info, shown)
             _match_input(binding, pending, item, info, member)
             pending.refs.append((shown, member, info, item))
+    for item in op.inputs:  # the axes that only an absent input would say are none
+        if inputs.get(item.name) is None and not any(dim.broadcast for dim in item.type.dims):
+            for dim in item.type.dims:
+                key = _key(dim)
+                if dim.kind == "rest" and key is not None:
+                    names.setdefault(key, ())
     _broadcast(binding, pending)
     for attr in late:
         if not _early(attr, attrs, binding, final=True):
@@ -110,6 +110,19 @@ def bind(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> B
     if binding.complete:
         _references(binding, pending)
     return binding
+
+
+def _first_names(op: ast.Op, inputs: Mapping[str, Given]) -> Scope:
+    """What the defaults of attributes may use: functions, `#xs`, `rank(x)`."""
+    scope = Scope({}, {}, set())
+    for statement in op.body:
+        if isinstance(statement, ast.Let) and statement.params:
+            scope.names[statement.name] = Macro(statement.params, statement.value, scope)
+    for item in op.inputs:
+        given = inputs.get(item.name)
+        if given is not None:
+            scope.names[item.name] = given if isinstance(given, tuple) else given.shape
+    return scope
 
 
 # ---- attributes -------------------------------------------------------------------------------
@@ -445,9 +458,13 @@ def _references(binding: Binding, pending: _Pending) -> None:
                 lift(value, "", item.span) if not isinstance(value, (int, float)) else Const(value)
             )
             dtype = binding.dtypes.get(item.type.dtype, item.type.dtype)
-            sizes = declared_sizes(item.type.dims, binding.scope)
+            kind = DTYPES[dtype].kind if dtype in DTYPES else "int" if dtype == "int" else "real"
+            try:
+                sizes = declared_sizes(item.type.dims, binding.scope)
+            except Unbound:  # a size that this input alone would bind: it has no elements to read
+                sizes = ()
             names[item.name] = TensorRef(
-                item.name, sizes, dtype, "real", tuple(range(len(sizes))), sizes, constant=constant
+                item.name, sizes, dtype, kind, tuple(range(len(sizes))), sizes, constant=constant
             )
 
 

@@ -179,10 +179,17 @@ rotary_embedding x=1,2,4 cos=2,2 sin=2,2
 rotary_embedding x=1,2,5 cos=2,2 sin=2,2
 simple_rnn x=2,2,2 w=2,2 r=2,2 b=2 h0=2,2
 gru x=2,2,2 w=3,2,2 r=3,2,2 b=3,2 rb=3,2 h0=2,2
-lstm x=2,2,2 w=4,2,2 r=4,2,2 b=4,2 h0=2,2 c0=2,2
+lstm x=2,2,2 w=4,2,2 r=4,2,2 b=4,2 h0=2,2 c0=2,2 in -0.4,0.4
 lstm x=3,1,2 w=4,1,2 r=4,1,1 mask=b:3,1
 lstm x=3,1,1 w=4,2,1 r=4,2,2
 lstm x=2,24,1 w=4,1,1 r=4,1,1
+lstm x=2,1,1 w=4,2,1 r=4,2,2 p=3,2; input_forget=true hidden_activation=softsign
+gru x=2,1,2 w=3,1,2 r=3,1,1 mask=b:2,1; zero_output_for_mask=true activation=gelu
+conv_lstm x=2,1,1,3 w=4,1,1,2 r=4,1,1,2 b=4,1
+conv_lstm x=2,1,1,2,2 w=4,1,1,2,2 r=4,1,1,1,2 h0=1,1,2,2 c0=1,1,2,2 mask=b:2,1; pad=same
+simple_rnn_cell x=1,2 w=2,2 r=2,2 b=2 h=1,2
+gru_cell x=1,2 w=3,2,2 r=3,2,2 b=3,2 h=1,2
+lstm_cell x=1,2 w=4,2,2 r=4,2,2 b=4,2 h=1,2 c=1,2
 reduce_sum x=2,3; axes=[1]
 reduce_mean x=2,3; axes=[0]
 reduce_prod x=2,3; axes=[1]

@@ -191,3 +191,52 @@ op dilate[T: float](x: T[N], k: T[K]) -> y: T[N] {
     (found,) = check(text)
     assert (found.code, found.message) == ("definition.name", "`j` is not defined")
     assert found.help == "the body of a reduction ends at the next `+` or `-`, save in parentheses"
+
+
+# ---- functions beside the definitions
+
+SHARED = """nnir 1
+let bent(v, kind, slope) = match kind { plain: v, leaky: if v < 0 then steep(slope) * v else v }
+let steep(slope) = 2 * slope
+let usual(kind) = match kind { plain: 1, leaky: 0.25 }
+
+op bend[T: float](x: T[N]; kind: {plain, leaky} = leaky, slope: real = usual(kind)) -> y: T[N] {
+  y[n] = bent(x[n], kind, slope)
+}
+
+op bend_back[T: float](x: T[N], b: T[N] = 0; kind: {plain, leaky} = plain) -> y: T[N] {
+  let steep(v) = -v
+  y[n] = if given(b) then steep(x[n]) + b[n] else steep(x[n])
+}
+
+model m(x: f32[3] in [-1, 1]) -> y: f32[3], z: f32[3] {
+  y = bend(x)
+  z = bend_back(x; b = x)
+}
+"""
+
+
+def test_definitions_of_a_file_share_functions() -> None:
+    x = np.array([-0.5, 0.0, 0.75], dtype=np.float32)
+    found = loads(SHARED).run({"x": x})
+    _same(found["y"], [-0.25, 0.0, 0.75])
+    _same(found["z"], [0.0, 0.0, 0.0])  # a function of the definition's own comes first
+    text = SHARED.replace("y = bend(x)", "y = bend(x; slope = 1)")
+    _same(loads(text).run({"x": x})["y"], [-1.0, 0.0, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        ("2 * slope", "2 * x", "definition.name", 3),
+        ("2 * slope", "steep(slope)", "definition.depth", 3),
+        ("steep(slope) * v", "steep(slope, v)", "definition.arguments", 2),
+        ("  y[n] = bent(x", "  let steep(v) = -v\n  y[n] = bent(x", "definition.duplicate", 7),
+        ("let usual(kind)", "let bent(kind)", "model.duplicate", 4),
+    ],
+)
+def test_a_fault_of_a_shared_function_is_told_once(
+    old: str, new: str, code: str, line: int
+) -> None:
+    assert (code, line) in [(c, at) for c, at, _ in _codes(SHARED.replace(old, new, 1))]
+    assert [c for c, _, _ in _codes(SHARED.replace(old, new, 1))].count(code) == 1

@@ -8,7 +8,7 @@ depends on the sizes and attributes of a call; that is found where a call is exp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irlang import ast
@@ -31,6 +31,16 @@ def definition_faults(op: ast.Op, catalog: Catalog) -> list[Diagnostic]:
     walk = _Walk(op, catalog)
     walk.definition()
     return list(dict.fromkeys(walk.found))
+
+
+def function_faults(functions: Sequence[ast.Let], catalog: Catalog) -> list[Diagnostic]:
+    """What is wrong with functions outside the definitions: they see their parameters alone."""
+    alone = ast.Op("", (), (), (), (), tuple(functions))
+    walk = _Walk(alone, catalog)
+    walk.macros = {name: len(item.params) for name, item in catalog.functions.items()}
+    for item in functions:
+        walk.expression(item.value, set(item.params))
+    return list(dict.fromkeys(d.at(d.span, "") for d in walk.found))
 
 
 class _Walk:

@@ -36,7 +36,7 @@ class FileScope:
         choices = {c: c for item in callables for attr in item.attrs for c in attr.type.choices}
         self.root = Frame({}, {**dict(zip(DTYPES, DTYPES, strict=True)), **choices})
         for item in file.items:
-            if isinstance(item, ast.Let):
+            if isinstance(item, ast.Let) and not item.params:
                 try:
                     self.root.names[item.name] = self.root.setting(item.value)
                 except InvalidInput as error:
@@ -209,7 +209,12 @@ class Calls(ABC):
             peers = [v for n in same for v, _ in found.tensors.get(n, ()) if v]
             kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f32"
             allowed = CLASSES.get(variables[dtype], frozenset())
-            own = kind if kind in allowed else "f32"
+            others = [
+                self.graph.values[v].dtype for vs in found.tensors.values() for v, _ in vs if v
+            ]
+            fitting = {"bool": ("bool",), "i64": ("int", "real"), "f32": ("real",)}[kind]
+            near = [d for d in others if d in allowed and DTYPES[d].kind in fitting]
+            own = (near or ([kind] if kind in allowed else ["f32"]))[0]
             dtype = self.graph.values[peers[0]].dtype if peers else own
         elif dtype not in DTYPES:
             dtype = {"int": "i64", "bool": "bool"}.get(dtype, "f32")

@@ -14,7 +14,7 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, Note, Span
 from irlang.graph import Graph
-from irlang.interp.definition import block_faults, definition_faults
+from irlang.interp.definition import block_faults, definition_faults, function_faults
 from irlang.interp.model import ModelCheck
 from irlang.interp.operation import FileScope
 
@@ -41,10 +41,15 @@ def check(file: ast.File, catalog: Catalog, bind: Mapping[str, int] | None = Non
     own = catalog.with_file(file)
     diagnostics = _duplicates(file)
     broken: set[str] = set()
-    for op in file.ops:
+    shared = function_faults(file.functions, own)
+    diagnostics += shared
+    told = {(d.code, d.span) for d in shared}
+    for name in dict.fromkeys(op.name for op in file.ops):
+        op = own.op(name)
+        assert op is not None
         faults = definition_faults(op, own)
-        diagnostics += faults
-        broken |= {op.name} if faults else set()
+        diagnostics += (d for d in faults if (d.code, d.span) not in told)
+        broken |= {name} if faults else set()
     whole = FileScope(file, own, _with_users(file, broken))
     diagnostics += whole.diagnostics
     graphs = []

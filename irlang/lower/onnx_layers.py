@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -221,14 +222,21 @@ def _local_response(call: Onnx) -> Value | None:
 
 _ACTIVATIONS = {
     "tanh": "Tanh", "sigmoid": "Sigmoid", "relu": "Relu", "hard_sigmoid": "HardSigmoid",
-    "softsign": "Softsign", "softplus": "Softplus",
+    "softsign": "Softsign", "softplus": "Softplus", "elu": "Elu", "leaky_relu": "LeakyRelu",
+    "thresholded_relu": "ThresholdedRelu", "scaled_tanh": "ScaledTanh", "affine": "Affine",
 }  # fmt: skip
+_WITH_ALPHA = ("Elu", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "Affine", "HardSigmoid")
+_WITH_BETA = ("ScaledTanh", "Affine", "HardSigmoid")
 
 
 def _recurrent(
-    call: Onnx, op: str, kinds: list[str], states: list[str], **more: Any
+    call: Onnx, op: str, prefixes: list[str], states: list[str], **more: Any
 ) -> list[Value] | None:
-    """One layer in one direction, which ONNX gives an axis of its own."""
+    """One layer in one direction, which ONNX gives an axis of its own.
+
+    prefixes: of the attributes that say each activation.
+    """
+    kinds = [call["hidden" if at == "hidden_" else f"{at}activation"] for at in prefixes]
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
         return None
     build, dtype = call.build, carrier(op, call.out.dtype)
@@ -258,6 +266,9 @@ def _recurrent(
         "",
     ]
     inputs += map(state, states)
+    if call.has("p"):
+        p = build.cast(call.input("p"), dtype)
+        inputs.append(build.reshape(p, (1, 3 * hidden)).text)
     while not inputs[-1]:
         inputs.pop()
     types = [TensorInfo((length, 1, batch, hidden), dtype)]
@@ -268,6 +279,13 @@ def _recurrent(
         "activations": [_ACTIVATIONS[kind] for kind in kinds],
         **more,
     }
+    if call["clip"] != math.inf:
+        options["clip"] = float(call["clip"])
+    for name, takers in (("alpha", _WITH_ALPHA), ("beta", _WITH_BETA)):
+        pairs = zip(prefixes, options["activations"], strict=True)
+        found = [float(call[f"{at}{name}"]) for at, kind in pairs if kind in takers]
+        if found:
+            options[f"activation_{name}"] = found
     y, *last = build.node(op, inputs, types, **options)
     y = build.reshape(y, (length, batch, hidden))
     if call["batch_first"]:
@@ -277,17 +295,18 @@ def _recurrent(
 
 
 def _rnn(call: Onnx) -> list[Value] | None:
-    return _recurrent(call, "RNN", [call["activation"]], ["h0"])
+    return _recurrent(call, "RNN", [""], ["h0"])
 
 
 def _gru(call: Onnx) -> list[Value] | None:
-    kinds = [call["recurrent_activation"], call["activation"]]
-    return _recurrent(call, "GRU", kinds, ["h0"], linear_before_reset=int(call["reset_after"]))
+    after = int(call["reset_after"])
+    return _recurrent(call, "GRU", ["recurrent_", ""], ["h0"], linear_before_reset=after)
 
 
 def _lstm(call: Onnx) -> list[Value] | None:
-    kinds = [call["recurrent_activation"], call["activation"], call["activation"]]
-    return _recurrent(call, "LSTM", kinds, ["h0", "c0"])
+    coupled = int(call["input_forget"])
+    kinds = ["recurrent_", "", "hidden_"]
+    return _recurrent(call, "LSTM", kinds, ["h0", "c0"], input_forget=coupled)
 
 
 # ---- losses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -71,12 +72,16 @@ def _vector(numbers: tuple[int, ...]) -> Any:
 
 
 def _usual(call: Torch, **activations: str) -> bool:
-    """Whether a layer has the activations that PyTorch's has, no mask, and something to do."""
-    return not call.has("mask") and all(call[name] == kind for name, kind in activations.items())
+    """Whether a layer has the activations that PyTorch's has, and nothing that PyTorch lacks."""
+    if call.has("mask") or call.has("p") or call["clip"] != math.inf:
+        return False
+    return all(call[name] == kind for name, kind in activations.items())
 
 
 def _lstm(call: Torch) -> list[Value] | None:
-    if not _usual(call, activation="tanh", recurrent_activation="sigmoid"):
+    if not _usual(call, activation="tanh", recurrent_activation="sigmoid", hidden="tanh"):
+        return None
+    if call["input_forget"]:
         return None
     return _layer(call, "lstm", _GATES["lstm"], ["h0", "c0"])
 
@@ -89,7 +94,7 @@ def _gru(call: Torch) -> list[Value] | None:
 
 def _rnn(call: Torch) -> list[Value] | None:
     kind = call["activation"]
-    if call.has("mask") or kind not in ("tanh", "relu"):
+    if kind not in ("tanh", "relu") or not _usual(call):
         return None
     return _layer(call, f"rnn_{kind}", (), ["h0"])
 

@@ -73,6 +73,9 @@ class Builder:
     def const(self, span: Span, c: list[Any]) -> ast.Let:
         return ast.Let(c[0], c[1], span=span)
 
+    def function(self, span: Span, c: list[Any]) -> ast.Let:
+        return ast.Let(c[0], c[2], c[1], span=span)
+
     def assign(self, span: Span, c: list[Any]) -> ast.Assign:
         *targets, value = c
         return ast.Assign(tuple(targets), value, span=span)
