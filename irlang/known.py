@@ -14,6 +14,7 @@ from typing import Any
 from irlang.dtypes import DTYPES, integer_range
 
 Value = Any
+_LARGEST_DENOMINATOR = 1 << 31
 _LARGEST_POWER = 4096  # bits of an integer power, so that a text cannot ask for a huge number
 
 
@@ -103,6 +104,16 @@ def _limit(dtype: Value, which: int) -> Value:
     return integer_range(dtype)[which] if row.kind == "int" else which
 
 
+def _fraction(value: Value) -> Value:
+    """A number as a fraction, with which arithmetic is exact; nearer than double precision tells."""
+    return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
+
+
+def _denominator(*values: Value) -> Value:
+    """The least common denominator of numbers, integers and fractions."""
+    return math.lcm(*(Fraction(value).denominator for value in values))
+
+
 BUILTINS: dict[str, Callable[..., Value]] = {
     "rank": _rank,
     "size": _size,
@@ -114,6 +125,8 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "integral": _is_integer,
     "lowest": lambda dtype: _limit(dtype, 0),
     "largest": lambda dtype: _limit(dtype, 1),
+    "fraction": _fraction,
+    "denominator": _denominator,
     "bits": lambda dtype: DTYPES[dtype].bits,
     "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
 }

@@ -9,6 +9,7 @@ implementation may be off, in units in the last place of the result.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -148,6 +149,25 @@ def _whole(x: Array) -> Array:
     return np.trunc(array) if array.dtype.kind == "f" else array.astype(np.int64)
 
 
+def _places(b: Array) -> Array:
+    """A number of bit positions that every processor can shift by."""
+    return np.minimum(np.maximum(b, 0), 63)
+
+
+def _wrapped_power(a: Any, b: Any) -> int:
+    """a to the power b in 64 bits with a sign; 0 for a negative b."""
+    return (pow(int(a), int(b), 2**64) + 2**63) % 2**64 - 2**63 if b >= 0 else 0
+
+
+_WRAPPED_POWER = np.frompyfunc(_wrapped_power, 2, 1)
+
+
+def _integer_power(a: Array, b: Array) -> Array:
+    wide = object in (np.asarray(a).dtype, np.asarray(b).dtype)
+    found = np.asarray(_WRAPPED_POWER(a, b))
+    return found if wide else found.astype(np.int64)
+
+
 def _rsqrt(x: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return 1.0 / np.sqrt(x)
@@ -276,7 +296,29 @@ _ROWS = (
     ),
     Scalar("trunc", 1, "same", _ufunc("trunc"), _exact_trunc, ("",), monotone=()),
     Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
+    # integers as bits, two's complement; shifts by 0 to 63 places
+    Scalar("bit_and", 2, "same", np.bitwise_and, operator.and_, ("", "")),
+    Scalar("bit_or", 2, "same", np.bitwise_or, operator.or_, ("", "")),
+    Scalar("bit_xor", 2, "same", np.bitwise_xor, operator.xor, ("", "")),
+    Scalar("bit_not", 1, "same", np.invert, operator.invert, ("",)),
+    Scalar(
+        "shift_left",
+        2,
+        "same",
+        lambda a, b: np.left_shift(a, _places(b)),
+        lambda a, b: a << min(max(b, 0), 63),
+        ("", ""),
+    ),
+    Scalar(
+        "shift_right",
+        2,
+        "same",
+        lambda a, b: np.right_shift(a, _places(b)),
+        lambda a, b: a >> min(max(b, 0), 63),
+        ("", ""),
+    ),
     # powers
+    Scalar("integer_power", 2, "same", _integer_power, _wrapped_power, ("", "")),
     Scalar("sq", 1, "same", np.square, lambda a: a * a, ("2 * a",), monotone=(0.0,), ulps=0.5),
     Scalar(
         "sqrt",
@@ -422,6 +464,11 @@ _ROWS = (
 )
 
 SCALARS: dict[str, Scalar] = {row.name: row for row in _ROWS}
+
+# Functions of integers alone.
+WHOLE = frozenset(
+    {"bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "integer_power"}
+)
 
 # Functions that are written in terms of the rows above wherever they occur.
 VARIADIC = frozenset({"max", "min"})

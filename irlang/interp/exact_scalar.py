@@ -14,7 +14,7 @@ from typing import Any
 
 import mpmath
 
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 
 Value = Any  # mpf, int or bool
 
@@ -43,6 +43,7 @@ _ON_INTEGERS: dict[str, Callable[..., Value]] = {
     "sign": lambda a: (a > 0) - (a < 0),
     "sq": lambda a: a * a,
     **dict.fromkeys(("int", "floor", "ceil", "round", "trunc"), int),
+    **{name: SCALARS[name].exact for name in WHOLE},
 }
 
 

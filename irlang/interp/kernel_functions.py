@@ -21,6 +21,13 @@ ON_INTEGERS: dict[str, str] = {
     "abs": "abs({0})",
     "sign": "whole_sign({0})",
     "sq": "whole_square({0})",
+    "bit_and": "({0} & {1})",
+    "bit_or": "({0} | {1})",
+    "bit_xor": "({0} ^ {1})",
+    "bit_not": "(~{0})",
+    "shift_left": "({0} << min(max({1}, 0), 63))",
+    "shift_right": "({0} >> min(max({1}, 0), 63))",
+    "integer_power": "whole_power({0}, {1})",
     **dict.fromkeys(("int", "floor", "ceil", "round", "trunc"), "{0}"),
 }
 
@@ -63,6 +70,16 @@ HELPERS: dict[str, str] = {
     "whole_quotient": "def whole_quotient(a, b):\n    return a // b if b != 0 else 0\n",
     "whole_remainder": "def whole_remainder(a, b):\n    return a % b if b != 0 else 0\n",
     "whole_sign": "def whole_sign(a):\n    return 1 if a > 0 else (-1 if a < 0 else 0)\n",
+    "whole_power": (
+        "def whole_power(a, b):\n"
+        "    result, base, rest = np.int64(1 if b >= 0 else 0), np.int64(a), b\n"
+        "    while rest > 0:\n"
+        "        if rest & 1:\n"
+        "            result *= base\n"
+        "        base *= base\n"
+        "        rest >>= 1\n"
+        "    return result\n"
+    ),
     "whole_square": "def whole_square(a):\n    return a * a\n",
     "quotient": (
         "def quotient(a, b):\n"

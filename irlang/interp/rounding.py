@@ -26,7 +26,7 @@ from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.vector import Vector
 from irlang.interp.views import Frame
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 
 Array = Any
 
@@ -319,7 +319,13 @@ class Balls:
             )
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
-        return self._rounded(value, slack)
+        found = self._rounded(value, slack)
+        free = _free(function, a, b)
+        if np.any(free):
+            zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
+            free = free & (zero | (np.abs(value) >= self.tiny)) & np.isfinite(found.bound)
+            found.radius = np.where(free, slack, found.bound)
+        return found
 
     def _integers(self, a: Ball, b: Ball, value: Any) -> bool:
         """Whether a sum is one of small whole numbers, which no format rounds."""
@@ -330,6 +336,14 @@ class Balls:
                 and np.all(np.floor(a.value) == a.value)
                 and np.all(np.floor(b.value) == b.value)
             )
+
+    def _exact(self, function: str, args: list[Ball]) -> Ball:
+        """A function of integers; of one that rounding has a say in nothing is known."""
+        value = SCALARS[function].numpy(*(arg.value for arg in args))
+        if all(arg.radius is None for arg in args):
+            return Ball(value)
+        doubtful = np.asarray(sum(np.asarray(arg.bound) for arg in args)) > 0
+        return Ball(value, np.where(doubtful, np.inf, 0.0))
 
     def _same(self, function: str, args: list[Ball]) -> Ball:
         a = args[0]
@@ -343,7 +357,7 @@ class Balls:
         with np.errstate(invalid="ignore"):
             upper = SCALARS[function].numpy(a.value + a.bound, b.value + b.bound)
             lower = SCALARS[function].numpy(a.value - a.bound, b.value - b.bound)
-        return Ball(value, _spread(value, lower, upper))
+        return _settled(value, _spread(value, lower, upper))
 
     def _comparison(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -389,7 +403,7 @@ class Balls:
             return Ball(value)
         with np.errstate(invalid="ignore"):
             upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
-            return Ball(value, _spread(value, lower, upper))
+            return _settled(value, _spread(value, lower, upper))
 
     def _quotient(self, function: str, args: list[Ball]) -> Ball:
         """`//`, `%` and `ceildiv`: exact on integers; on reals a step, or a jump near one."""
@@ -433,8 +447,16 @@ class Balls:
         row = SCALARS[function]
         a = args[0]
         value = row.numpy(a.value)
-        if a.radius is None:
-            return self._rounded(value, 0.0, 2 * row.ulps)
+        slack = 0.0 if a.radius is None else self._slack(function, a, value)
+        found = self._rounded(value, slack, 2 * row.ulps)
+        origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
+        if np.any(origin):
+            found.radius = np.where(origin, 0.0, found.bound)
+        return found
+
+    def _slack(self, function: str, a: Ball, value: Any) -> Any:
+        """How far a function moves while its argument moves in a ball."""
+        row = SCALARS[function]
         radius = np.asarray(a.radius)
         bound = _LIPSCHITZ.get(function)
         if row.monotone is None:
@@ -460,8 +482,7 @@ class Balls:
                 outside = (low < row.domain[0]) | (high > row.domain[1])
             slack = np.where(radius == 0, 0.0, np.where(outside | np.isnan(slack), np.inf, slack))
         # an argument of which nothing is known may be NaN: then nothing is known of the value
-        slack = np.where(np.isinf(radius), np.inf, slack)
-        return self._rounded(value, slack, 2 * row.ulps)
+        return np.where(np.isinf(radius), np.inf, slack)
 
     @staticmethod
     def _own(value: Any) -> Any:
@@ -494,6 +515,41 @@ def _gap(a: Any, b: Any) -> Any:
         return np.where(a == b, 0.0, np.abs(a - b))
 
 
+def _settled(value: Any, radius: Any) -> Ball:
+    """A value that a step may have freed of its error: whole numbers are then counted exactly."""
+    return Ball(value, radius) if np.any(radius) else Ball(value)
+
+
+def _free(function: str, a: Ball, b: Ball) -> Any:
+    """Where arithmetic rounds nothing: with zero, and times or by a power of two.
+
+    Zero times anything is zero, and what is added to zero stays. A power of two moves the exponent,
+    which is exact between the least normal number and the largest.
+    """
+    if function in "+-":
+        return _exactly(a, _is_zero) | _exactly(b, _is_zero)
+    free = _exactly(b, _is_power) if function == "/" else _exactly(b, _moves)
+    return free | _exactly(a, _is_zero if function == "/" else _moves)
+
+
+def _exactly(ball: Ball, test: Callable[[Any], Any]) -> Any:
+    """Where a value is exact and passes a test."""
+    return test(np.asarray(ball.value)) & (np.asarray(ball.bound) == 0)
+
+
+def _is_zero(value: Any) -> Any:
+    return value == 0
+
+
+def _is_power(value: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.abs(np.frexp(value)[0]) == 0.5
+
+
+def _moves(value: Any) -> Any:
+    return (value == 0) | _is_power(value)
+
+
 def _spread(value: Any, lower: Any, upper: Any) -> Any:
     """How far an interval reaches from a value inside it."""
     reach = np.maximum(_gap(upper, value), _gap(value, lower))
@@ -523,6 +579,7 @@ _RULES: dict[str, Callable[[Balls, str, list[Ball]], Ball]] = {
     **dict.fromkeys(("isnan", "isinf"), Balls._test),
     **dict.fromkeys(_STEPS, Balls._step),
     **dict.fromkeys(("//", "%", "ceildiv"), Balls._quotient),
+    **dict.fromkeys(WHOLE, Balls._exact),
     "select": Balls._select,
     "pow": Balls._power,
 }

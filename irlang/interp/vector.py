@@ -227,7 +227,9 @@ class Vector:
         """`argmax`, `argmin` and `the`, over all reduced axes as one."""
         rank = len(frame.ranges)
         if 0 in inner.shape[rank:]:
-            raise fail("run.empty", f"`{kind}` ranges over nothing")
+            if frame.active is None or np.any(frame.active):
+                raise fail("run.empty", f"`{kind}` ranges over nothing")
+            return self.domain.array(np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype))
 
         def flat(array: Any) -> Any:
             return array.reshape((*array.shape[:rank], math.prod(array.shape[rank:])))

@@ -38,7 +38,8 @@ _FUNCTIONS = {
     "sigmoid": "Sigmoid", "tanh": "Tanh", "erf": "Erf", "sin": "Sin", "cos": "Cos", "tan": "Tan",
     "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh",
     "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "isnan": "IsNaN", "isinf": "IsInf",
-    "softplus": "Softplus",
+    "softplus": "Softplus", "bit_and": "BitwiseAnd", "bit_or": "BitwiseOr",
+    "bit_xor": "BitwiseXor", "bit_not": "BitwiseNot",
 }  # fmt: skip
 _TRUTH = frozenset(
     {
@@ -237,6 +238,21 @@ class OnnxBuilder:
         small = self.apply("exp", [self.apply("neg", [self.apply("abs", [a])])])
         return self.apply("+", [self.apply("max", [a, self.number(0, a)]), self._log1p(small)])
 
+    def _shift(self, a: Value, b: Value, direction: str) -> Value:
+        """`BitShift` is one of unsigned numbers."""
+        wide = [self.cast(value, "u64") for value in (a, b)]
+        moved = self.op("BitShift", wide, broadcast((a, b)), direction=direction)
+        return self.cast(moved, a.dtype)
+
+    def _shift_left(self, a: Value, b: Value) -> Value:
+        return self._shift(a, b, "LEFT")
+
+    def _shift_right(self, a: Value, b: Value) -> Value:
+        """What is below zero keeps its sign: the complement is moved, which is not below zero."""
+        below = self.apply("<", [a, self.number(0, a)])
+        turned = self._shift(self.apply("bit_not", [a]), b, "RIGHT")
+        return self.where(below, self.apply("bit_not", [turned]), self._shift(a, b, "RIGHT"))
+
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`Where`."""
         dtype = yes.dtype
@@ -382,4 +398,5 @@ class OnnxBuilder:
 _COMPOSED = {
     "!=": "differs", "sq": "square", "rsqrt": "rsqrt", "trunc": "trunc", "//": "quotient",
     "%": "remainder", "expm1": "expm1", "log1p": "log1p", "softplus": "softplus",
+    "shift_left": "shift_left", "shift_right": "shift_right",
 }  # fmt: skip

@@ -48,6 +48,8 @@ _GROUPS = {
     "InstanceNormalization LRN LeakyRelu LpPool Mean Mish PRelu RNN Resize Selu Sinh Softplus "
     "Softsign Tan ThresholdedRelu",
     "bool": "And Not Or Xor",
+    "i8 i16 i32 i64 u8 u16 u32 u64": "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
+    "u8 u32 u64": "BitShift",
 }  # fmt: skip
 KERNELS: dict[str, frozenset[str]] = {
     op: frozenset(types.split()) for types, ops in _GROUPS.items() for op in ops.split()

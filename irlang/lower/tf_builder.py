@@ -28,10 +28,13 @@ _UNARY = {
     "acos": "tf.acos", "atan": "tf.atan", "sinh": "tf.sinh", "cosh": "tf.cosh",
     "asinh": "tf.asinh", "acosh": "tf.acosh", "atanh": "tf.atanh",
     "isnan": "tf.math.is_nan", "isinf": "tf.math.is_inf", "not": "tf.logical_not",
+    "bit_not": "tf.bitwise.invert",
 }  # fmt: skip
 _BINARY = {
     "max": "tf.maximum", "min": "tf.minimum", "//": "tf.math.floordiv", "%": "tf.math.floormod",
-    "pow": "tf.pow",
+    "pow": "tf.pow", "integer_power": "tf.pow", "bit_and": "tf.bitwise.bitwise_and",
+    "bit_or": "tf.bitwise.bitwise_or", "bit_xor": "tf.bitwise.bitwise_xor",
+    "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
 _MOST_AXES = 8
 _BOOL = ("isnan", "isinf", "not")

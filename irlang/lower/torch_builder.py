@@ -38,10 +38,13 @@ _UNARY = {
     "acos": "torch.acos", "atan": "torch.atan", "sinh": "torch.sinh", "cosh": "torch.cosh",
     "asinh": "torch.asinh", "acosh": "torch.acosh", "atanh": "torch.atanh",
     "isnan": "torch.isnan", "isinf": "torch.isinf", "not": "torch.logical_not",
+    "bit_not": "torch.bitwise_not",
 }  # fmt: skip
 _BINARY = {
     "max": "torch.maximum", "min": "torch.minimum", "//": "torch.floor_divide",
-    "%": "torch.remainder", "pow": "torch.pow",
+    "%": "torch.remainder", "pow": "torch.pow", "integer_power": "torch.pow",
+    "bit_and": "torch.bitwise_and", "bit_or": "torch.bitwise_or", "bit_xor": "torch.bitwise_xor",
+    "shift_left": "torch.bitwise_left_shift", "shift_right": "torch.bitwise_right_shift",
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
 _REDUCE = {"sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}

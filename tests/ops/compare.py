@@ -123,9 +123,8 @@ def left_open(op: str, inputs: Tensors, **attrs: Any) -> Array | None:
         return None
     (mask,) = equations.unspecified
     asked = eq.Equation("mask", mask.binders, mask.body, mask.info)
-    inner = eq.Expansion(
-        equations.inputs, ("mask",), (asked,), {**equations.tensors, "mask": mask.info}
-    )
+    tensors = {**equations.tensors, "mask": mask.info}
+    inner = eq.Expansion(equations.inputs, ("mask",), (*equations.equations, asked), tensors)
     return exactly(inner, feeds(inputs))["mask"]
 
 

@@ -73,6 +73,20 @@ def test_gather_nd(data: st.DataObject) -> None:
 
 @given(data=st.data())
 @few
+def test_gather_nd_in_batches(data: st.DataObject) -> None:
+    tf = pytest.importorskip("tensorflow")
+    x = numbered(data.draw(shapes(least=1, low=1)))
+    batch = data.draw(st.integers(0, x.ndim - 1))
+    depth = data.draw(st.integers(1, x.ndim - batch))
+    shape = (*x.shape[:batch], *data.draw(shapes(most=1)))
+    columns = [data.draw(integers(shape, np.int64, 0, n - 1)) for n in x.shape[batch:][:depth]]
+    ids = np.stack(columns, -1)
+    expected = tf.gather_nd(x, ids, batch_dims=batch).numpy()
+    agrees("gather_nd", {"x": x, "ids": ids}, expected, batch_dims=batch)
+
+
+@given(data=st.data())
+@few
 def test_one_hot(data: st.DataObject) -> None:
     ids = data.draw(integers(data.draw(shapes(most=2)), np.int64, -4, 4))
     depth = data.draw(st.integers(0, 3))

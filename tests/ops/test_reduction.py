@@ -148,19 +148,6 @@ def test_positions_of_extremes(op: str, best: Function, data: st.DataObject) -> 
     agrees(op, {"x": x}, expected, select_last=last, **attrs)
 
 
-@given(data=st.data())
-@settings(max_examples=60)
-def test_top_k(data: st.DataObject) -> None:
-    shape = data.draw(shapes(least=1))
-    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    k = data.draw(st.integers(0, shape[axis]))
-    x = data.draw(reals(shape, -1, 1))
-    for largest in (True, False):
-        at = np.argsort(-x if largest else x, axis=axis, kind="stable")
-        at = np.take(at, np.arange(k), axis=axis)
-        expected = [np.take_along_axis(x, at, axis=axis), at]
-        agrees("top_k", {"x": x}, expected, k=k, axis=axis, largest=largest)
-
 
 # ---- running
 
