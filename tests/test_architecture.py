@@ -23,9 +23,9 @@ LAYERS = (
     ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("signature", "instance", "nesting", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
-    ("interp", "docs"),
+    ("interp", "mathematics"),
     ("lower", "gen", "importers"),
-    ("diff",),
+    ("diff", "docs"),
     ("api", "commands", "cli", "lsp", "__main__", "__init__"),
 )
 FRAMEWORKS = {"torch", "tensorflow", "keras", "onnxruntime", "jax", "mxnet", "theano", "openvino"}

@@ -1,0 +1,135 @@
+"""A definition as mathematics: types, equations, what is abbreviated in them, and remarks."""
+
+from __future__ import annotations
+
+from irlang import ast
+from irlang.mathematics.build import Builder, fenced, infix, lists_of, mark, symbol
+from irlang.mathematics.form import (
+    Element,
+    Form,
+    Line,
+    Mathematics,
+    Sign,
+    Words,
+    listed,
+    row,
+)
+
+
+def mathematics(op: ast.Op) -> Mathematics:
+    """What a definition says, as mathematics."""
+    places = {
+        statement.name: statement.index
+        for statement in op.body
+        if isinstance(statement, ast.Equation)
+    }
+    macros = [s.name for s in op.body if isinstance(s, ast.Let) and s.params]
+    build = Builder(lists_of(op), places, macros)
+    equations: list[Line] = []
+    where: list[Line] = []
+    remarks: list[Form] = []
+    results = {output.name for output in op.outputs}
+    for statement in op.body:
+        match statement:
+            case ast.Equation():
+                equations.append(_equation(statement, build, results))
+            case ast.Assign():
+                targets = listed([symbol(target) for target in statement.targets])
+                equations.append(Line(targets, "=", build.form(statement.value)))
+            case ast.Let():
+                where.append(_let(statement, build))
+            case ast.Some():
+                where.append(Line(symbol(statement.name), "∈", build.space(statement.type)))
+                remarks.append(row(symbol(statement.name), Words(" is any such tensor")))
+            case ast.Ensure():
+                held = build.form(statement.condition)
+                remarks.append(row(Words(f"{statement.name}: "), held))
+            case ast.Unspecified():
+                left, inner = _place(statement.name, statement.index, build)
+                condition = inner.form(statement.condition)
+                remarks.append(row(left, Words(" is unspecified if "), condition))
+    for number, note in enumerate(build.notes, 1):
+        where.append(Line(mark(number), "⇔", note))
+    types = [_input(item, build) for item in op.inputs]
+    types += [_output(item, build) for item in op.outputs]
+    return Mathematics(tuple(types), tuple(equations), tuple(where), tuple(remarks))
+
+
+def _input(item: ast.Input, build: Builder) -> Line:
+    over: Form | None = None
+    if item.default is not None:
+        absent = row(Words("absent: "), build.form(item.default))
+        over = absent
+    left: Form = symbol(item.name)
+    if item.family:
+        left = Element(left, (), symbol(item.family))
+        count = row(Sign("#", "prefix"), symbol(item.name))
+        over = row(symbol(item.family), infix("<", "relation"), count)
+    return Line(left, "∈", build.space(item.type), over)
+
+
+def _output(item: ast.Output, build: Builder) -> Line:
+    left: Form = symbol(item.name)
+    over: Form | None = None
+    if item.family and item.count is not None:
+        left = Element(left, (), symbol(item.family))
+        over = row(symbol(item.family), infix("<", "relation"), build.form(item.count))
+    return Line(left, "∈", build.space(item.type), over)
+
+
+def _place(
+    name: str, indices: tuple[ast.Index, ...], build: Builder, member: str = ""
+) -> tuple[Form, Builder]:
+    """The left side, and the scope of its indices."""
+    parts = tuple(symbol(index.name, bold=index.rest) for index in indices)
+    own = symbol(member) if member else None
+    left: Form = Element(symbol(name), parts, own) if parts or own else symbol(name)
+    bold = [index.name for index in indices if index.rest]
+    plain = [index.name for index in indices if not index.rest]
+    return left, build.scope(bold, plain)
+
+
+def _equation(statement: ast.Equation, build: Builder, results: set[str]) -> Line:
+    left, inner = _place(statement.name, statement.index, build, statement.member)
+    bounds: list[Form] = [
+        build.binder(ast.Binder(index.name, index.bound, index.rest))
+        for index in statement.index
+        if index.bound is not None
+    ]
+    over = listed(bounds) if bounds and statement.name not in results else None
+    relation = "⇔" if _is_condition(statement.value) else "="
+    return Line(left, relation, inner.form(statement.value), over)
+
+
+def _is_condition(value: ast.Expr) -> bool:
+    match value:
+        case ast.Chain():
+            return True
+        case ast.Binary():
+            return value.op in ("and", "or", "in")
+        case ast.Unary():
+            return value.op == "not"
+        case ast.Reduce():
+            return value.kind in ("all", "any")
+        case ast.Call():
+            return value.function in ("isnan", "isinf")
+    return False
+
+
+def _let(statement: ast.Let, build: Builder) -> Line:
+    relation = "⇔" if _is_condition(statement.value) else "="
+    if not statement.params:
+        return Line(build.name(statement.name), relation, build.form(statement.value))
+    lists = {node.name for node in ast.walk(statement.value) if isinstance(node, ast.Read)} & set(
+        statement.params
+    )
+    inner = build.scope(lists, set(statement.params) - lists)
+    names = listed([inner.name(param) for param in statement.params])
+    left = row(symbol(statement.name), fenced(names))
+    return Line(left, relation, inner.form(statement.value))
+
+
+def condition(op: ast.Op, node: ast.Expr) -> Form:
+    """A condition of a definition as mathematics."""
+    macros = [s.name for s in op.body if isinstance(s, ast.Let) and s.params]
+    return Builder(lists_of(op), {}, macros).form(node)
