@@ -66,6 +66,7 @@ class Writer:
         self.owners: dict[str, str] = {}
         self.owner = ""
         self.inputs: dict[str, TensorInfo] = {}
+        self.params: set[str] = set()
         self.lines: list[str] = []
         self._taken: set[str] = set()
         self._original: dict[str, str] = {}  # of names that had to change
@@ -88,6 +89,10 @@ class Writer:
             self._original[found] = wanted
         return found
 
+    def original(self, name: str) -> str:
+        """The name that was wanted for a value."""
+        return self._original.get(name, name)
+
     def size(self, wanted: str, example: int) -> Dim:
         """An open size, under a name that nothing else has; the first input to use it binds it."""
         return Dim.symbol(self.name(wanted), example)
@@ -101,6 +106,7 @@ class Writer:
     def param(self, wanted: str, info: TensorInfo, value: Array | float) -> str:
         """A parameter with its values."""
         name = self.name(wanted)
+        self.params.add(name)
         stored = None
         if isinstance(value, (int, float)):
             text = number(value)

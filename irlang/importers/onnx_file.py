@@ -1,0 +1,218 @@
+"""ONNX files: their protobuf message and the tensors in it, as untrusted input.
+
+Nothing is allocated before the bytes for it are known to be there; external data lies in regular
+files inside the model's folder, wherever links lead.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import numpy as np
+
+from irlang.diagnostics import InvalidInput, fail
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LARGEST_FILE = 2**31 - 1  # bytes; protobuf has no longer messages
+_LARGEST = 2**62  # elements
+_AXES = 64
+
+# Element types by their number in `TensorProto.DataType`, and the typed field that may hold them.
+_TYPES: dict[int, tuple[str, str]] = {
+    1: ("f32", "float_data"), 2: ("u8", "int32_data"), 3: ("i8", "int32_data"),
+    4: ("u16", "int32_data"), 5: ("i16", "int32_data"), 6: ("i32", "int32_data"),
+    7: ("i64", "int64_data"), 9: ("bool", "int32_data"), 10: ("f16", "int32_data"),
+    11: ("f64", "double_data"), 12: ("u32", "uint64_data"), 13: ("u64", "uint64_data"),
+    16: ("bf16", "int32_data"),
+}  # fmt: skip
+_FOREIGN = {
+    8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
+    19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1",
+    24: "float8e8m0", 25: "uint2", 26: "int2",
+}  # fmt: skip
+
+
+class Unsupported(Exception):
+    """Something that ONNX can say and irlang cannot, or not yet.
+
+    sources: inputs of the model whose values would have to be known.
+    """
+
+    def __init__(self, reason: str, sources: frozenset[str] = frozenset()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.sources = sources
+
+
+def library() -> Any:
+    """The package `onnx`; raises `InvalidInput` where it is not installed."""
+    try:
+        import onnx
+    except ImportError:
+        raise fail(
+            "usage.onnx",
+            "ONNX files are read by the package `onnx`, which is not installed",
+            help="install irlang with the extra `onnx`",
+        ) from None
+    return onnx
+
+
+def read(path: Path) -> Any:
+    """The message of a file. Raises `InvalidInput` where it is none."""
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_FILE:
+            raise fail("file.onnx", f"{path} has {size} bytes; an ONNX message has less than 2^31")
+        return message(path.read_bytes(), str(path))
+    except OSError as error:
+        raise fail("file.read", f"{path} cannot be read: {error.strerror}") from None
+
+
+def message(data: bytes, shown: str) -> Any:
+    """The model that bytes say. Raises `InvalidInput` where they say none."""
+    onnx = library()
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except (DecodeError, RuntimeError):
+        raise malformed(shown, "it is no protobuf message of a model") from None
+    if not model.HasField("graph") or not model.opset_import:
+        raise malformed(shown, "it holds no graph, or does not say its operator sets")
+    return model
+
+
+def malformed(shown: str, why: str) -> InvalidInput:
+    """The refusal of a file as a whole."""
+    return fail("file.onnx", f"{shown} is not an ONNX model: {why}")
+
+
+# ---- types
+
+
+def dtype(number: int) -> str:
+    """The name of an element type. Raises `Unsupported` for those that irlang does not have."""
+    if number in _TYPES:
+        return _TYPES[number][0]
+    raise Unsupported(f"the element type {_FOREIGN.get(number, f'number {number}')}")
+
+
+def number_of(name: str) -> int:
+    """The number of an element type."""
+    return next(number for number, (known, _) in _TYPES.items() if known == name)
+
+
+def check_shape(shape: tuple[int, ...], what: str) -> None:
+    """Raises `InvalidInput` for sizes that no tensor can have."""
+    if any(size < 0 for size in shape):
+        raise fail("file.shape", f"{what} has a negative size in {list(shape)}")
+    if math.prod(max(size, 1) for size in shape) > _LARGEST or len(shape) > _AXES:
+        raise fail("file.shape", f"{what} of shape {list(shape)} is too large for any machine")
+
+
+# ---- tensors
+
+
+def tensor(proto: Any, folder: Path | None, what: str) -> Array:
+    """The values of a `TensorProto`, in their own type.
+
+    folder: where external data may lie; None where there may be none. Raises `InvalidInput` for
+    contents that do not fit the declared type and shape, `Unsupported` for other element types.
+    """
+    name = dtype(proto.data_type)
+    shape = tuple(proto.dims)
+    check_shape(shape, what)
+    info = TensorInfo(shape, name)
+    if proto.HasField("segment"):
+        raise Unsupported("a tensor in segments")
+    if proto.data_location == 1:
+        data = _external(proto, folder, info, what)
+    elif proto.HasField("raw_data"):
+        data = proto.raw_data
+    else:
+        return _typed(proto, info, what)
+    if len(data) != _bytes(info):
+        raise fail(
+            "file.tensor", f"{what} is {info}, {_bytes(info)} bytes; there are {len(data)} bytes"
+        )
+    array = np.frombuffer(data, DTYPES[name].numpy.newbyteorder("<")).reshape(shape)
+    if info.kind == "bool":
+        return np.asarray(np.frombuffer(data, np.uint8).reshape(shape) != 0)
+    return array.astype(DTYPES[name].numpy, copy=False)
+
+
+def _bytes(info: TensorInfo) -> int:
+    return math.prod(info.shape) * DTYPES[info.dtype].numpy.itemsize
+
+
+def _typed(proto: Any, info: TensorInfo, what: str) -> Array:
+    """The values in one of the typed fields."""
+    field = _TYPES[proto.data_type][1]
+    items = getattr(proto, field)
+    count = math.prod(info.shape)
+    if len(items) != count:
+        raise fail("file.tensor", f"{what} is {info}; `{field}` has {len(items)} numbers")
+    wide = {"int32_data": np.int64, "uint64_data": np.uint64, "int64_data": np.int64}
+    numbers = np.array(items, wide.get(field, np.float64))
+    if info.dtype in ("f16", "bf16"):  # their bits
+        array = numbers.astype(np.uint16).view(DTYPES[info.dtype].numpy)
+    else:
+        with np.errstate(over="ignore"):
+            array = numbers.astype(DTYPES[info.dtype].numpy)
+    return array.reshape(info.shape)
+
+
+def _external(proto: Any, folder: Path | None, info: TensorInfo, what: str) -> Any:
+    """The bytes of a tensor that lie in another file."""
+    said = {entry.key: entry.value for entry in proto.external_data}
+    location = said.get("location", "")
+    if folder is None:
+        raise fail("file.external", f"{what} may not lie in another file")
+    if not location or _leaves(location):
+        raise fail(
+            "file.external", f'{what} lies in "{location[:80]}", outside the model\'s folder'
+        )
+    root = folder.resolve()
+    try:
+        path = (root / location).resolve()
+        inside = path.is_relative_to(root)
+        size = path.stat().st_size if inside and path.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        raise fail("file.external", f'"{location[:80]}" is no name of a file') from None
+    if not inside:
+        raise fail(
+            "file.external", f'{what} lies in "{location[:80]}", outside the model\'s folder'
+        )
+    if size is None:
+        raise fail("file.external", f'there is no file "{location[:80]}" beside the model')
+    offset, length = (_count(said.get(key), what) for key in ("offset", "length"))
+    start, needed = offset or 0, _bytes(info)
+    if length is not None and length != needed:
+        raise fail("file.external", f"{what} is {info}, {needed} bytes; its length is {length}")
+    if start + needed > size:
+        message = (
+            f'{what} needs bytes {start} to {start + needed} of "{location}", which has {size}'
+        )
+        raise fail("file.external", message)
+    try:
+        return np.fromfile(path, np.uint8, count=needed, offset=start)
+    except OSError as error:
+        raise fail("file.external", f'"{location}" cannot be read: {error.strerror}') from None
+
+
+def _leaves(location: str) -> bool:
+    """Whether a path is absolute or goes up, on any system."""
+    paths = (PurePosixPath(location), PureWindowsPath(location))
+    return any(p.is_absolute() or p.drive or ".." in p.parts for p in paths) or "\0" in location
+
+
+def _count(text: str | None, what: str) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise fail("file.external", f"{what}: {text[:40]!r} is no number of bytes")
+    return int(text)

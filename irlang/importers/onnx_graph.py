@@ -1,0 +1,368 @@
+"""Walks an ONNX graph and writes it, node by node; functions are written out where they are called.
+
+What cannot be translated does not end the walk: all of it is reported at once, by operator and
+place. What depends on it is passed over in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from irlang.diagnostics import Diagnostic, InvalidInput
+from irlang.equations import TensorInfo
+from irlang.importers.onnx_file import Unsupported, check_shape, dtype, library, number_of, tensor
+from irlang.importers.onnx_node import Node, Value, constant
+from irlang.importers.onnx_table import ROWS
+from irlang.importers.sizes import Dim
+from irlang.importers.writer import Array, Fault, Writer
+
+_DEEPEST = 32  # functions inside one another
+_MOST_NODES = 200_000  # once all functions are written out
+_DEFAULT = ("", "ai.onnx")
+Key = tuple[str, str]
+
+
+class Broken:
+    """A value that is not there, because of something reported before."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """Where nodes stand: in the graph, or in a function that is written out.
+
+    names: what the values of the function are called outside. prefix: for its own ones. versions:
+    of the operator sets, by domain. attributes: given to the function.
+    """
+
+    versions: dict[str, int]
+    names: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 0
+
+    def outer(self, name: str) -> str:
+        """The name of a value outside; '' stays."""
+        return self.names.get(name, f"{self.prefix}{name}") if name else ""
+
+
+class Walk:
+    """One pass over a model.
+
+    sizes: the example of every open size, by its name in the model; fixed sizes as plain integers.
+    constants: values that inputs are fixed to. Problems are collected in `problems`, and `needed`
+    has the inputs whose values would have to be known.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        folder: Path | None,
+        writer: Writer,
+        sizes: Mapping[str, int],
+        constants: Mapping[str, Array],
+    ) -> None:
+        self.model = model
+        self.folder = folder
+        self.writer = writer
+        self.sizes = sizes
+        self.constants = constants
+        self.problems: list[Diagnostic] = []
+        self.needed: set[str] = set()
+        self.values: dict[str, Value | Broken] = {}
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self.inputs: dict[str, str] = {}  # names in the text, by those in the model
+        self._symbols: dict[str, int] = {}
+        self._count = 0
+        self._made: set[str] = set()
+
+    def run(self) -> list[str]:
+        """Writes everything; the names of the results in the text."""
+        graph = self.model.graph
+        scope = Scope(_versions(self.model.opset_import))
+        self._initialisers(graph)
+        self._inputs(graph)
+        self._nodes(graph.node, scope)
+        return self._outputs(graph)
+
+    def problem(self, code: str, message: str, place: str = "") -> None:
+        """Records what is wrong, or not supported."""
+        self.problems.append(Diagnostic(code, message, node=place))
+
+    # ---- what is there before the first node
+
+    def _initialisers(self, graph: Any) -> None:
+        if graph.sparse_initializer:
+            self.problem("import.sparse", "sparse parameters are not supported")
+            for sparse in graph.sparse_initializer:
+                self.values[sparse.values.name] = Broken()
+        for proto in graph.initializer:
+            self._new(proto.name)
+            try:
+                array = tensor(proto, self.folder, f"the parameter `{proto.name}`")
+            except Unsupported as error:
+                self.problem("import.type", f"the parameter `{proto.name}`: {error.reason}")
+                self.values[proto.name] = Broken()
+            except InvalidInput as error:
+                self.problems += error.diagnostics
+                self.values[proto.name] = Broken()
+            else:
+                self.values[proto.name] = constant(self.writer, array, proto.name)
+
+    def _inputs(self, graph: Any) -> None:
+        for item in graph.input:
+            if item.name in self.values:
+                continue  # a parameter that may be replaced; older models declare all of them
+            self._new(item.name)
+            self.values[item.name] = Broken()
+            try:
+                info = self._declared(item)
+                if item.name in self.constants:
+                    self.values[item.name] = self._fixed(item.name, info)
+                    continue
+            except Unsupported as error:
+                self.problem("import.input", f"the input `{item.name}`: {error.reason}")
+                continue
+            except InvalidInput as error:
+                self.problems += error.diagnostics
+                continue
+            name = self.inputs[item.name] = self.writer.input(item.name, info)
+            value = Value(info, lambda: "", sources=frozenset((item.name,)), name=name)
+            self.values[item.name] = value
+
+    def _fixed(self, name: str, info: TensorInfo) -> Value:
+        array = self.constants[name]
+        value = constant(self.writer, array, name)
+        if value.dtype != info.dtype or len(value.shape) != len(info.shape):
+            raise Unsupported(f"it is {info}, and fixed to {value.info}")
+        return value
+
+    def _declared(self, item: Any) -> TensorInfo:
+        """The type of an input; sizes that are left open become symbols."""
+        if not item.type.HasField("tensor_type"):
+            kind = item.type.WhichOneof("value") or "missing"
+            raise Unsupported(f"its type is {kind.removesuffix('_type')}, not a tensor")
+        kind = item.type.tensor_type
+        name = dtype(kind.elem_type)
+        if not kind.HasField("shape"):
+            raise Unsupported("its shape is not declared")
+        sizes: list[int] = []
+        for axis, dim in enumerate(kind.shape.dim):
+            if dim.HasField("dim_value"):
+                sizes.append(dim.dim_value)
+            else:
+                sizes.append(self._symbol(dim.dim_param or f"{item.name}_{axis}"))
+        check_shape(tuple(sizes), f"the input `{item.name}`")
+        return TensorInfo(tuple(sizes), name)
+
+    def _symbol(self, name: str) -> int:
+        if name not in self._symbols:
+            said = self.sizes[name]
+            self._symbols[name] = self.writer.size(name, said) if isinstance(said, Dim) else said
+        return self._symbols[name]
+
+    def _new(self, name: str) -> None:
+        if name in self._made:
+            self.problem("file.duplicate", f"the value `{name}` is given twice", name)
+        self._made.add(name)
+
+    # ---- nodes
+
+    def _nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
+        later = {scope.outer(name) for node in nodes for name in node.output}
+        for node in nodes:
+            self._count += 1
+            if self._count > _MOST_NODES:
+                message = f"the model has more than {_MOST_NODES} nodes, functions written out"
+                raise InvalidInput(Diagnostic("file.onnx", message))
+            self._node(node, scope, later)
+
+    def _node(self, node: Any, scope: Scope, later: set[str]) -> None:
+        inputs = [scope.outer(name) for name in node.input]
+        outputs = [scope.outer(name) for name in node.output]
+        place = scope.prefix + (node.name or next(filter(None, outputs), ""))
+        for name in filter(None, outputs):
+            self._new(name)
+        missing = [name for name in inputs if name and name not in self.values]
+        for name in missing:
+            if name in later:
+                why = "is read before it is computed: the nodes are out of order, or form a circle"
+                self.problem("file.order", f"`{name}` {why}", place)
+            else:
+                self.problem("file.missing", f"`{name}` is read, and nothing gives it", place)
+        for name in filter(None, outputs):
+            self.values[name] = Broken()
+        function = self.functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            self._function(function, node, scope, place)
+            return
+        key = operator(node)
+        row = ROWS.get(key)
+        given = [self.values.get(name, Broken()) if name else None for name in inputs]
+        if row is None and not _subgraphs(node) and (body := _body(node, scope, given)):
+            self._function(body, node, scope, place)
+            return
+        if row is None or _subgraphs(node):
+            self._refuse(key, place, _reason(node, key))
+            return
+        if any(isinstance(value, Broken) for value in given):
+            return
+        values = [value for value in given if not isinstance(value, Broken)]
+        self.writer.owner = place
+        version = scope.versions.get("" if node.domain in _DEFAULT else node.domain, 1)
+        made = Node(self.writer, key, version, values, outputs, _attributes(node, scope))
+        try:
+            results = row(made)
+            made.finish()
+        except Unsupported as error:
+            self.needed |= error.sources
+            self._refuse(key, place, error.reason)
+        except Fault as error:
+            for code, message in error.faults:
+                self.problem(code, f"{key} `{place}`: {message}", place)
+        except InvalidInput as error:
+            for found in error.diagnostics:
+                self.problem(found.code, f"{key} `{place}`: {found.message}", place)
+        else:
+            several = [results] if isinstance(results, Value) else list(results)
+            for name, value in zip(outputs, several, strict=False):
+                if name and value is not None:
+                    self.values[name] = value
+            for name in outputs[len(several) :]:
+                if name:
+                    self._refuse(key, place, f"its result `{name}`")
+
+    def _refuse(self, kind: str, place: str, reason: str) -> None:
+        self.problem("import.operator", f"{kind} `{place}`: {reason}", place)
+
+    def _function(self, function: Any, node: Any, scope: Scope, place: str) -> None:
+        if scope.depth >= _DEEPEST:
+            raise InvalidInput(
+                Diagnostic(
+                    "file.onnx", f"`{node.op_type}` uses itself, or is too deep in functions"
+                )
+            )
+        names = {formal: "" for formal in (*function.input, *function.output)}
+        names.update(zip(function.input, map(scope.outer, node.input), strict=False))
+        names.update(zip(function.output, map(scope.outer, node.output), strict=False))
+        for formal, name in names.items():
+            if formal in function.output and not name:
+                names[formal] = f"{place}/{formal}"
+        for name in function.output:
+            self._made.discard(names[name])
+        attributes = {item.name: item for item in function.attribute_proto}
+        attributes.update(_attributes(node, scope))
+        inner = Scope(
+            _versions(function.opset_import), names, f"{place}/", attributes, scope.depth + 1
+        )
+        self._nodes(function.node, inner)
+
+    # ---- results
+
+    def _outputs(self, graph: Any) -> list[str]:
+        """The results under their own names; a result that is an input too needs a name."""
+        found: list[str] = []
+        for item in graph.output:
+            value = self.values.get(item.name)
+            if value is None:
+                self.problem("file.missing", f"the result `{item.name}` is computed by nothing")
+            elif isinstance(value, Value):
+                self.writer.owner = item.name
+                name = value.text()
+                if name in found or name in self.writer.inputs or not self._called(name, item.name):
+                    name = self.writer.call([item.name], "identity", name)[0]
+                found.append(name)
+        return found
+
+    def _called(self, name: str, wanted: str) -> bool:
+        """Whether a value of the text is the result of a call and has the name that is wanted."""
+        return self.writer.original(name) == wanted and name not in self.writer.params
+
+
+def operator(node: Any) -> str:
+    """The operator of a node as the tables call it: its domain first, unless it is ONNX's own."""
+    return node.op_type if node.domain in _DEFAULT else f"{node.domain}.{node.op_type}"
+
+
+def _versions(imports: Sequence[Any]) -> dict[str, int]:
+    newest = library().defs.onnx_opset_version()
+    found: dict[str, int] = {}
+    for item in imports:
+        domain = "" if item.domain in _DEFAULT else item.domain
+        found[domain] = item.version
+    if found.get("", 1) > newest:
+        message = f"the model uses operator set {found['']}; the package `onnx` knows {newest}"
+        raise InvalidInput(Diagnostic("file.opset", message, help="install a newer `onnx`"))
+    return found
+
+
+def _attributes(node: Any, scope: Scope) -> dict[str, Any]:
+    """The attributes that are given, those of a function's call put in."""
+    found: dict[str, Any] = {}
+    for item in node.attribute:
+        if not item.ref_attr_name:
+            found[item.name] = item
+        elif item.ref_attr_name in scope.attributes:
+            found[item.name] = scope.attributes[item.ref_attr_name]
+    return found
+
+
+def _subgraphs(node: Any) -> bool:
+    return any(item.HasField("g") or item.graphs for item in node.attribute)
+
+
+def _reason(node: Any, key: str) -> str:
+    """Why an operator has no row."""
+    from irlang.importers.onnx_left_out import LEFT_OUT
+
+    if _subgraphs(node):
+        return "it holds a graph of its own, and control flow is not supported"
+    return LEFT_OUT.get(key, "this operator is not translated")
+
+
+def _body(node: Any, scope: Scope, given: Sequence[Value | Broken | None]) -> Any:
+    """The function that ONNX itself gives for an operator that has no row, None where it has none."""
+    onnx = library()
+    domain = "" if node.domain in _DEFAULT else node.domain
+    version = scope.versions.get(domain, 1)
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    if any(isinstance(value, Broken) for value in given):
+        return None
+    if schema.has_function:
+        return _with_names(schema.function_body, schema)
+    if not schema.has_context_dependent_function:
+        return None
+    filled = onnx.NodeProto()
+    filled.CopyFrom(node)
+    del filled.attribute[:]
+    for name, item in _attributes(node, scope).items():
+        copy = filled.attribute.add()
+        copy.CopyFrom(item)
+        copy.name = name
+    types = [
+        onnx.helper.make_tensor_type_proto(
+            number_of(value.dtype), [int(s) for s in value.shape]
+        ).SerializeToString()
+        if isinstance(value, Value)
+        else b""
+        for value in given
+    ]
+    try:
+        body = schema.get_context_dependent_function(filled.SerializeToString(), types)
+    except RuntimeError:
+        return None
+    return _with_names(onnx.FunctionProto.FromString(body), schema) if body else None
+
+
+def _with_names(function: Any, schema: Any) -> Any:
+    """ONNX's function of an operator, its attributes' defaults filled in."""
+    for name, attribute in schema.attributes.items():
+        known = {item.name for item in function.attribute_proto}
+        if attribute.default_value.name and name not in known:
+            function.attribute_proto.append(attribute.default_value)
+    return function

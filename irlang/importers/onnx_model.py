@@ -1,0 +1,151 @@
+"""ONNX models as text: what `irlang import` does with a `.onnx` file.
+
+A size that the model leaves open becomes a name of the signature. The walk is done for two examples
+of every open size; where the texts are the same, nothing in them hangs on the example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irlang.catalog import Catalog, builtin
+from irlang.diagnostics import InvalidInput, fail
+from irlang.importers import onnx_file
+from irlang.importers.onnx_graph import Walk
+from irlang.importers.sizes import Dim
+from irlang.importers.writer import Array, Writer
+
+_PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A model as text. writer: has the parameters that belong beside it.
+
+    inputs, outputs: names in the text by those in the model; outputs in the model's order.
+    """
+
+    text: str
+    writer: Writer
+    inputs: dict[str, str]
+    outputs: tuple[str, ...]
+
+
+class Refused(InvalidInput):
+    """What a model has that is not supported. needed: inputs whose values would help."""
+
+    def __init__(self, *diagnostics: Any, needed: frozenset[str] = frozenset()) -> None:
+        super().__init__(*diagnostics)
+        self.needed = needed
+
+
+def load(
+    path: Path,
+    data: str,
+    bind: Mapping[str, int] | None = None,
+    constants: Mapping[str, Array] | None = None,
+) -> Imported:
+    """A file as text; see `translate`. Raises `InvalidInput` where it is no ONNX model."""
+    return translate(onnx_file.read(path), path.parent, data, bind, constants, shown=str(path))
+
+
+def translate(
+    model: Any,
+    folder: Path | None,
+    data: str,
+    bind: Mapping[str, int] | None = None,
+    constants: Mapping[str, Array] | None = None,
+    shown: str = "the model",
+    catalog: Catalog | None = None,
+) -> Imported:
+    """A model as text.
+
+    folder: where external data may lie. data: the name of the file of parameters beside the text.
+    bind: numbers for sizes that the model leaves open. constants: inputs that are fixed to values.
+    Raises `Refused` with everything that cannot be translated, `InvalidInput` for a broken file.
+    """
+    try:
+        open_ = _open_sizes(model, dict(bind or {}), constants or {})
+        first: Refused | None = None
+        for examples in _examples(open_):
+            texts: list[str] = []
+            for sizes in examples:
+                walk = Walk(
+                    model,
+                    folder,
+                    Writer(catalog or builtin(), data),
+                    {**(bind or {}), **sizes},
+                    constants or {},
+                )
+                outputs = walk.run()
+                if walk.problems:
+                    problems = Refused(*walk.problems, needed=frozenset(walk.needed))
+                    first = first or problems
+                    break
+                texts.append(_text(walk, model, outputs))
+            if len(texts) == len(examples) and len(set(texts)) == 1:
+                return Imported(texts[0], walk.writer, walk.inputs, tuple(outputs))
+            if not open_:
+                break
+    except UnicodeDecodeError:
+        raise onnx_file.malformed(shown, "a name in it is not UTF-8") from None
+    if first is not None:
+        raise first
+    names = ", ".join(f"`{name}`" for name in open_)
+    raise fail(
+        "import.sizes",
+        f"what the model computes takes another form for other sizes {names}",
+        help=f"say what they are: --bind {open_[0]}=4",
+    )
+
+
+def _text(walk: Walk, model: Any, outputs: list[str]) -> str:
+    title = re.sub(r"\W+", "_", model.graph.name, flags=re.ASCII).strip("_") or "imported"
+    title = f"model_{title}" if title[0].isdigit() else title
+    doc = "".join(c if c.isprintable() and c not in '"\\' else " " for c in model.producer_name)
+    by = f", made by {doc.strip()[:60]}" if doc.strip() else ""
+    return walk.writer.text(walk.writer.name(title), f"An ONNX model{by}.", outputs)
+
+
+def _open_sizes(model: Any, bind: dict[str, int], constants: Mapping[str, Array]) -> list[str]:
+    """The names of the sizes that inputs leave open."""
+    given = {item.name for item in model.graph.initializer} | set(constants)
+    found: dict[str, None] = {}
+    for item in model.graph.input:
+        if item.name not in given:
+            for axis, dim in enumerate(item.type.tensor_type.shape.dim):
+                if not dim.HasField("dim_value"):
+                    found[dim.dim_param or f"{item.name}_{axis}"] = None
+    unknown = set(bind) - set(found)
+    if unknown:
+        known = ", ".join(found) or "none"
+        raise fail(
+            "usage.bind",
+            f"`{min(unknown)}` is not a size that the model leaves open",
+            help=f"it has {known}",
+        )
+    return [name for name in found if name not in bind]
+
+
+def _examples(names: list[str]) -> Iterator[list[dict[str, int]]]:
+    """Pairs of examples: different for every size, so that nothing fits by chance; then multiples of
+    what networks halve; then the same for all.
+    """
+    if not names:
+        yield [{}]
+        return
+
+    def dims(numbers: list[int]) -> dict[str, int]:
+        # the name in the text comes from the writer; here only the example counts
+        return {name: Dim(n, {(name,): 1}) for name, n in zip(names, numbers, strict=True)}
+
+    count = len(names)
+    primes = [(_PRIMES[i % 12] + 2 * (i // 12) * 47) for i in range(count + 1)]
+    yield [dims(primes[:-1]), dims(primes[1:])]
+    yield [dims([64 * (i + 1) for i in range(count)]), dims([64 * (i + 2) for i in range(count)])]
+    yield [dims([7] * count), dims([11] * count)]
+    yield [dims([64] * count), dims([128] * count)]

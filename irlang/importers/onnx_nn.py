@@ -1,0 +1,152 @@
+"""ONNX's layers: products, convolutions, pooling, normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irlang.importers.onnx_file import Unsupported
+from irlang.importers.onnx_node import Node, Value
+
+Row = Callable[[Node], Value | Sequence[Value | None]]
+
+
+# ---- products
+
+
+def _matmul(n: Node) -> Value:
+    """Vectors count as matrices of one row, or of one column, and lose that axis again."""
+    a, b = n.input(0), n.input(1)
+    if a.rank >= 2 and b.rank >= 2:
+        return n.call("matmul", a, b)
+    left = a if a.rank >= 2 else n.step("row", "expand_dims", a, axes=[0])
+    right = b if b.rank >= 2 else n.step("column", "expand_dims", b, axes=[1])
+    product = n.step("product", "matmul", left, right)
+    axes = [-1] if a.rank >= 2 else [-2] if b.rank >= 2 else [-2, -1]
+    return n.call("squeeze", product, axes=axes)
+
+
+def _gemm(n: Node) -> Value:
+    """alpha * a' b' + beta * c, c broadcasting."""
+    n.ignore("broadcast")
+    a, b, c = n.input(0), n.input(1), n.optional(2)
+    alpha, beta = n.real("alpha", 1.0), n.real("beta", 1.0)
+    flip_a, flip_b = n.flag("transA"), n.flag("transB")
+    plain = alpha == 1 and beta == 1 and not flip_a and a.info.kind == "real"
+    if plain and a.rank == 2 and not flip_b and (c is None or c.shape == (b.shape[1],)):
+        return n.call("dense", a, b, *([] if c is None else [c]))
+    attrs = {
+        name: True for name, flip in (("transpose_a", flip_a), ("transpose_b", flip_b)) if flip
+    }
+    last = alpha == 1 and c is None
+    if last:
+        return n.call("matmul", a, b, **attrs)
+    product = n.step("product", "matmul", a, b, **attrs)
+    if alpha != 1:
+        if c is None:
+            return n.call("multiply", product, alpha)
+        product = n.step("scaled", "multiply", product, alpha)
+    assert c is not None
+    if beta != 1:
+        c = n.step("shift", "multiply", c, beta)
+    return n.call("add", product, c)
+
+
+# ---- windows
+
+
+def window(n: Node, kernel: Sequence[int], x: Value, ceil: bool = False) -> dict[str, Any]:
+    """Stride, dilation and padding of a window as attributes. `kernel`: its sizes."""
+    rank = len(kernel)
+    stride = n.ints("strides") or [1] * rank
+    dilation = n.ints("dilations") or [1] * rank
+    auto, pads = n.word("auto_pad", "NOTSET") or "NOTSET", n.ints("pads") or [0] * (2 * rank)
+    attrs: dict[str, Any] = {}
+    if any(s != 1 for s in stride):
+        attrs["stride"] = stride
+    if any(d != 1 for d in dilation):
+        attrs["dilation"] = dilation
+    if auto == "SAME_UPPER":
+        attrs["pad"] = "same"
+    elif auto == "SAME_LOWER":
+        before, after = [], []
+        for k, s, d, size in zip(kernel, stride, dilation, x.shape[2:], strict=True):
+            need = max(0, (-(-size // s) - 1) * s + (k - 1) * d + 1 - size)
+            after.append(need // 2)
+            before.append(need - need // 2)
+        attrs.update(pad="given", before=before, after=after)
+    elif auto == "NOTSET" and any(pads):
+        attrs.update(pad="given", before=list(pads[:rank]), after=list(pads[rank:]))
+    elif auto not in ("NOTSET", "VALID"):
+        raise Unsupported(f"auto_pad is {auto}")
+    return attrs
+
+
+def _conv(n: Node) -> Value:
+    x, w = n.input(0), n.input(1)
+    n.ignore("kernel_shape")
+    attrs = window(n, w.shape[2:], x)
+    if n.int("group", 1) != 1:
+        attrs["groups"] = n.int("group")
+    return n.call("conv", *n.x[: 3 if n.optional(2) else 2], **attrs)
+
+
+def _pool(op: str) -> Row:
+    def row(n: Node) -> Value:
+        x, kernel = n.input(0), n.ints("kernel_shape")
+        if kernel is None or len(kernel) != x.rank - 2:
+            raise Unsupported("kernel_shape does not fit the input")
+        attrs = window(n, kernel, x)
+        attrs.setdefault("stride", [1] * len(kernel))
+        if n.flag("ceil_mode"):
+            attrs["ceil_mode"] = True
+        if op == "avg_pool" and n.flag("count_include_pad"):
+            attrs["count_include_pad"] = True
+        return n.call(op, x, window=kernel, **attrs)
+
+    return row
+
+
+def _global(op: str) -> Row:
+    def row(n: Node) -> Value:
+        return n.call(op, n.input(0), keepdims=True)
+
+    return row
+
+
+# ---- normalisation
+
+
+def _batch_norm(n: Node) -> Value:
+    n.ignore("momentum", "consumed_inputs", "is_test", "spatial")
+    if n.version < 7 and not n.flag("is_test") or n.flag("training_mode"):
+        raise Unsupported("training")
+    return n.call("batch_norm", *n.x, eps=n.real("epsilon", 1e-5))
+
+
+def _softmax(op: str) -> Row:
+    """Before version 13 the axes from `axis` on count as one."""
+
+    def row(n: Node) -> Value:
+        x, axis = n.input(0), n.int("axis", -1 if n.version >= 13 else 1)
+        if n.version >= 13 or axis in (-1, x.rank - 1):
+            return n.call(op, x, axis=axis)
+        axis = axis % max(x.rank, 1)
+        flat = n.step("flat", "flatten", x, axis=axis)
+        return n.call("reshape", n.step("rows", op, flat, axis=axis), shape=list(x.shape))
+
+    return row
+
+
+ROWS: dict[str, Row] = {
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Conv": _conv,
+    "MaxPool": _pool("max_pool"),
+    "AveragePool": _pool("avg_pool"),
+    "GlobalMaxPool": _global("global_max_pool"),
+    "GlobalAveragePool": _global("global_avg_pool"),
+    "BatchNormalization": _batch_norm,
+    "Softmax": _softmax("softmax"),
+    "LogSoftmax": _softmax("log_softmax"),
+}

@@ -1,0 +1,403 @@
+"""A node of an ONNX graph that is being written: what rows of the mapping tables are given.
+
+A `Value` is a tensor of the model that is read. Where everything that it is made of is known it can
+be folded, by the definitions themselves: what an attribute needs is then there, and only what the
+model still computes is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.expand import expand
+from irlang.importers.onnx_file import Array, Unsupported, dtype, tensor
+from irlang.importers.sizes import Dim
+from irlang.importers.writer import Writer
+from irlang.instance import Instance
+from irlang.interp import exact, reference
+
+_FOLDED = 1 << 16  # elements of a tensor that is folded
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """A tensor of the model.
+
+    fold: computes it, where all that it is made of is known. write: puts it into the text and gives
+    its name there, when it is first needed. sources: the inputs of the model that it depends on.
+    origin: what the model calls a parameter.
+    """
+
+    info: TensorInfo
+    write: Callable[[], str]
+    fold: Callable[[], Array] | None = None
+    sources: frozenset[str] = frozenset()
+    name: str = ""
+    origin: str = ""
+    _known: Array | None = field(default=None, repr=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, some of which may be open."""
+        return self.info.shape
+
+    @property
+    def dtype(self) -> str:
+        """The element type."""
+        return self.info.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.info.shape)
+
+    def known(self) -> Array | None:
+        """The values (Python integers where sizes are open), or None."""
+        if self._known is None and self.fold is not None:
+            self._known = self.fold()
+        return self._known
+
+    def text(self) -> str:
+        """Its name in the text, where it is written before."""
+        if not self.name:
+            self.name = self.write()
+        return self.name
+
+
+Operand = Value | float
+
+
+class Node:
+    """A call of an ONNX operator.
+
+    kind: the operator. version: of its operator set. x: the inputs, None where one is left out.
+    outputs: the names of the results, empty where one is not wanted.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        kind: str,
+        version: int,
+        x: Sequence[Value | None],
+        outputs: Sequence[str],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        self.writer = writer
+        self.kind = kind
+        self.version = version
+        self.given = list(x)
+        self.outputs = list(outputs)
+        self._attributes = dict(attributes)
+        self._open = set(attributes)
+
+    # ---- inputs
+
+    @property
+    def x(self) -> list[Value]:
+        """The inputs, where none of them is left out."""
+        found = [value for value in self.given if value is not None]
+        if len(found) != len(self.given):
+            raise Unsupported("an input in the middle is left out")
+        return found
+
+    def input(self, place: int) -> Value:
+        """An input that must be there."""
+        found = self.optional(place)
+        if found is None:
+            raise Unsupported(f"input {place} is missing")
+        return found
+
+    def optional(self, place: int) -> Value | None:
+        """An input, None where it is left out."""
+        return self.given[place] if place < len(self.given) else None
+
+    def known(self, place: int) -> Array:
+        """The values of an input, which must be known when the model is read."""
+        return self.values(self.input(place), f"input {place}")
+
+    def values(self, value: Value, what: str) -> Array:
+        """The values of a tensor, which must be known when the model is read."""
+        found = value.known()
+        if found is None:
+            made = ", ".join(f"`{name}`" for name in sorted(value.sources)) or "large parameters"
+            raise Unsupported(f"{what} must be known, and depends on {made}", value.sources)
+        return found
+
+    def known_ints(self, place: int) -> list[int]:
+        """Known whole numbers; some of them may be open sizes."""
+        return [
+            item if isinstance(item, Dim) else int(item)
+            for item in self.known(place).reshape(-1).tolist()
+        ]
+
+    def known_number(self, place: int) -> Any:
+        """A single known number."""
+        found = self.known(place)
+        if found.size != 1:
+            raise Unsupported(f"input {place} has {found.size} numbers, not one")
+        return found.reshape(-1).tolist()[0]
+
+    # ---- attributes
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute is given."""
+        return name in self._attributes
+
+    def _attribute(self, name: str, kind: str) -> Any:
+        """The field of an attribute, None where it is not given."""
+        self._open.discard(name)
+        found = self._attributes.get(name)
+        if found is None:
+            return None
+        types = {"i": 2, "f": 1, "s": 3, "t": 4, "floats": 6, "ints": 7, "strings": 8}
+        if found.type not in (0, types[kind]):
+            raise Unsupported(f"the attribute `{name}` is not of the kind that the operator has")
+        return getattr(found, kind)
+
+    def int(self, name: str, default: Any = None) -> Any:
+        """A whole number."""
+        found = self._attribute(name, "i")
+        return default if found is None else found
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A whole number that says yes or no."""
+        return bool(self.int(name, default))
+
+    def ints(self, name: str, default: Any = None) -> Any:
+        """Whole numbers."""
+        found = self._attribute(name, "ints")
+        return default if found is None else list(found)
+
+    def real(self, name: str, default: Any = None) -> Any:
+        """A number: as short as single precision allows, unless the node computes in double."""
+        found = self._attribute(name, "f")
+        if found is None:
+            return default
+        return self.single(found)
+
+    def reals(self, name: str, default: Any = None) -> Any:
+        """Numbers."""
+        found = self._attribute(name, "floats")
+        return default if found is None else [self.single(item) for item in found]
+
+    def single(self, value: float) -> float:
+        """A number of single precision; exactly, where the node computes in double precision."""
+        if any(value_ and value_.dtype == "f64" for value_ in self.given):
+            return float(value)
+        return float(str(np.float32(value)))
+
+    def word(self, name: str, default: str = "") -> str:
+        """A text."""
+        found = self._attribute(name, "s")
+        return default if found is None else found.decode("utf-8", "replace")
+
+    def words(self, name: str, default: Any = None) -> Any:
+        """Texts."""
+        found = self._attribute(name, "strings")
+        return default if found is None else [item.decode("utf-8", "replace") for item in found]
+
+    def tensor(self, name: str) -> Array | None:
+        """A tensor."""
+        found = self._attribute(name, "t")
+        return None if found is None else tensor(found, None, f"the attribute `{name}`")
+
+    def element_type(self, name: str, default: str = "") -> str:
+        """An element type by its number."""
+        found = self._attribute(name, "i")
+        return default if found is None else dtype(found)
+
+    def ignore(self, *names: str) -> None:
+        """Attributes that say nothing about the values."""
+        self._open.difference_update(names)
+
+    def finish(self) -> None:
+        """Raises `Unsupported` for attributes that nobody asked for."""
+        if self._open:
+            raise Unsupported(f"the attribute `{min(self._open)}`")
+
+    # ---- what is written
+
+    def wants(self, place: int) -> bool:
+        """Whether a result is asked for."""
+        return place < len(self.outputs) and bool(self.outputs[place])
+
+    def call(self, op: str, *operands: Operand, **attrs: Any) -> Value:
+        """A call whose result is that of the node. by_name: optional inputs by name."""
+        return self.calls(1, op, *operands, **attrs)[0]
+
+    def calls(self, count: int, op: str, *operands: Operand, **attrs: Any) -> list[Value]:
+        """A call whose results are those of the node."""
+        first = next((name for name in self.outputs if name), self.kind)
+        names = [
+            self.outputs[i] if self.wants(i) else f"{first}_{i}" if i else first
+            for i in range(count)
+        ]
+        return self._call(names, op, operands, **attrs)
+
+    def step(self, suffix: str, op: str, *operands: Operand, **attrs: Any) -> Value:
+        """A call on the way to the result."""
+        return self.steps([suffix], op, *operands, **attrs)[0]
+
+    def steps(
+        self, suffixes: Sequence[str], op: str, *operands: Operand, **attrs: Any
+    ) -> list[Value]:
+        """A call of several results on the way to the result."""
+        first = next((name for name in self.outputs if name), self.kind)
+        return self._call([f"{first}_{suffix}" for suffix in suffixes], op, operands, **attrs)
+
+    def _call(
+        self,
+        wanted: Sequence[str],
+        op: str,
+        operands: Sequence[Operand],
+        by_name: Mapping[str, Value] | None = None,
+        **attrs: Any,
+    ) -> list[Value]:
+        extra = dict(by_name or {})
+        values = [v for v in (*operands, *extra.values()) if isinstance(v, Value)]
+        sources = frozenset[str]().union(*(value.sources for value in values))
+        peer = next((v.dtype for v in operands if isinstance(v, Value)), "f32")
+        infos = [v.info if isinstance(v, Value) else TensorInfo((), peer) for v in operands]
+        instance = self.writer.instance(op, infos, {k: v.info for k, v in extra.items()}, attrs)
+        outputs = list(instance.outputs or ())[: len(wanted)]
+        made: list[Value] = []
+
+        def write(place: int) -> str:
+            """The names of all results are there once one is needed."""
+            shown = [v.text() if isinstance(v, Value) else v for v in operands]
+            names = {key: value.text() for key, value in extra.items()}
+            found = self.writer.call(wanted, op, *shown, by_name=names, **attrs)
+            for value, name in zip(made, found, strict=True):
+                value.name = value.name or name
+            return found[place]
+
+        fold = None
+        if _foldable(values, [info for _, info in outputs]):
+            feeds = _feeds(instance, operands, extra, infos)
+            fold = _Fold(instance, feeds, self.writer)
+        for place, (formal, info) in enumerate(outputs):
+            value = Value(info, lambda place=place: write(place), sources=sources)  # type: ignore[misc]
+            if fold is not None:
+                value.fold = lambda formal=formal: fold(formal)  # type: ignore[misc]
+                value.write = self._folded(value, wanted[place], value.write)
+            made.append(value)
+        if fold is None:
+            made[0].text()
+        return made
+
+    def _folded(self, value: Value, wanted: str, write: Callable[[], str]) -> Callable[[], str]:
+        """Whole numbers and truth values are written as what they are; reals would be rounded."""
+
+        def as_parameter() -> str:
+            if value.info.kind == "real":
+                return write()
+            known = value.known()
+            return self.writer.param(wanted, value.info, known) if known is not None else write()
+
+        return as_parameter
+
+    def const(self, array: Any, name: str = "", info: TensorInfo | None = None) -> Value:
+        """A tensor that is known: an array, or one number everywhere in a tensor of a type."""
+        return constant(self.writer, array, name or self.outputs[0], info)
+
+
+def constant(writer: Writer, array: Any, wanted: str, info: TensorInfo | None = None) -> Value:
+    """A tensor that is known; see `Node.const`."""
+    if info is None:
+        array = np.asarray(array)
+        names = {row.numpy: name for name, row in DTYPES.items()}
+        info = TensorInfo(array.shape, names.get(array.dtype, "i64"))
+    value = Value(info, lambda: writer.param(wanted, info, array), origin=wanted)
+    if isinstance(array, np.ndarray):
+        value.fold = lambda: array
+    elif math.prod(info.shape) <= _FOLDED and not any(isinstance(s, Dim) for s in info.shape):
+        value.fold = lambda: np.full(info.shape, array, DTYPES[info.dtype].numpy)
+    return value
+
+
+def integers(items: Sequence[int]) -> Array:
+    """Whole numbers as an array, of Python integers where sizes are open."""
+    still = any(isinstance(item, Dim) for item in items)
+    found = np.empty(len(items), object if still else np.int64)
+    found[:] = items
+    return found
+
+
+def _foldable(values: Sequence[Value], results: Sequence[TensorInfo]) -> bool:
+    infos = [*(value.info for value in values), *results]
+    small = all(math.prod(info.shape) <= _FOLDED for info in infos)
+    still = any(isinstance(size, Dim) for info in infos for size in info.shape)
+    return small and not still and all(value.fold is not None for value in values)
+
+
+def _feeds(
+    instance: Instance,
+    operands: Sequence[Operand],
+    extra: Mapping[str, Value],
+    infos: Sequence[TensorInfo],
+) -> dict[str, Callable[[], Array]]:
+    """What the equations of a call are given, by name."""
+
+    def lazy(operand: Operand, info: TensorInfo) -> Callable[[], Array]:
+        if isinstance(operand, Value):
+            return lambda: _there(operand.known())
+        return lambda: np.full(info.shape, operand, DTYPES[info.dtype].numpy)
+
+    found: dict[str, Callable[[], Array]] = {k: lazy(v, v.info) for k, v in extra.items()}
+    for place, formal in enumerate(instance.binding.op.inputs):
+        if formal.family:
+            for i, operand in enumerate(operands[place:]):
+                found[f"{formal.name}[{i}]"] = lazy(operand, infos[place + i])
+        elif place < len(operands):
+            found[formal.name] = lazy(operands[place], infos[place])
+    return found
+
+
+def _there(array: Array | None) -> Array:
+    assert array is not None  # only what is known is folded
+    return array
+
+
+class _Fold:
+    """The results of a call on known values, by its definition."""
+
+    def __init__(
+        self, instance: Instance, feeds: Mapping[str, Callable[[], Array]], writer: Writer
+    ) -> None:
+        self.instance = instance
+        self.feeds = feeds
+        self.writer = writer
+        self.found: dict[str, Array] = {}
+
+    def __call__(self, formal: str) -> Array:
+        """A result by its formal name, rounded to its type."""
+        if not self.found:
+            feeds = {name: feed() for name, feed in self.feeds.items()}
+            expansion = expand(self.instance, self.writer.catalog)
+            outputs = dict(self.instance.outputs or ())
+            whole = all(info.kind != "real" for info in outputs.values())
+            still = any(array.dtype == object for array in feeds.values())
+            if whole and still:
+                tensors = exact.evaluate(expansion, feeds)
+                for name, info in outputs.items():
+                    items = tensors[name].values
+                    array = np.array(items, bool) if info.kind == "bool" else integers(items)
+                    self.found[name] = array.reshape(info.shape)
+            else:
+                plain = {
+                    name: array.astype(np.int64) if array.dtype == object else array
+                    for name, array in feeds.items()
+                }
+                arrays = reference.evaluate(expansion, plain)
+                with np.errstate(over="ignore"):
+                    for name, info in outputs.items():
+                        self.found[name] = arrays[name].astype(DTYPES[info.dtype].numpy)
+        return self.found[formal]
