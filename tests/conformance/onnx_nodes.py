@@ -41,6 +41,7 @@ from irlang.catalog import builtin  # noqa: E402
 from irlang.diagnostics import InvalidInput  # noqa: E402
 from irlang.dtypes import DTYPES  # noqa: E402
 from irlang.graph import Graph  # noqa: E402
+from irlang.importers.onnx_file import Unsupported, tensor  # noqa: E402
 from irlang.importers.onnx_model import Imported, Refused, translate  # noqa: E402
 from irlang.interp import reference  # noqa: E402
 from irlang.interp.plain import load  # noqa: E402
@@ -85,11 +86,9 @@ def judge(name: str) -> Outcome:
     """The verdict on one case."""
     case = cases()[name]
     ((given, recorded),) = case.data_sets
-    arrays = {
-        item.name: np.asarray(value)
-        for item, value in zip(case.model.graph.input, given, strict=False)
-        if isinstance(value, (np.ndarray, np.generic))
-    }
+    names = [item.name for item in case.model.graph.input]
+    read = {name: _array(value) for name, value in zip(names, given, strict=False)}
+    arrays = {name: array for name, array in read.items() if array is not None}
     try:
         made = _imported(case.model, arrays)
     except InvalidInput as error:
@@ -105,6 +104,16 @@ def judge(name: str) -> Outcome:
     if not judged:
         return Outcome(name, "unsupported", "", "no element has a verdict")
     return Outcome(name, "agree")
+
+
+def _array(value: Any) -> Array | None:
+    """A recorded value; None where it is no tensor of a type that irlang has."""
+    if hasattr(value, "data_type"):
+        try:
+            return tensor(value, None, "a recorded value")
+        except Unsupported:
+            return None
+    return None if value is None or isinstance(value, list) else np.asarray(value)
 
 
 def _imported(model: Any, arrays: dict[str, Array]) -> Imported:
@@ -146,7 +155,7 @@ def _compare(made: Imported, arrays: dict[str, Array], recorded: Sequence[Any]) 
     balls: dict[str, Ball] = {}
     judged = not recorded
     for name, want in zip(made.outputs, recorded, strict=True):
-        want = np.asarray(want)
+        want = np.asarray(_array(want))
         value, info = graph.outputs[name], graph.values[graph.outputs[name]]
         if want.shape != info.shape or want.dtype != DTYPES[info.dtype].numpy:
             raise Different(f"`{name}` is {info}, recorded as {want.dtype}{list(want.shape)}")
