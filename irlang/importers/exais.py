@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,13 @@ from irlang.catalog import Catalog, builtin
 from irlang.equations import TensorInfo
 from irlang.importers import keras_text
 from irlang.importers.keras_arguments import Uncovered
-from irlang.importers.keras_call import FLOAT, Call
-from irlang.importers.keras_layers import LAYERS
-from irlang.importers.keras_masks import result_mask
-from irlang.importers.keras_recurrent import RECURRENT
-from irlang.importers.keras_text import Program, Unreadable
+from irlang.importers.keras_call import Sheet, Value
+from irlang.importers.keras_layers import write_layer
+from irlang.importers.keras_text import Layer, Name, Program, Unreadable
+from irlang.importers.keras_weights import NONE, Listed
 from irlang.importers.writer import Array, Fault, Writer
 
+FLOAT = "f64"
 _TERM = re.compile(r"^L\w+ = \w+_layer\(", re.MULTILINE)
 _RECORD = re.compile(r"^(Actual|Expected) \(Unparsed\):", re.MULTILINE)
 _NEXT = re.compile(r"^(Actual|Expected)\b.*:", re.MULTILINE)
@@ -93,32 +94,24 @@ def translate(
     refuses a layer, the text ends with it.
     """
     writer = Writer(catalog or builtin())
+    sheet = Sheet(writer, 2, write_layer)
     fed: dict[str, Array] = {}
-    values: dict[str, str] = {}
-    masks: dict[str, str | None] = {}
+    values: dict[str, Value] = {}
     for key, constant in program.fed.items():
         array = fed_as(constant)
-        values[key] = writer.input(key, TensorInfo(array.shape, FLOAT))
-        fed[values[key]] = array
-    last = next(reversed(values.values()), "")
+        values[key] = Value(writer.input(key, TensorInfo(array.shape, FLOAT)))
+        fed[values[key].name] = array
+    last = next(reversed(values.values()), Value("")).name
     try:
         for layer in program.layers:
             writer.owner = layer.name
-            if not all(operand in values for operand in layer.operands):
-                raise Unreadable(f"`{layer.name}` is called on what is not there yet")
-            x = [values[operand] for operand in layer.operands]
-            given = [masks.get(operand) for operand in layer.operands]
-            call = Call(writer, layer, x, given, program.weights.get(layer.title, {}))
-            write = {**LAYERS, **RECURRENT}.get(call.a.kind)
-            if write is None:
-                raise Uncovered(call.a.kind, "this kind of layer stands on its own nowhere")
-            last = values[layer.name] = write(call)
-            masks[layer.name] = result_mask(call)
-            call.a.finish()
+            found = _written(sheet, layer, values, program)
+            values[layer.name] = found[0]
+            last = sheet.last(found[0].name)
         outputs = [values[output] for output in program.outputs if output in values]
         if len(outputs) != 1:
             raise Uncovered("Model", f"a model with {len(program.outputs)} results")
-        last = outputs[0]
+        last = sheet.last(outputs[0].name)
     except Fault:
         pass
     safe = re.sub(r"[^\w .-]", "_", name)
@@ -126,6 +119,26 @@ def translate(
     title = re.sub(r"\W", "_", f"keras_{name}", flags=re.ASCII)
     kinds = {layer.name: layer.config.name for layer in program.layers}
     return Translation(writer.text(title, doc, [last]), fed, last, writer.owners, kinds)
+
+
+def _written(sheet: Sheet, layer: Layer, values: dict[str, Value], program: Program) -> list[Value]:
+    """Writes a layer; what it gives."""
+
+    def given(item: Any) -> Any:
+        if isinstance(item, tuple):
+            return tuple(given(inner) for inner in item)
+        if not isinstance(item, Name):
+            return item
+        if item.name not in values:
+            raise Unreadable(f"`{layer.name}` is called on what is not there yet")
+        return values[item.name]
+
+    operands = [given(Name(operand)) for operand in layer.operands]
+    args = [given(item) for item in layer.args]
+    kwargs = {key: given(item) for key, item in layer.kwargs.items()}
+    own = program.weights.get(layer.title)
+    weights = NONE if own is None else Listed(own)
+    return write_layer(sheet, layer.name, layer.config, operands, weights, args, kwargs)
 
 
 def fed_as(constant: keras_text.Constant) -> Array:

@@ -29,7 +29,8 @@ class Config:
     @property
     def name(self) -> str:
         """The class, and that of the cell inside it: `RNN(LSTMCell)`."""
-        inner = [item.name for item in self.args if isinstance(item, Config)]
+        items = [*self.args, *(item for item in self.kwargs.values() if isinstance(item, Config))]
+        inner = [item.name for item in items if isinstance(item, Config)]
         return f"{self.kind}({', '.join(inner)})" if inner else self.kind
 
 
@@ -37,13 +38,23 @@ class Config:
 class Layer:
     """A layer and the values it is called on; `name` is that of its result.
 
-    title: Keras's name of the layer, by which its weights are found.
+    title: Keras's name of the layer, by which its weights are found. args, kwargs: what else it is
+    called with, values by their `Name`.
     """
 
     name: str
     title: str
     config: Config
     operands: tuple[str, ...]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A value that is passed to a layer beside its operands."""
+
+    name: str
 
 
 @dataclass(slots=True)
@@ -127,10 +138,13 @@ class _Reader:
         elif function == "constant" and value.args:
             dtype = _keywords(value).get("dtype")
             self.constants[name] = Constant(_value(value.args[0]), _dtype(dtype))
-        elif isinstance(value.func, ast.Call) and len(value.args) == 1:
+        elif isinstance(value.func, ast.Call) and value.args:
             config = _config(value.func)
             title = str(config.kwargs.get("name", name))
-            self.program.layers.append(Layer(name, title, config, _names(value.args[0])))
+            args = tuple(_passed(item) for item in value.args[1:])
+            kwargs = {key: _passed(item) for key, item in _keywords(value).items()}
+            operands = _names(value.args[0])
+            self.program.layers.append(Layer(name, title, config, operands, args, kwargs))
 
     def weight(self, target: ast.Subscript, value: ast.expr) -> None:
         """`w[i] = np.array(...)`."""
@@ -196,6 +210,10 @@ def _value(node: ast.expr) -> Any:
 
 def _config(call: ast.Call) -> Config:
     def argument(node: ast.expr) -> Any:
+        if isinstance(node, (ast.List, ast.Tuple)) and any(
+            isinstance(item, ast.Call) for item in node.elts
+        ):
+            return tuple(argument(item) for item in node.elts)
         return _config(node) if isinstance(node, ast.Call) else _value(node)
 
     return Config(
@@ -203,6 +221,15 @@ def _config(call: ast.Call) -> Config:
         tuple(argument(item) for item in call.args),
         {key: argument(item) for key, item in _keywords(call).items()},
     )
+
+
+def _passed(node: ast.expr) -> Any:
+    """What a layer is called with: a value, several, or a literal."""
+    if isinstance(node, ast.Name):
+        return Name(node.id)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return tuple(_passed(item) for item in node.elts)
+    return _value(node)
 
 
 def _names(node: ast.expr) -> tuple[str, ...]:
