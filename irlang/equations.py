@@ -8,7 +8,7 @@ which differ in sizes only have equations of equal `structure` and share one com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from irlang.dtypes import DTYPES
@@ -124,7 +124,8 @@ class Expansion:
     """All that a call means.
 
     tensors: every tensor by name, inputs and outputs among them. unspecified: (target, mask)
-    pairs, mask being an equation of kind bool that is true where no verdict is given.
+    pairs, mask being an equation of kind bool that is true where no verdict is given. notes: what
+    evaluators have found out about the equations, under a key of their own.
     """
 
     inputs: tuple[str, ...]
@@ -133,6 +134,7 @@ class Expansion:
     tensors: dict[str, TensorInfo]
     checks: tuple[Check, ...] = ()
     unspecified: tuple[Equation, ...] = ()
+    notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

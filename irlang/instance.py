@@ -5,7 +5,8 @@ This is all that shape checking needs; `irlang.expand` writes out the equations 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from irlang.signature import Binding, Fault, Given, bind, involved, resolve_dtyp
 
 evaluate = Evaluator()
 _MOST_RESULTS = 4096  # members of a family
+_MOST_KNOWN = 2048  # calls that are remembered
 
 
 class Definitions(Protocol):
@@ -49,8 +51,33 @@ class Instance:
         return self.binding.faults
 
 
+_known: OrderedDict[Any, tuple[ast.Op, Instance]] = OrderedDict()
+
+
 def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
-    """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs."""
+    """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs.
+
+    Equal calls share one instance, and with it their equations and what is known about these.
+    """
+    key = id(op), *((name, value) for name, value in inputs.items()), _typed(attrs.items())
+    found = _known.pop(key, None)
+    if found is None:
+        found = op, _judged(op, inputs, attrs)  # the definition is kept: its id stays its own
+    if found[1].outputs is not None and not found[1].faults:
+        _known[key] = found
+        if len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return found[1]
+
+
+def _typed(value: Any) -> Any:
+    """A key that keeps 1, 1.0 and true apart."""
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return tuple(map(_typed, value))
+    return type(value), value
+
+
+def _judged(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
     binding = bind(op, inputs, attrs)
     instance = Instance(binding)
     if not binding.complete:

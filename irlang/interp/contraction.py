@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,28 @@ Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Evaluate = Callable[[eq.Equation, Arrays], Array]
 
+_LARGE = 1 << 12  # elements of a matrix whose product with a vector BLAS does sooner than a loop
 _MASKED = 1 << 25  # elements of a factor that a filter is taken into
 _PADDED = 4  # a padded copy may be this many times as large as the tensor (and a bit)
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of a product, over the indices `names`."""
+    """One factor of a product, over the indices `names`.
+
+    equation: that evaluates it where it is no view; the same object at every run of a contraction,
+    so that an evaluator may remember what it found out about it.
+    """
 
     expr: eq.Expr
     names: tuple[str, ...]
+    equation: eq.Equation | None = None
+
+    def evaluated(self, target: str, extents: Mapping[str, int]) -> Factor:
+        """The factor with its equation."""
+        binders = tuple((name, eq.Size(name, extents[name])) for name in self.names)
+        info = eq.TensorInfo(tuple(extents[name] for name in self.names), "f64")
+        return Factor(self.expr, self.names, eq.Equation(target, binders, self.expr, info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,12 @@ class Contraction:
             for one in sets
         )
         return min(math.prod(self.extents[n] for n in side) for side in sides) < 4
+
+    @property
+    def bare(self) -> bool:
+        """Whether it pays although it is narrow: a large matrix is read where it lies."""
+        largest = max(math.prod(self.extents[n] for n in factor.names) for factor in self.factors)
+        return largest >= _LARGE and all(isinstance(f.expr, eq.Read) for f in self.factors)
 
     def applies(self, arrays: Arrays) -> bool:
         """Whether the tensors have values for which the product of matrices is the sum."""
@@ -135,12 +153,10 @@ class Contraction:
             array = arrays[read.tensor]
             forms = [affine(part) for part in read.index]
             extents = {name: self.extents[name] for name in factor.names}
-            inside = [
-                at for at in range(first, last) if _contains(array, forms, extents, self.step, at)
-            ]
+            inside = _steps_inside(array, forms, extents, self.step, range(first, last))
             if array.dtype != np.float64 or not inside:
                 return None
-            first, last = inside[0], inside[-1] + 1
+            first, last = inside.start, inside.stop
             coefficients = [form.coefficients.get(self.step, 0) for form in forms if form]
             moves.append(sum(c * s for c, s in zip(coefficients, array.strides, strict=True)))
         for factor, read in zip(self.factors, reads, strict=True):
@@ -188,12 +204,12 @@ class Contraction:
             )
             if view is not None:
                 return view
-        body = factor.expr
+        equation = factor.equation
+        assert equation is not None
         if self.step:
-            body = eq.substitute(body, {self.step: eq.Size("step", at)})
-        binders = tuple((name, eq.Size(name, self.extents[name])) for name in factor.names)
-        info = eq.TensorInfo(shape, "f64")
-        return evaluate(eq.Equation(f"{self.target}*", binders, body, info), arrays)
+            body = eq.substitute(equation.body, {self.step: eq.Size("step", at)})
+            equation = replace(equation, body=body)
+        return evaluate(equation, arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,20 +233,30 @@ class _Steps:
         np.matmul(operands[0], operands[1], out=out)
 
 
-def _contains(
-    array: Array, forms: Sequence[Affine | None], extents: Mapping[str, int], step: str, at: int
-) -> bool:
-    """Whether all that is read in a step lies inside."""
+def _steps_inside(
+    array: Array,
+    forms: Sequence[Affine | None],
+    extents: Mapping[str, int],
+    step: str,
+    steps: range,
+) -> range:
+    """The steps, one after another, in which all that is read lies inside."""
+    first, last = steps.start, steps.stop
     for form, extent in zip(forms, array.shape, strict=True):
         if form is None:
-            return False
-        start = form.constant + at * form.coefficients.get(step, 0)
+            return range(0)
         spans = [c * (extents[n] - 1) for n, c in form.coefficients.items() if n != step]
-        least = start + sum(span for span in spans if span < 0)
-        largest = start + sum(span for span in spans if span > 0)
-        if least < 0 or largest >= extent:
-            return False
-    return True
+        least = form.constant + sum(span for span in spans if span < 0)
+        largest = form.constant + sum(span for span in spans if span > 0)
+        move = form.coefficients.get(step, 0)
+        room = extent - 1 - largest  # -least <= move * at <= room
+        if move == 0:
+            first, last = (first, last) if least >= 0 and room >= 0 else (0, 0)
+        elif move > 0:
+            first, last = max(first, -(least // move)), min(last, room // move + 1)
+        else:
+            first, last = max(first, -(room // -move)), min(last, least // -move + 1)
+    return range(first, max(first, last))
 
 
 def _view(
@@ -370,7 +396,8 @@ def _contraction(
         zero = eq.Apply("select", (condition, joined[masked].expr, eq.Const(0.0)))
         hidden = Factor(zero, joined[masked].names)
         joined = (*joined[:masked], hidden, *joined[masked + 1 :])
-    return Contraction(name, tuple(names), shape, extents, joined, summed, step, masked)
+    factors = [factor.evaluated(f"{name}*", extents) for factor in joined]
+    return Contraction(name, tuple(names), shape, extents, tuple(factors), summed, step, masked)
 
 
 def _host(condition: eq.Expr, factors: Sequence[Factor], extents: Mapping[str, int]) -> int | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -34,7 +33,6 @@ IMPORT = 100_000_000  # that are worth importing numba, once in a process
 LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
-PLANS = 64  # expansions whose plans are kept
 
 _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel, and of all
 
@@ -77,16 +75,10 @@ class _Plan:
         return cast(T, self._notes[key][1])
 
 
-_plans: OrderedDict[int, _Plan] = OrderedDict()
-
-
 def _plan(expansion: eq.Expansion) -> _Plan:
-    found = _plans.pop(id(expansion.equations), None)
-    if found is None or found.equations is not expansion.equations:
-        found = _Plan(expansion)
-    _plans[id(expansion.equations)] = found
-    while len(_plans) > PLANS:
-        _plans.popitem(last=False)
+    found = expansion.notes.get(__name__)
+    if not isinstance(found, _Plan) or found.equations is not expansion.equations:
+        found = expansion.notes[__name__] = _Plan(expansion)
     return found
 
 
@@ -129,7 +121,7 @@ class _Run:
         )
         if products and all(_pays(p) and p.applies(self.tensors) for p in products):
             for product in products:
-                self._keep(product.target, product.info, product.run(self.tensors, self._factor))
+                self._keep(product.target, product.info, product.run(self.tensors, self._lasting))
             return self._remainder(rest, plan)
         if work <= SMALL:
             return self._vector(equation)
@@ -139,9 +131,15 @@ class _Run:
         self.tensors[name] = array
         self.infos[name] = info
 
-    def _factor(self, equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:
+    def _lasting(self, equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:
+        """A factor whose equation is the same at every run."""
         del tensors  # those of this run
-        return self.equation(equation, _Plan(eq.Expansion((), (), (), {})))  # made for this once
+        return self.equation(equation)
+
+    def _passing(self, equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:
+        """A factor whose equation was made for this step."""
+        del tensors
+        return self.equation(equation, _Plan(eq.Expansion((), (), (), {})))
 
     def _remainder(self, equation: eq.Equation, plan: _Plan) -> Array:
         """What is left of an equation whose sums of products are there.
@@ -203,7 +201,7 @@ class _Run:
         runs = []
         for part in parts:
             products = [
-                p.stepper(self.tensors, self._factor, self.tensors[p.target], steps)
+                p.stepper(self.tensors, self._passing, self.tensors[p.target], steps)
                 for p in part.products
             ]
             runs.append((part.length, products, part.kernel.bind(self.tensors)))
@@ -271,7 +269,7 @@ def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]
     for equation, axis in zip(group.equations, group.axes, strict=True):
         name = equation.binders[axis][0]
         products, rest = contraction.find(equation, infos, name)
-        if not all(map(_pays, products)):
+        if not all(_pays(product) or product.bare for product in products):
             products, rest = (), equation
         if products or not found:
             found.append((products, [], []))

@@ -1,0 +1,90 @@
+"""Whole models in float64 on one thread: the oracle against torch and ONNX's ReferenceEvaluator.
+
+    python -m bench.whole [MODEL...]
+
+The models are those of bench/models. A line gives milliseconds of the oracle, of torch in eager
+mode (the program that `irlang lower --to torch` writes) and of onnx.reference (on what is written
+for ONNX Runtime), the ratio to torch, the factor gained over onnx.reference, what value with radius
+costs over the value, and the largest distance of the oracle from torch in radii. Medians of rounds
+in which the candidates alternate, so that what else the machine does falls on all of them.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import statistics  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+import types  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+import onnx.reference  # noqa: E402
+import torch  # noqa: E402
+
+import irlang  # noqa: E402
+from irlang.interp.program import balls, run  # noqa: E402
+
+MODELS = Path(__file__).parent / "models"
+ROUNDS = 7
+Array = np.ndarray[Any, Any]
+
+
+def by_torch(model: irlang.Model, values: dict[str, Array]) -> Callable[[], list[Array]]:
+    program = types.ModuleType("lowered")
+    exec(compile(model.lower("torch").code, "lowered.py", "exec"), program.__dict__)  # noqa: S102
+    tensors = [torch.from_numpy(values[n]) for n in (*program.INPUTS, *program.PARAMS)]
+    forward = getattr(program, model.graph.name)
+
+    def call() -> list[Array]:
+        with torch.no_grad():
+            return [value.numpy() for value in forward(*tensors)]
+
+    return call
+
+
+def by_onnx(model: irlang.Model, values: dict[str, Array]) -> Callable[[], list[Array]]:
+    lowered = model.lower("onnxruntime")
+    assert isinstance(lowered.code, bytes)
+    session = onnx.reference.ReferenceEvaluator(onnx.load_from_string(lowered.code))
+    feeds = {name: values[name] for name in lowered.inputs}
+    return lambda: list(session.run(None, feeds))
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    names = sys.argv[1:] or sorted(path.stem for path in MODELS.glob("*.nnir"))
+    print("model         oracle    torch     onnx  oracle/torch  onnx/oracle  radius/value")
+    for name in names:
+        model = irlang.load(MODELS / f"{name}.nnir")
+        values = model.values()
+        calls: list[Callable[[], object]] = [
+            lambda model=model, values=values: run(model.graph, values, model.catalog),
+            by_torch(model, values),
+            by_onnx(model, values),
+            lambda model=model, values=values: balls(model.graph, values, model.catalog, "f64"),
+        ]
+        for call in calls:
+            call()
+        rounds = [[timed(call) for call in calls] for _ in range(ROUNDS)]
+        oracle, eager, onnx_time, radius = (statistics.median(c) for c in zip(*rounds, strict=True))
+        print(
+            f"{name:10} {oracle * 1e3:9.1f} {eager * 1e3:8.1f} {onnx_time * 1e3:8.1f} "
+            f"{oracle / eager:13.2f} {onnx_time / oracle:12.1f} {radius / oracle:13.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
