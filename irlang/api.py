@@ -52,7 +52,8 @@ class Model:
 
         Raises `InvalidInput` where an input does not fit or a precondition on values fails.
         """
-        found = run(self.graph, self.values(given, seed), self.catalog)
+        wanted = set(self.graph.outputs.values())
+        found = run(self.graph, self.values(given, seed), self.catalog, keep=wanted)
         with np.errstate(over="ignore"):
             return {
                 name: found[value].astype(DTYPES[self.graph.values[value].dtype].numpy)

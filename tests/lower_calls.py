@@ -12,8 +12,8 @@ import numpy as np
 from irlang.catalog import Catalog, builtin
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
-from irlang.interp.rounding import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.parser import parse

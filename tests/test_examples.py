@@ -19,8 +19,8 @@ from irlang.diff.runner import Case, Session, expose
 from irlang.diff.verdict import FINDINGS
 from irlang.graph import Graph, Node
 from irlang.interp import exact, reference, rounding, vector
+from irlang.interp.balls import Ball
 from irlang.interp.program import run
-from irlang.interp.rounding import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.target import targets

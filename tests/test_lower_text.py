@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from irlang.catalog import builtin
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
-from irlang.interp.rounding import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower

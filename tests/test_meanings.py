@@ -13,7 +13,7 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Graph
 from irlang.interp import exact, reference, rounding
-from irlang.interp.rounding import Ball
+from irlang.interp.balls import Ball
 from irlang.interp.values import initial_values, inputs
 
 CATALOG = builtin()

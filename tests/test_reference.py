@@ -14,6 +14,7 @@ from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
 from irlang.interp import contraction, kernel_cache, reference, rounding
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 from irlang.interp.program import run
 from irlang.interp.values import initial_values, inputs
@@ -38,7 +39,7 @@ def calls(seed: int) -> Iterator[tuple[str, eq.Expansion, dict[str, Any]]]:
 
 def hold(name: str, expansion: eq.Expansion, feeds: dict[str, Any]) -> None:
     got = reference.evaluate(expansion, feeds)
-    given = {k: rounding.Ball(load(expansion.tensors[k], v)) for k, v in feeds.items()}
+    given = {k: Ball(load(expansion.tensors[k], v)) for k, v in feeds.items()}
     balls = rounding.evaluate(expansion, given, "f64")
     for output in expansion.outputs:
         value = np.asarray(balls[output].value, dtype=np.float64)

@@ -15,9 +15,9 @@ from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.interp import exact, rounding, vector
+from irlang.interp.balls import Ball, Balls
 from irlang.interp.plain import Plain, load
 from irlang.interp.program import balls, precision, run
-from irlang.interp.rounding import Ball, Balls
 from irlang.interp.values import initial_values, inputs
 from irlang.scalar import SCALARS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge
 from irlang.equations import TensorInfo
-from irlang.interp.rounding import Ball
+from irlang.interp.balls import Ball
 
 INFO = TensorInfo((3,), "f32")
 VALUE = np.array([1.0, -2.0, 4.0])

@@ -75,7 +75,8 @@ def _by_oracle(
     from irlang.interp import reference
     from irlang.interp.program import run
 
-    found = run(graph, values, catalog, reference.evaluate)
+    wanted = {*graph.outputs.values(), *([graph.loss] if graph.loss else [])}
+    found = run(graph, values, catalog, reference.evaluate, keep=wanted)
     with np.errstate(over="ignore"):
         results = {
             name: found[value].astype(DTYPES[graph.values[value].dtype].numpy)

@@ -15,9 +15,9 @@ import numpy as np
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Graph, Node, Param, Port
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 from irlang.interp.program import node_balls, precision
-from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Judged = tuple[Node, list[Verdict], dict[str, Array]]

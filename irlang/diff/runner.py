@@ -17,8 +17,8 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.verdict import Verdict, judge
 from irlang.graph import Graph
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
-from irlang.interp.rounding import Ball
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.target import require_installed

@@ -19,7 +19,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.interp.rounding import Ball
+from irlang.interp.balls import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

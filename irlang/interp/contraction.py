@@ -116,11 +116,15 @@ class Contraction:
         self, arrays: Arrays, evaluate: Evaluate, at: int = 0, out: Array | None = None
     ) -> Array:
         """The result, of shape `shape`, in `out` if given. at: the value of `step`."""
-        gathered = [(self._gather(f, arrays, evaluate, at), f.names) for f in self.factors]
-        while len(gathered) > 2:
-            gathered = self._merge(gathered)
-        left, right = gathered
-        result = np.empty(self.shape) if out is None else out
+        return self.multiply([self._gather(f, arrays, evaluate, at) for f in self.factors], out)
+
+    def multiply(self, gathered: Sequence[Array], out: Array | None = None) -> Array:
+        """The result from its factors, each an array with one axis for each of its indices."""
+        operands = [(a, f.names) for a, f in zip(gathered, self.factors, strict=True)]
+        while len(operands) > 2:
+            operands = self._merge(operands)
+        left, right = operands
+        result = np.empty(self.shape, left[0].dtype) if out is None else out
         parted = result.reshape([self.extents[name] for name in self.free])
         product(left, right, parted, self.free)
         return result
@@ -191,17 +195,21 @@ class Contraction:
                     best = size, i, j, names
         assert best is not None
         _, i, j, names = best
-        out = np.empty([self.extents[name] for name in names])
+        out = np.empty([self.extents[name] for name in names], operands[i][0].dtype)
         product(operands[j], operands[i], out, names)
         return [*(o for k, o in enumerate(operands) if k not in (i, j)), (out, names)]
 
+    def view(self, factor: Factor, array: Array, at: int = 0) -> Array | None:
+        """A factor that reads `array` as a view of it; None where that is no affine read."""
+        if not isinstance(factor.expr, eq.Read):
+            return None
+        shape = tuple(self.extents[name] for name in factor.names)
+        return _view(factor.expr, factor.names, shape, array, self.step, at)
+
     def _gather(self, factor: Factor, arrays: Arrays, evaluate: Evaluate, at: int) -> Array:
         """The factor as an array with one axis for each of its indices."""
-        shape = tuple(self.extents[name] for name in factor.names)
         if isinstance(factor.expr, eq.Read):
-            view = _view(
-                factor.expr, factor.names, shape, arrays[factor.expr.tensor], self.step, at
-            )
+            view = self.view(factor, arrays[factor.expr.tensor], at)
             if view is not None:
                 return view
         equation = factor.equation
@@ -290,10 +298,8 @@ def _view(
         offset += (form.constant + before) * stride
         for name, coefficient in form.coefficients.items():
             strides[name] += coefficient * stride
-    if array.dtype != np.float64:
-        view = np.ndarray(shape, array.dtype, array, offset, tuple(strides.values()))
-        return view.astype(np.float64)
-    return np.ndarray(shape, np.float64, array, offset, tuple(strides.values()))
+    view = np.ndarray(shape, array.dtype, array, offset, tuple(strides.values()))
+    return view if array.dtype.kind == "f" else view.astype(np.float64)
 
 
 def _padded(
@@ -305,7 +311,7 @@ def _padded(
     shape = [before + extent + after for (before, after), extent in pairs]
     if math.prod(shape) > _PADDED * array.size + 1024:
         return None
-    padded = np.full(shape, float(default.value))
+    padded = np.full(shape, float(default.value), array.dtype if array.dtype.kind == "f" else float)
     padded[tuple(slice(before, before + extent) for (before, _), extent in pairs)] = array
     return padded
 

@@ -38,7 +38,7 @@ def product(left: Operand, right: Operand, out: Array, names: tuple[str, ...]) -
     if _fast(target):
         _multiply(first, second, target, ranks)
         return
-    buffer = np.empty(target.shape)
+    buffer = np.empty(target.shape, target.dtype)
     _multiply(first, second, buffer, ranks)
     target[...] = buffer
 

@@ -20,7 +20,7 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import program, reference, rounding
-from irlang.interp.rounding import Ball
+from irlang.interp.balls import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PREFIX = "d_"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import reference, rounding
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
-from irlang.interp.rounding import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Evaluate = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
@@ -24,14 +24,17 @@ def run(
     values: Mapping[str, Array],
     definitions: Definitions,
     evaluate: Evaluate = reference.evaluate,
+    keep: Collection[str] | None = None,
 ) -> dict[str, Array]:
     """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
 
-    values: of all inputs and parameters, in their own types. Raises `InvalidInput`, placed at the
-    call, where a precondition on values fails.
+    values: of all inputs and parameters, in their own types. keep: the values that are wanted, all
+    if None; the others are dropped when their last reader has run. Raises `InvalidInput`, placed at
+    the call, where a precondition on values fails.
     """
     found = {name: load(graph.values[name], array) for name, array in values.items()}
-    for node in graph.nodes:
+    dropped = last_reads(graph, keep) if keep is not None else {}
+    for number, node in enumerate(graph.nodes):
         expansion = node.expansion(definitions)
         feeds = {formal: found[name] for formal, name in node.feeds().items()}
         try:
@@ -40,6 +43,20 @@ def run(
             raise _placed(error, node) from None
         for formal, name in node.results().items():
             found[name] = tensors[formal]
+        for name in dropped.get(number, ()):
+            del found[name]
+    return found
+
+
+def last_reads(graph: Graph, keep: Collection[str]) -> dict[int, list[str]]:
+    """By the number of a node, the values that nobody reads after it, but for those to be kept."""
+    last: dict[str, int] = {}
+    for number, node in enumerate(graph.nodes):
+        last.update(dict.fromkeys((*node.outputs, *node.operands()), number))
+    found: dict[int, list[str]] = {}
+    for name, number in last.items():
+        if name not in keep:
+            found.setdefault(number, []).append(name)
     return found
 
 

@@ -40,9 +40,9 @@ from irlang.importers import exais, keras_text  # noqa: E402
 from irlang.importers.keras_arguments import Uncovered  # noqa: E402
 from irlang.importers.keras_text import Unreadable  # noqa: E402
 from irlang.interp import reference  # noqa: E402
+from irlang.interp.balls import Ball  # noqa: E402
 from irlang.interp.plain import load  # noqa: E402
 from irlang.interp.program import node_balls, run  # noqa: E402
-from irlang.interp.rounding import Ball  # noqa: E402
 from irlang.interp.shape import Checked, check  # noqa: E402
 from irlang.interp.values import initial_values, inputs, require_memory  # noqa: E402
 from irlang.parser import parse  # noqa: E402

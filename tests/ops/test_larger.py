@@ -13,6 +13,7 @@ from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import reference, rounding
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 from tests.ops.oracle import Array
 
@@ -30,7 +31,7 @@ def oracle(name: str, inputs: dict[str, Array], **attrs: Any) -> tuple[Array, Ar
     instance = instantiate(op, infos, attrs)
     assert not instance.faults, instance.faults
     expansion = expand(instance, definitions)
-    loaded = {key: rounding.Ball(load(infos[key], x)) for key, x in inputs.items()}
+    loaded = {key: Ball(load(infos[key], x)) for key, x in inputs.items()}
     first = expansion.outputs[0]
     ball = rounding.evaluate(expansion, loaded, "f64")[first]
     return reference.evaluate(expansion, inputs)[first], np.asarray(ball.bound)
