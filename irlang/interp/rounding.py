@@ -19,6 +19,8 @@ from irlang.interp.schedule import Recurrence, Step, schedule
 from irlang.interp.vector import Vector
 from irlang.interp.views import Frame
 
+__all__ = ["Ball", "evaluate", "oracle_error"]
+
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
 
 
