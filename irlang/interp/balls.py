@@ -13,7 +13,7 @@ the least normal number, so that flushing of denormals is covered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
