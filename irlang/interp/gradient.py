@@ -80,8 +80,8 @@ def prepare(
         if not outputs or not sources:
             continue
         own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any"}
-        backward = adjoint(
-            node.expansion(definitions), sources, outputs, ties=min(own, default=ties)
+        backward = _adjoint(
+            node.expansion(definitions), tuple(sources), tuple(outputs), min(own, default=ties)
         )
         flowing.update(sources.values())
         steps.append(
@@ -94,6 +94,17 @@ def prepare(
             )
         )
     return Backward(graph, tuple(steps), seeds, wanted)
+
+
+def _adjoint(
+    expansion: eq.Expansion, wanted: tuple[str, ...], seeds: tuple[str, ...], ties: str
+) -> eq.Expansion:
+    """The adjoint equations of a call, which its expansion remembers."""
+    key = f"{__name__} {wanted} {seeds} {ties}"
+    if key not in expansion.notes:
+        expansion.notes[key] = adjoint(expansion, wanted, seeds, ties=ties)
+    found: eq.Expansion = expansion.notes[key]
+    return found
 
 
 def gradients(

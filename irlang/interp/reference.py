@@ -32,6 +32,7 @@ LOAD = 2_000_000  # that are worth loading a kernel that was compiled before
 IMPORT = 100_000_000  # that are worth importing numba, once in a process
 LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
+_FASTER = 8  # multiplications of a product of matrices that NumPy does in one scalar step
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
 
 _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel, and of all
@@ -90,6 +91,7 @@ class _Run:
         self._plan = plan
         self.infos: dict[str, eq.TensorInfo] = dict(expansion.tensors)
         self._checks = list(expansion.checks)
+        self._vectors = vector.Vector(Plain(), self.tensors, self.infos)
 
     def check(self) -> None:
         """Runs the checks whose tensors are there; raises with all that do not hold."""
@@ -113,7 +115,7 @@ class _Run:
         size = math.prod(equation.info.shape)
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
-        work = size * _work(equation.body)
+        work = size * plan.note("work", equation, lambda: _work(equation.body))
         if work <= SMALL // 10:
             return self._vector(equation)
         products, rest = plan.note(
@@ -165,7 +167,7 @@ class _Run:
         return array
 
     def _vector(self, equation: eq.Equation) -> Array:
-        return vector.evaluate_equation(equation, self.tensors, self.infos)
+        return self._vectors.equation(equation)  # type: ignore[no-any-return]
 
     def _nest(self, equation: eq.Equation, work: int, plan: _Plan) -> Array:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
@@ -229,17 +231,21 @@ class _Part:
         self.length = group.equations[0].info.shape[group.axes[0]]
         known = {**infos, **{product.target: product.info for product in products}}
         self.kernel = kernel.Prepared(group, known)
+        self.work = sum(math.prod(e.info.shape) * _work(e.body) for e in group.equations)
+        self.work += sum(p.work for p in products) * self.length // _FASTER
 
 
 def _parted(
     group: Recurrence, infos: Mapping[str, eq.TensorInfo]
 ) -> tuple[tuple[eq.Equation, ...], list[_Part], int]:
     """What is evaluated before the loop, the parts of a step, and the work for NumPy alone."""
-    nodes = sum(sum(1 for _ in eq.walk(e.body)) for e in group.equations)
-    work = sum(math.prod(e.info.shape) * _work(e.body) for e in group.equations)
+    called = (eq.Apply, eq.Read, eq.Reduce)
+    nodes = sum(isinstance(n, called) for e in group.equations for n in eq.walk(e.body))
     before, rest = hoist(group, infos)
     known = {**infos, **{e.target: e.info for e in (*before, *rest.equations)}}
-    return before, _parts(rest, known), work + group.length * nodes * _CALL
+    parts = _parts(rest, known)
+    work = sum(part.work for part in parts)
+    return before, parts, work + group.length * nodes * _CALL
 
 
 def _nested(

@@ -76,8 +76,10 @@ class Vector:
     def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
         """Ranges that keep temporary arrays small: the longest axis is cut where it must be."""
         whole = [(0, size) for size in shape]
+        if not shape or max(shape) < 2:
+            return [whole]
         work = math.prod(shape) * _inner(body)
-        if work <= _CHUNK or not shape or max(shape) < 2:
+        if work <= _CHUNK:
             return [whole]
         axis = max(range(len(shape)), key=shape.__getitem__)
         step = max(1, int(shape[axis] * _CHUNK / work))
@@ -229,7 +231,9 @@ class Vector:
         if 0 in inner.shape[rank:]:
             if frame.active is None or np.any(frame.active):
                 raise fail("run.empty", f"`{kind}` ranges over nothing")
-            return self.domain.array(np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype))
+            return self.domain.array(
+                np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype)
+            )
 
         def flat(array: Any) -> Any:
             return array.reshape((*array.shape[:rank], math.prod(array.shape[rank:])))
