@@ -155,7 +155,7 @@ def _places(b: Array) -> Array:
 
 
 def _wrapped_power(a: Any, b: Any) -> int:
-    """a to the power b in 64 bits with a sign; 0 for a negative b."""
+    """A to the power b in 64 bits with a sign; 0 for a negative b."""
     return (pow(int(a), int(b), 2**64) + 2**63) % 2**64 - 2**63 if b >= 0 else 0
 
 

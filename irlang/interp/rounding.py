@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
+from irlang.interp import wide
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.vector import Vector
@@ -69,7 +70,7 @@ class Balls:
     def number(self, value: eq.Scalar) -> Ball:
         """A number; one that the type cannot represent is off by its rounding."""
         if isinstance(value, (bool, int)):
-            return Ball(value)
+            return Ball(wide.number(value))
         number = float(value)
         if not math.isfinite(number) or (isinstance(value, float) and self._exactly(number)):
             return Ball(number)
@@ -126,7 +127,7 @@ class Balls:
             kind = "any" if kind == "max" else "all"
         value = Plain().fold(kind, ball.value, axes)
         count = math.prod(np.shape(ball.value)[axis] for axis in axes)
-        whole = np.asarray(ball.value).dtype.kind in "ib"
+        whole = np.asarray(ball.value).dtype.kind in "ibO"
         radius = None if ball.radius is None else np.broadcast_to(ball.radius, np.shape(ball.value))
         if kind in ("all", "any"):
             return self._quantified(kind, ball, value, radius, axes)
@@ -162,7 +163,7 @@ class Balls:
     def contract(self, factors: list[Ball], rank: int) -> Ball:
         """The sum over all axes from `rank` on of the product of the factors."""
         value = contract([f.value for f in factors], rank)
-        if all(f.radius is None and np.asarray(f.value).dtype.kind in "ib" for f in factors):
+        if all(f.radius is None and np.asarray(f.value).dtype.kind in "ibO" for f in factors):
             return Ball(value)
         sizes = [np.abs(f.value) for f in factors]
         total = contract(sizes, rank)
@@ -264,6 +265,11 @@ class Balls:
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
+        if any(wide.is_wide(arg.value) for arg in args):
+            value = wide.apply(function, [arg.value for arg in args])
+            if np.asarray(value).dtype.kind != "f":
+                return self._of_integers(value, args)
+            args = [Ball(np.asarray(a.value, dtype=np.float64), a.radius) for a in args]
         rule = _RULES.get(function)
         if rule is not None:
             return rule(self, function, args)
@@ -338,8 +344,11 @@ class Balls:
             )
 
     def _exact(self, function: str, args: list[Ball]) -> Ball:
+        return self._of_integers(SCALARS[function].numpy(*(arg.value for arg in args)), args)
+
+    @staticmethod
+    def _of_integers(value: Any, args: list[Ball]) -> Ball:
         """A function of integers; of one that rounding has a say in nothing is known."""
-        value = SCALARS[function].numpy(*(arg.value for arg in args))
         if all(arg.radius is None for arg in args):
             return Ball(value)
         doubtful = np.asarray(sum(np.asarray(arg.bound) for arg in args)) > 0
@@ -591,7 +600,7 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
     inputs: balls over arrays as `vector.load` gives them.
     """
     domain = Balls(dtype)
-    tensors: dict[str, Ball] = dict(inputs)
+    tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
     walk = Vector(domain, tensors, expansion.tensors)
     with np.errstate(all="ignore"):
         for step in schedule(expansion.equations):
@@ -601,7 +610,13 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
                 tensors[step.target] = walk.equation(step)
         for mask in expansion.unspecified:
             _unspecify(walk, mask)
+    for ball in tensors.values():
+        ball.value = wide.narrowed(ball.value)
     return tensors
+
+
+def _widened(ball: Ball, info: eq.TensorInfo) -> Ball:
+    return replace(ball, value=wide.wrapped(ball.value, info)) if info.dtype == "u64" else ball
 
 
 def _unspecify(walk: Vector, mask: eq.Equation) -> None:

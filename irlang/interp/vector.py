@@ -229,7 +229,9 @@ class Vector:
         if 0 in inner.shape[rank:]:
             if frame.active is None or np.any(frame.active):
                 raise fail("run.empty", f"`{kind}` ranges over nothing")
-            return self.domain.array(np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype))
+            return self.domain.array(
+                np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype)
+            )
 
         def flat(array: Any) -> Any:
             return array.reshape((*array.shape[:rank], math.prod(array.shape[rank:])))
