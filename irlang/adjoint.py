@@ -222,20 +222,20 @@ class _Adjoint:
     def _decided(self, expr: eq.Expr) -> eq.Expr:
         """What decides at a kink, open at the kink itself if any gradient is allowed there.
 
-        The difference of two equal numbers is exact; its tanh has the sign of the difference, is
-        finite, and is rounded.
+        The difference of two equal numbers is exact; what is only known about it is its sign where
+        it is no tie.
         """
         if self.ties != "any" or not isinstance(expr, eq.Apply):
             return expr
         if expr.function == "sign":
-            return apply("sign", apply("tanh", *expr.args))
+            return apply("sign", apply("about", *expr.args))
         if expr.function in ("and", "or", "not", "select"):
             return eq.rebuild(expr, self._decided)
         if expr.function not in _ORDERS or not eq.reads(expr):
             return expr
         if "real" not in {kind(arg, self.work.tensors) for arg in expr.args}:
             return expr
-        return apply(expr.function, apply("tanh", apply("-", *expr.args)), eq.Const(0))
+        return apply(expr.function, apply("about", apply("-", *expr.args)), eq.Const(0))
 
     def _pull_reduction(
         self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr

@@ -303,6 +303,15 @@ def _inner_instance(
     given: dict[str, Given] = {}
     renamed: dict[str, str] = {}
 
+    own = {item.name: item for item in binding.op.inputs}
+
+    def absent(formal: ast.Input, node: ast.Expr) -> bool:
+        """Whether an input was not given to the outer call, and is the same to the inner one."""
+        outer = own.get(node.id) if isinstance(node, ast.Name) else None
+        if outer is None or binding.inputs.get(outer.name) is not None:
+            return False
+        return outer.default is not None and outer.default == formal.default
+
     def tensor(node: ast.Expr) -> TensorRef:
         value = evaluate(node, binding.scope)
         if not isinstance(value, TensorRef) or value.constant is not None:
@@ -335,6 +344,8 @@ def _inner_instance(
         else:
             raise fail("definition.attribute", f"`{op.name}` has no attribute `{key}`", node.span)
     for formal, node in pairs:
+        if absent(formal, node):
+            continue
         ref = tensor(node)
         info = TensorInfo(ref.shape, ref.dtype)
         if formal.family:

@@ -155,7 +155,7 @@ def _places(b: Array) -> Array:
 
 
 def _wrapped_power(a: Any, b: Any) -> int:
-    """a to the power b in 64 bits with a sign; 0 for a negative b."""
+    """A to the power b in 64 bits with a sign; 0 for a negative b."""
     return (pow(int(a), int(b), 2**64) + 2**63) % 2**64 - 2**63 if b >= 0 else 0
 
 
@@ -208,6 +208,8 @@ _ROWS = (
         ("1", "-floor(a / b)"),
         symbol=True,
     ),
+    # what its argument is, as far as rounding lets it be known: a tie stays open (`irlang.adjoint`)
+    Scalar("about", 1, "real", _ufunc("positive"), lambda a: a, ("1",), monotone=(), symbol=True),
     Scalar("neg", 1, "same", np.negative, lambda a: -a, ("-1",), monotone=(), symbol=True),
     # comparison and logic
     Scalar("<", 2, "bool", np.less, lambda a, b: a < b, symbol=True),

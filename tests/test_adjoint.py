@@ -175,6 +175,15 @@ locally_connected x=1,1,4 w=4,1,1,2
 locally_connected x=1,1,3,3 w=4,1,1,2,2
 attention q=1,2,2,2 k=1,1,3,2 v=1,1,3,2 bias=2,1 mask=b:1,1
 multi_head_attention q=1,2,2 k=1,2,2 v=1,2,2 wq=2,2,1 wk=2,2,1 wv=2,2,1 wo=2,1,2 bo=2
+attention_scores q=1,2,2,2 k=1,1,3,2 bias=2,1; softcap=1.5 causal=false
+attention_scores q=1,2,2,2 k=1,1,3,2 bias=2,1 mask=b:1,1; softcap=1.5 stage=softmax
+attention q=1,1,2,2 k=1,1,3,2 v=1,1,3,1; past=1 left_window_size=1 masked_rows=zero
+multi_head_attention q=1,2,2 k=1,2,2 v=1,2,2 wq=2,4,1 wk=2,2,1 wv=2,2,2 wo=4,2,1 bk=2,1
+additive_attention q=1,2,2 k=1,3,2 v=1,3,1 scale=2
+linear_attention q=1,2,2,2 k=1,1,2,2 v=1,1,2,1 decay=2,1 beta=1,1,2 state=1,1,2,1
+alibi_bias slopes=2; queries=2 keys=3 past=1
+swiglu gate=4 x=4; alpha=1.5
+rotary_embedding x=2,2,4 cos=2,1,2 sin=2,2
 rotary_embedding x=1,2,4 cos=2,2 sin=2,2
 rotary_embedding x=1,2,5 cos=2,2 sin=2,2
 simple_rnn x=2,2,2 w=2,2 r=2,2 b=2 h0=2,2
@@ -230,12 +239,38 @@ roll x=2,5; shift=[1,2]
 broadcast_to x=1,3; shape=[2,2,3]
 trilu x=3,4; k=1
 upsample x=1,1,2,3
-resize_nearest x=1,1,3; size=[5]
-resize_nearest x=1,1,5; size=[3]
-resize_linear x=1,1,3; size=[5]
-resize_linear x=1,1,2,3; size=[3,2]
+resize x=1,1,3; size=[5]
+resize x=1,1,5; size=[3]
+resize x=1,1,3; size=[5] mode=linear
+resize x=1,1,2,3; size=[3,2] mode=cubic
+resize x=1,1,5; size=[2] mode=linear antialias=true exclude_outside=true coord=half_pixel
 space_to_depth x=1,2,4,2; block_size=2
 depth_to_space x=1,8,1,2; block_size=2
+channel_shuffle x=1,4,2; groups=2
+space_to_batch x=1,1,3,4; block_size=[2,2] before=[1,0]
+batch_to_space x=4,1,2,2; block_size=[2,2] before=[1,0]
+center_crop_pad x=5,2; size=[2,5]
+grid_sample x=1,2,3,4 grid=1,2,2,2
+grid_sample x=1,1,4 grid=1,3,1; mode=cubic
+affine_grid theta=1,2,3; size=[2,3]
+roi_align x=1,2,4,5 rois=2,4 batch=i1:2; size=[2,2] sampling_ratio=2 in 0,3
+max_roi_pool x=1,2,4,5 rois=1,5; size=[2,2] in 0,0.9
+crop_and_resize x=1,2,3,4 boxes=2,4 batch=i1:2; size=[2,3] in 0.1,0.9
+deform_conv x=1,2,4,4 w=2,2,2,2 offset=1,8,3,3 b=2 mask=1,4,3,3
+causal_conv x=2,2,3 w=2,1,3 b=2 past=2,2,2
+im2col x=1,2,4,3; window=[2,2] stride=[2,1] before=[1,0]
+col2im x=1,8,6; size=[4,3] window=[2,2] stride=[2,1] before=[0,1] after=[0,1]
+max_pool_with_argmax x=1,2,4,5; window=[2,2] pad=same
+max_unpool x=1,1,2,2 indices=i9:1,1,2,2; size=[3,3]
+adaptive_avg_pool x=1,2,4,5; size=[3,2]
+adaptive_max_pool x=1,2,4,5; size=[3,2]
+quantize_linear x=3 scale= in 0.3,2
+dequantize_linear x=i9:3 scale= in 0.3,2
+fake_quantize x=3 scale= in 0.3,2
+dynamic_quantize_linear x=4
+dft x=2,5,2; axis=1
+dft x=3,2; axis=0 length=4 inverse=true onesided=true
+stft x=1,8,1 window=4; length=4 step=2
 """
 LINES = CASES.strip().splitlines()
 CHOICES_LIMIT = 24

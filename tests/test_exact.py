@@ -1,5 +1,6 @@
 """The exact meaning, against arithmetic that can be checked by hand."""
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.equations import Apply, Const, Index, Read, Reduce, Size, TensorInfo
 from irlang.interp import exact
 from irlang.interp.exact_scalar import apply
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 
 R, J = Index("i"), Index("j")
 EDGES = [math.nan, math.inf, -math.inf, 0.0, -1.0, 1.0, 2.5, -2.5, 1e300, -1e300, 1e-300, 3.0, -0.5]
@@ -40,7 +41,21 @@ def code_of(caught: pytest.ExceptionInfo[InvalidInput]) -> str:
     return caught.value.diagnostics[0].code
 
 
-@pytest.mark.parametrize("name", [row.name for row in SCALARS.values() if row.arity == 1])
+REALS = [row for row in SCALARS.values() if row.name not in WHOLE]
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_functions_of_integers_are_numpys(name: str) -> None:
+    row = SCALARS[name]
+    edges = [0, 1, -1, 2, 5, -7, 63, 2**31, 2**62 + 1, 2**63 - 1, -(2**63)]
+    for values in itertools.product(edges, repeat=row.arity):
+        with np.errstate(all="ignore"):
+            want = int(row.numpy(*map(np.int64, values)))
+        got = apply(name, values)
+        assert (got - want) % 2**64 == 0, (name, values, got, want)
+
+
+@pytest.mark.parametrize("name", [row.name for row in REALS if row.arity == 1])
 def test_functions_of_one_argument_are_numpys_at_edges_and_elsewhere(name: str) -> None:
     row = SCALARS[name]
     for value in EDGES:
@@ -52,7 +67,7 @@ def test_functions_of_one_argument_are_numpys_at_edges_and_elsewhere(name: str) 
         assert _same(got, want, row.ulps), (name, value, got, want)
 
 
-@pytest.mark.parametrize("name", [row.name for row in SCALARS.values() if row.arity == 2])
+@pytest.mark.parametrize("name", [row.name for row in REALS if row.arity == 2])
 def test_functions_of_two_arguments_are_numpys_at_edges_and_elsewhere(name: str) -> None:
     row = SCALARS[name]
     for a in EDGES:

@@ -27,7 +27,7 @@ from irlang.interp.kernel_source import generate
 from irlang.interp.plain import load
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.parser import parse
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 from tests.bounds import assert_close, radii
 
 R, J, K = Index("i"), Index("j"), Index("k")
@@ -399,7 +399,7 @@ def one(body: eq.Expr, size: int, dtype: str = "f64", **inputs: Any) -> tuple[An
 
 
 def test_every_scalar_function_can_be_compiled() -> None:
-    assert {*ON_REALS, "select", "and", "or", "not"} == SCALARS.keys()
+    assert {*ON_REALS, *WHOLE, "select", "and", "or", "not"} == SCALARS.keys()
 
 
 EDGES = np.array(
@@ -450,6 +450,16 @@ def test_integer_functions() -> None:
         body = Apply("+", (Apply("*", (body, Const(100))), Apply(name, (first,))))
     got, want = one(body, len(a), "i64", a=a, b=b)
     np.testing.assert_array_equal(got, want)
+
+
+def test_functions_of_integers_alone() -> None:
+    edges = [0, 1, -1, 2, 5, -7, 63, 2**31, 2**62 + 1, 2**63 - 1, -(2**63)]
+    a, b = np.array(list(itertools.product(edges, repeat=2)), np.int64).T.copy()
+    first, second = Read("a", (R,)), Read("b", (R,))
+    for name in sorted(WHOLE):
+        args = (first, second)[: SCALARS[name].arity]
+        got, want = one(Apply(name, args), len(a), "i64", a=a, b=b)
+        np.testing.assert_array_equal(got, want, err_msg=name)
 
 
 def test_reductions_with_ties_nan_and_filters() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irlang.dtypes import DTYPES
+from irlang.importers.onnx_file import Array
 from irlang.importers.onnx_node import Node, Value
 from irlang.importers.onnx_rows import calls, real
 
@@ -133,7 +134,7 @@ def _shrink(n: Node) -> Value:
     return n.call("where", below, up, n.step("rest", "where", above, down, zero))
 
 
-def _as(x: Value, number: float) -> np.ndarray:  # type: ignore[type-arg]
+def _as(x: Value, number: float) -> Array:
     """A number as a tensor of the type of `x`."""
     return np.asarray(number).astype(DTYPES[x.dtype].numpy)
 
@@ -158,6 +159,10 @@ def _relu(n: Node) -> Value:
     if x.info.kind == "int":
         return n.call("clip", x, min=0)
     return n.call("relu", x)
+
+
+def _thresholded(n: Node) -> Value:
+    return n.call("thresholded_relu", n.input(0), theta=n.real("alpha", 1.0))
 
 
 def _swish(n: Node) -> Value:
@@ -208,7 +213,7 @@ ROWS: dict[str, Row] = {
     "Relu": _relu,
     "LeakyRelu": real("leaky_relu", alpha=0.01),
     "PRelu": _prelu,
-    "ThresholdedRelu": real("thresholded_relu", theta=1.0),
+    "ThresholdedRelu": _thresholded,
     "Elu": real("elu", alpha=1.0),
     "Selu": real("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     "Celu": real("celu", alpha=1.0),

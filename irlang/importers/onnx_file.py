@@ -173,9 +173,7 @@ def _external(proto: Any, folder: Path | None, info: TensorInfo, what: str) -> A
     if folder is None:
         raise fail("file.external", f"{what} may not lie in another file")
     if not location or _leaves(location):
-        raise fail(
-            "file.external", f'{what} lies in "{location[:80]}", outside the model\'s folder'
-        )
+        raise fail("file.external", f'{what} lies in "{location[:80]}", out of its folder')
     root = folder.resolve()
     try:
         path = (root / location).resolve()
@@ -184,9 +182,7 @@ def _external(proto: Any, folder: Path | None, info: TensorInfo, what: str) -> A
     except (OSError, RuntimeError, ValueError):
         raise fail("file.external", f'"{location[:80]}" is no name of a file') from None
     if not inside:
-        raise fail(
-            "file.external", f'{what} lies in "{location[:80]}", outside the model\'s folder'
-        )
+        raise fail("file.external", f'{what} lies in "{location[:80]}", out of its folder')
     if size is None:
         raise fail("file.external", f'there is no file "{location[:80]}" beside the model')
     offset, length = (_count(said.get(key), what) for key in ("offset", "length"))

@@ -14,8 +14,9 @@ from typing import Any
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.importers.onnx_file import Unsupported, check_shape, dtype, library, number_of, tensor
-from irlang.importers.onnx_node import Node, Value, constant
-from irlang.importers.onnx_table import ROWS
+from irlang.importers.onnx_left_out import LEFT_OUT
+from irlang.importers.onnx_node import ByFunction, Node, Value, constant
+from irlang.importers.onnx_table import ROWS, Row
 from irlang.importers.sizes import Dim
 from irlang.importers.writer import Array, Fault, Writer
 
@@ -195,44 +196,61 @@ class Walk:
         for name in filter(None, outputs):
             self.values[name] = Broken()
         function = self.functions.get((node.domain, node.op_type, node.overload))
+        key = operator(node)
+        given = [self.values.get(name, Broken()) if name else None for name in inputs]
+        row = ROWS.get(key)
         if function is not None:
             self._function(function, node, scope, place)
-            return
-        key = operator(node)
-        row = ROWS.get(key)
-        given = [self.values.get(name, Broken()) if name else None for name in inputs]
-        if row is None and not _subgraphs(node) and (body := _body(node, scope, given)):
-            self._function(body, node, scope, place)
-            return
-        if row is None or _subgraphs(node):
-            self._refuse(key, place, _reason(node, key))
-            return
-        if any(isinstance(value, Broken) for value in given):
-            return
-        values = [value for value in given if not isinstance(value, Broken)]
-        self.writer.owner = place
-        version = scope.versions.get("" if node.domain in _DEFAULT else node.domain, 1)
-        made = Node(self.writer, key, version, values, outputs, _attributes(node, scope))
+        elif _subgraphs(node):
+            self._refuse(key, place, "it holds a graph of its own: control flow is not supported")
+        elif row is not None and not any(isinstance(value, Broken) for value in given):
+            values = [value for value in given if not isinstance(value, Broken)]
+            self.writer.owner = place
+            version = scope.versions.get("" if node.domain in _DEFAULT else node.domain, 1)
+            made = Node(self.writer, key, version, values, outputs, _attributes(node, scope))
+            try:
+                self._row(row, made, place)
+            except ByFunction:
+                self._body(node, scope, given, place)
+        elif row is None:
+            self._body(node, scope, given, place)
+
+    def _row(self, row: Row, node: Node, place: str) -> None:
+        """Writes a node by its row."""
+        key = node.kind
         try:
-            results = row(made)
-            made.finish()
+            results = row(node)
+            node.finish()
         except Unsupported as error:
             self.needed |= error.sources
             self._refuse(key, place, error.reason)
+            return
         except Fault as error:
             for code, message in error.faults:
                 self.problem(code, f"{key} `{place}`: {message}", place)
+            return
         except InvalidInput as error:
             for found in error.diagnostics:
                 self.problem(found.code, f"{key} `{place}`: {found.message}", place)
+            return
+        several = [results] if isinstance(results, Value) else list(results)
+        for name, value in zip(node.outputs, several, strict=False):
+            if name and value is not None:
+                self.values[name] = value
+        for name in filter(None, node.outputs[len(several) :]):
+            self._refuse(key, place, f"its result `{name}`")
+
+    def _body(
+        self, node: Any, scope: Scope, given: Sequence[Value | Broken | None], place: str
+    ) -> None:
+        """Writes a node by the function that ONNX has for its operator, if it has one."""
+        if any(isinstance(value, Broken) for value in given) and known_function(node, scope):
+            return
+        body = function_of(node, scope, given)
+        if body is None:
+            self._refuse(operator(node), place, _reason(operator(node)))
         else:
-            several = [results] if isinstance(results, Value) else list(results)
-            for name, value in zip(outputs, several, strict=False):
-                if name and value is not None:
-                    self.values[name] = value
-            for name in outputs[len(several) :]:
-                if name:
-                    self._refuse(key, place, f"its result `{name}`")
+            self._function(body, node, scope, place)
 
     def _refuse(self, kind: str, place: str, reason: str) -> None:
         self.problem("import.operator", f"{kind} `{place}`: {reason}", place)
@@ -244,7 +262,7 @@ class Walk:
                     "file.onnx", f"`{node.op_type}` uses itself, or is too deep in functions"
                 )
             )
-        names = {formal: "" for formal in (*function.input, *function.output)}
+        names = dict.fromkeys((*function.input, *function.output), "")
         names.update(zip(function.input, map(scope.outer, node.input), strict=False))
         names.update(zip(function.output, map(scope.outer, node.output), strict=False))
         for formal, name in names.items():
@@ -313,25 +331,31 @@ def _subgraphs(node: Any) -> bool:
     return any(item.HasField("g") or item.graphs for item in node.attribute)
 
 
-def _reason(node: Any, key: str) -> str:
+def _reason(key: str) -> str:
     """Why an operator has no row."""
-    from irlang.importers.onnx_left_out import LEFT_OUT
-
-    if _subgraphs(node):
-        return "it holds a graph of its own, and control flow is not supported"
     return LEFT_OUT.get(key, "this operator is not translated")
 
 
-def _body(node: Any, scope: Scope, given: Sequence[Value | Broken | None]) -> Any:
-    """The function that ONNX itself gives for an operator that has no row, None where it has none."""
-    onnx = library()
+def _schema(node: Any, scope: Scope) -> Any:
+    """What ONNX says of the operator of a node, None where it does not know it."""
+    defs = library().defs
     domain = "" if node.domain in _DEFAULT else node.domain
-    version = scope.versions.get(domain, 1)
     try:
-        schema = onnx.defs.get_schema(node.op_type, version, domain)
-    except onnx.defs.SchemaError:
+        return defs.get_schema(node.op_type, scope.versions.get(domain, 1), domain)
+    except defs.SchemaError:
         return None
-    if any(isinstance(value, Broken) for value in given):
+
+
+def known_function(node: Any, scope: Scope) -> bool:
+    """Whether ONNX gives the operator of a node as a function."""
+    schema = _schema(node, scope)
+    return bool(schema and (schema.has_function or schema.has_context_dependent_function))
+
+
+def function_of(node: Any, scope: Scope, given: Sequence[Value | Broken | None]) -> Any:
+    """The function that ONNX gives for the operator of a node, None where it gives none."""
+    onnx, schema = library(), _schema(node, scope)
+    if schema is None:
         return None
     if schema.has_function:
         return _with_names(schema.function_body, schema)
@@ -344,14 +368,14 @@ def _body(node: Any, scope: Scope, given: Sequence[Value | Broken | None]) -> An
         copy = filled.attribute.add()
         copy.CopyFrom(item)
         copy.name = name
-    types = [
-        onnx.helper.make_tensor_type_proto(
-            number_of(value.dtype), [int(s) for s in value.shape]
-        ).SerializeToString()
-        if isinstance(value, Value)
-        else b""
-        for value in given
-    ]
+    types = []
+    for value in given:
+        data = b""
+        if isinstance(value, Value):
+            sizes = [int(size) for size in value.shape]
+            kind = onnx.helper.make_tensor_type_proto(number_of(value.dtype), sizes)
+            data = kind.SerializeToString()
+        types.append(data)
     try:
         body = schema.get_context_dependent_function(filled.SerializeToString(), types)
     except RuntimeError:

@@ -132,8 +132,8 @@ def _open_sizes(model: Any, bind: dict[str, int], constants: Mapping[str, Array]
 
 
 def _examples(names: list[str]) -> Iterator[list[dict[str, int]]]:
-    """Pairs of examples: different for every size, so that nothing fits by chance; then multiples of
-    what networks halve; then the same for all.
+    """Pairs of examples: different for every size, so that nothing fits by chance; then multiples
+    of what networks halve; then the same for all.
     """
     if not names:
         yield [{}]

@@ -1,4 +1,4 @@
-"""ONNX's layers: products, convolutions, pooling, normalisation."""
+"""ONNX's layers: products, convolutions, pooling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _matmul(n: Node) -> Value:
 
 
 def _gemm(n: Node) -> Value:
-    """alpha * a' b' + beta * c, c broadcasting."""
+    """The product alpha * a' b' + beta * c, c broadcasting."""
     n.ignore("broadcast")
     a, b, c = n.input(0), n.input(1), n.optional(2)
     alpha, beta = n.real("alpha", 1.0), n.real("beta", 1.0)
@@ -55,7 +55,7 @@ def _gemm(n: Node) -> Value:
 # ---- windows
 
 
-def window(n: Node, kernel: Sequence[int], x: Value, ceil: bool = False) -> dict[str, Any]:
+def window(n: Node, kernel: Sequence[int], x: Value) -> dict[str, Any]:
     """Stride, dilation and padding of a window as attributes. `kernel`: its sizes."""
     rank = len(kernel)
     stride = n.ints("strides") or [1] * rank
@@ -91,17 +91,56 @@ def _conv(n: Node) -> Value:
     return n.call("conv", *n.x[: 3 if n.optional(2) else 2], **attrs)
 
 
+def _conv_transpose(n: Node) -> Value:
+    """`output_shape` says the padding; where it is odd, `auto_pad` says on which side is more."""
+    x, w = n.input(0), n.input(1)
+    n.ignore("kernel_shape")
+    rank = x.rank - 2
+    stride, dilation = n.ints("strides") or [1] * rank, n.ints("dilations") or [1] * rank
+    extra, pads = n.ints("output_padding") or [0] * rank, n.ints("pads") or [0] * (2 * rank)
+    auto, wanted = n.word("auto_pad", "NOTSET") or "NOTSET", n.ints("output_shape")
+    if auto.startswith("SAME") and wanted is None:
+        wanted = [size * s for size, s in zip(x.shape[2:], stride, strict=True)]
+    steps = (("stride", stride), ("dilation", dilation))
+    attrs: dict[str, Any] = {name: items for name, items in steps if any(i != 1 for i in items)}
+    if n.int("group", 1) != 1:
+        attrs["groups"] = n.int("group")
+    before, after = list(pads[:rank]), list(pads[rank:])
+    if wanted is not None:
+        for d, target in enumerate(wanted[-rank:]):
+            span = (w.shape[2 + d] - 1) * dilation[d] + 1
+            total = stride[d] * (x.shape[2 + d] - 1) + extra[d] + span - target
+            if total < 0:  # ONNX leaves a gap at the end
+                extra[d], total = extra[d] - total, 0
+            less = total // 2
+            before[d], after[d] = less, total - less
+            if auto != "SAME_UPPER":
+                before[d], after[d] = after[d], before[d]
+    if any(before) or any(after):
+        attrs.update(pad="given", before=before, after=after)
+    if any(extra):
+        attrs["output_padding"] = extra
+    return n.call("conv_transpose", *n.x[: 3 if n.optional(2) else 2], **attrs)
+
+
 def _pool(op: str) -> Row:
     def row(n: Node) -> Value:
         x, kernel = n.input(0), n.ints("kernel_shape")
         if kernel is None or len(kernel) != x.rank - 2:
             raise Unsupported("kernel_shape does not fit the input")
+        if not n.wants(1):
+            n.ignore("storage_order")  # of the positions, which nobody wants
         attrs = window(n, kernel, x)
+        if op == "lp_pool":
+            attrs["p"] = n.real("p", 2.0) if n.version < 2 else n.int("p", 2)
         attrs.setdefault("stride", [1] * len(kernel))
         if n.flag("ceil_mode"):
             attrs["ceil_mode"] = True
         if op == "avg_pool" and n.flag("count_include_pad"):
             attrs["count_include_pad"] = True
+        if x.info.kind == "int":
+            real = n.step("real", "cast", x, to="f64")
+            return n.call("cast", n.step("pooled", op, real, window=kernel, **attrs), to=x.dtype)
         return n.call(op, x, window=kernel, **attrs)
 
     return row
@@ -114,39 +153,14 @@ def _global(op: str) -> Row:
     return row
 
 
-# ---- normalisation
-
-
-def _batch_norm(n: Node) -> Value:
-    n.ignore("momentum", "consumed_inputs", "is_test", "spatial")
-    if n.version < 7 and not n.flag("is_test") or n.flag("training_mode"):
-        raise Unsupported("training")
-    return n.call("batch_norm", *n.x, eps=n.real("epsilon", 1e-5))
-
-
-def _softmax(op: str) -> Row:
-    """Before version 13 the axes from `axis` on count as one."""
-
-    def row(n: Node) -> Value:
-        x, axis = n.input(0), n.int("axis", -1 if n.version >= 13 else 1)
-        if n.version >= 13 or axis in (-1, x.rank - 1):
-            return n.call(op, x, axis=axis)
-        axis = axis % max(x.rank, 1)
-        flat = n.step("flat", "flatten", x, axis=axis)
-        return n.call("reshape", n.step("rows", op, flat, axis=axis), shape=list(x.shape))
-
-    return row
-
-
 ROWS: dict[str, Row] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "LpPool": _pool("lp_pool"),
     "MaxPool": _pool("max_pool"),
     "AveragePool": _pool("avg_pool"),
     "GlobalMaxPool": _global("global_max_pool"),
     "GlobalAveragePool": _global("global_avg_pool"),
-    "BatchNormalization": _batch_norm,
-    "Softmax": _softmax("softmax"),
-    "LogSoftmax": _softmax("log_softmax"),
 }

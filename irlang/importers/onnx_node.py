@@ -26,6 +26,10 @@ from irlang.interp import exact, reference
 _FOLDED = 1 << 16  # elements of a tensor that is folded
 
 
+class ByFunction(Exception):
+    """A row leaves a node to the function that ONNX gives for its operator."""
+
+
 @dataclass(eq=False, slots=True)
 class Value:
     """A tensor of the model.
@@ -72,6 +76,7 @@ class Value:
 
 
 Operand = Value | float
+Count = int  # inside `Node`, `int` is a method
 
 
 class Node:
@@ -108,7 +113,7 @@ class Node:
             raise Unsupported("an input in the middle is left out")
         return found
 
-    def input(self, place: int) -> Value:
+    def input(self, place: Count) -> Value:
         """An input that must be there."""
         found = self.optional(place)
         if found is None:
@@ -225,7 +230,7 @@ class Node:
 
     # ---- what is written
 
-    def wants(self, place: int) -> bool:
+    def wants(self, place: Count) -> bool:
         """Whether a result is asked for."""
         return place < len(self.outputs) and bool(self.outputs[place])
 
@@ -233,7 +238,7 @@ class Node:
         """A call whose result is that of the node. by_name: optional inputs by name."""
         return self.calls(1, op, *operands, **attrs)[0]
 
-    def calls(self, count: int, op: str, *operands: Operand, **attrs: Any) -> list[Value]:
+    def calls(self, count: Count, op: str, *operands: Operand, **attrs: Any) -> list[Value]:
         """A call whose results are those of the node."""
         first = next((name for name in self.outputs if name), self.kind)
         names = [
@@ -251,7 +256,8 @@ class Node:
     ) -> list[Value]:
         """A call of several results on the way to the result."""
         first = next((name for name in self.outputs if name), self.kind)
-        return self._call([f"{first}_{suffix}" for suffix in suffixes], op, operands, **attrs)
+        names = [f"{first}_{suffix}" if suffix else first for suffix in suffixes]
+        return self._call(names, op, operands, **attrs)
 
     def _call(
         self,
@@ -286,7 +292,7 @@ class Node:
         for place, (formal, info) in enumerate(outputs):
             value = Value(info, lambda place=place: write(place), sources=sources)  # type: ignore[misc]
             if fold is not None:
-                value.fold = lambda formal=formal: fold(formal)  # type: ignore[misc]
+                value.fold = lambda formal=formal: fold(formal)
                 value.write = self._folded(value, wanted[place], value.write)
             made.append(value)
         if fold is None:

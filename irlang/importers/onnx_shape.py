@@ -1,4 +1,4 @@
-"""ONNX's operators on shapes: what they compute is known when a model is read, or is an attribute."""
+"""ONNX's operators on shapes: their results are known when a model is read, or attributes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def _range(n: Node) -> Value:
         return n.const(items)
     count = max(-(-(limit - start) // step), 0)
     if not any(isinstance(item, Dim) for item in (start, limit, step)):
-        return n.const(np.arange(start, limit, step, DTYPES[name].numpy))
+        items = start + step * np.arange(count)
+        return n.const(items.astype(DTYPES[name].numpy))
     one = n.const(1, f"{n.outputs[0]}_ones", TensorInfo((count,), name))
     if (start, step) == (0, 1) and not isinstance(start, Dim):
         return n.call("cumsum", one, axis=0, exclusive=True)
@@ -230,8 +231,31 @@ def _pad(n: Node) -> Value:
     return n.call("pad", x, **attrs)
 
 
-def _gather(n: Node) -> Value:
-    return n.call("gather", n.input(0), n.input(1), axis=n.int("axis", 0), negative="from_end")
+def _trilu(n: Node) -> Value:
+    attrs: dict[str, Any] = {"upper": n.flag("upper", True)}
+    if n.optional(1) is not None:
+        attrs["k"] = n.known_number(1)
+    return n.call("trilu", n.input(0), **attrs)
+
+
+def _blocks(op: str) -> Row:
+    def row(n: Node) -> Value:
+        attrs: dict[str, Any] = {"block_size": n.int("blocksize")}
+        if n.word("mode", "DCR") == "CRD":
+            attrs["mode"] = "crd"
+        return n.call(op, n.input(0), **attrs)
+
+    return row
+
+
+def _eye_like(n: Node) -> Value:
+    """A matrix with ones on a diagonal, which depends on the shape alone."""
+    x = n.input(0)
+    rows, columns = x.shape
+    name = n.element_type("dtype", x.dtype)
+    if any(isinstance(size, Dim) for size in x.shape):
+        raise Unsupported("for a size that is left open")
+    return n.const(np.eye(rows, columns, n.int("k", 0)).astype(DTYPES[name].numpy))
 
 
 ROWS: dict[str, Row] = {
@@ -251,5 +275,8 @@ ROWS: dict[str, Row] = {
     "Concat": _concat,
     "Tile": _tile,
     "Pad": _pad,
-    "Gather": _gather,
+    "Trilu": _trilu,
+    "EyeLike": _eye_like,
+    "SpaceToDepth": _blocks("space_to_depth"),
+    "DepthToSpace": _blocks("depth_to_space"),
 }

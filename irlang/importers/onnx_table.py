@@ -23,7 +23,8 @@ as `Value`s:
 - `n.step("scaled", "multiply", x, 0.5)`: a call on the way, named after the result;
   `n.call(op, …)`, `n.calls(2, op, …)`: the call that gives the result, or results. Inputs by name:
   `by_name={"mask": m}`. `n.const(array)`: a constant. An input may be the result as it is.
-- `raise Unsupported("why")` for what cannot be said.
+- `raise Unsupported("why")` for what cannot be said; `raise ByFunction` leaves the node to the
+  function that ONNX gives for its operator.
 
 An operator without a row whose meaning ONNX gives as a function is written out as that function.
 What is left out for good stands in `irlang.importers.onnx_left_out`, with the reason.
@@ -35,7 +36,10 @@ from collections.abc import Callable, Sequence
 
 from irlang.importers import (
     onnx_elementwise,
+    onnx_indexing,
     onnx_nn,
+    onnx_norm,
+    onnx_reduce,
     onnx_shape,
 )
 from irlang.importers.onnx_node import Node, Value
@@ -45,5 +49,8 @@ Row = Callable[[Node], Value | Sequence[Value | None]]
 ROWS: dict[str, Row] = {
     **onnx_elementwise.ROWS,
     **onnx_shape.ROWS,
+    **onnx_indexing.ROWS,
+    **onnx_reduce.ROWS,
     **onnx_nn.ROWS,
+    **onnx_norm.ROWS,
 }

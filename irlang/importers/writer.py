@@ -72,13 +72,17 @@ class Writer:
         self._original: dict[str, str] = {}  # of names that had to change
         self._waiting: dict[str, tuple[str, tuple[str, Array] | None]] = {}
 
-    def name(self, wanted: str) -> str:
-        """A name that is free, as near to the wanted one as the language allows."""
+    def name(self, wanted: str, info: TensorInfo | None = None) -> str:
+        """A name that is free, as near to the wanted one as the language allows.
+
+        info: what it will stand for; `loss` is a single real number.
+        """
         base = re.sub(r"\W+", "_", wanted, flags=re.ASCII)
         if base != wanted:
             base = base.strip("_")
         base = f"v_{base}" if not base or base[0].isdigit() else base
-        base = f"{base}_" if base in _RESERVED else base
+        lossy = base == "loss" and info is not None and (info.shape or info.kind != "real")
+        base = f"{base}_" if base in _RESERVED or lossy else base
         found, count = base, 1
         while found in self._taken:
             count += 1
@@ -99,13 +103,13 @@ class Writer:
 
     def input(self, wanted: str, info: TensorInfo) -> str:
         """An input of the model."""
-        name = self.name(wanted)
+        name = self.name(wanted, info)
         self.inputs[name] = self.types[name] = info
         return name
 
     def param(self, wanted: str, info: TensorInfo, value: Array | float) -> str:
         """A parameter with its values."""
-        name = self.name(wanted)
+        name = self.name(wanted, info)
         self.params.add(name)
         stored = None
         if isinstance(value, (int, float)):
@@ -148,20 +152,27 @@ class Writer:
         values, lists, or the choice of an enum. Raises `Fault` where the definition refuses it.
         """
         extra = dict(by_name or {})
-        names = [self.name(item) for item in wanted]
         for operand in (*operands, *extra.values()):
             if isinstance(operand, str):
                 self._use(operand)
-        pairs = {**extra, **{key: written(value) for key, value in attrs.items()}}
-        inside = ", ".join(item if isinstance(item, str) else written(item) for item in operands)
-        if pairs:
-            inside += "; " + ", ".join(f"{key} = {value}" for key, value in pairs.items())
-        self._line(f"{', '.join(names)} = {op}({inside})", names)
         given = {key: self.types[value] for key, value in extra.items()}
         types = [self._type(item, operands) for item in operands]
-        instance = self.instance(op, types, given, attrs)
-        for name, (_, info) in zip(names, instance.outputs or (), strict=False):
-            self.types[name] = info
+        refusal: Fault | None = None
+        results: list[TensorInfo] = []
+        try:
+            results = [info for _, info in self.instance(op, types, given, attrs).outputs or ()]
+        except Fault as fault:
+            refusal = fault
+        pairs = zip(wanted, [*results, *[None] * len(wanted)], strict=False)
+        names = [self.name(item, info) for item, info in pairs]
+        settings = {**extra, **{key: written(value) for key, value in attrs.items()}}
+        inside = ", ".join(item if isinstance(item, str) else written(item) for item in operands)
+        if settings:
+            inside += "; " + ", ".join(f"{key} = {value}" for key, value in settings.items())
+        self._line(f"{', '.join(names)} = {op}({inside})", names)
+        if refusal is not None:
+            raise refusal
+        self.types.update(zip(names, results, strict=False))
         return names
 
     def instance(

@@ -22,6 +22,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
+from irlang.interp import wide
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.scalar import SCALARS, WHOLE
 
@@ -66,7 +67,7 @@ class Balls:
     def number(self, value: eq.Scalar) -> Ball:
         """A number; one that the type cannot represent is off by its rounding."""
         if isinstance(value, (bool, int)):
-            return Ball(value)
+            return Ball(wide.number(value))
         number = float(value)
         if not math.isfinite(number) or (isinstance(value, float) and self._exactly(number)):
             return Ball(number)
@@ -123,7 +124,7 @@ class Balls:
             kind = "any" if kind == "max" else "all"
         value = Plain().fold(kind, ball.value, axes)
         count = math.prod(np.shape(ball.value)[axis] for axis in axes)
-        whole = np.asarray(ball.value).dtype.kind in "ib"
+        whole = np.asarray(ball.value).dtype.kind in "ibO"
         radius = None if ball.radius is None else np.broadcast_to(ball.radius, np.shape(ball.value))
         if kind in ("all", "any"):
             return self._quantified(kind, ball, value, radius, axes)
@@ -159,7 +160,7 @@ class Balls:
     def contract(self, factors: list[Ball], rank: int) -> Ball:
         """The sum over all axes from `rank` on of the product of the factors."""
         value = contract([f.value for f in factors], rank)
-        if all(f.radius is None and np.asarray(f.value).dtype.kind in "ib" for f in factors):
+        if all(f.radius is None and np.asarray(f.value).dtype.kind in "ibO" for f in factors):
             return Ball(value)
         sizes = [np.abs(f.value) for f in factors]
         total = contract(sizes, rank)
@@ -261,6 +262,11 @@ class Balls:
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
+        if any(wide.is_wide(arg.value) for arg in args):
+            value = wide.apply(function, [arg.value for arg in args])
+            if np.asarray(value).dtype.kind != "f":
+                return self._of_integers(value, args)
+            args = [Ball(np.asarray(a.value, dtype=np.float64), a.radius) for a in args]
         rule = _RULES.get(function)
         if rule is not None:
             return rule(self, function, args)
@@ -335,8 +341,11 @@ class Balls:
             )
 
     def _exact(self, function: str, args: list[Ball]) -> Ball:
+        return self._of_integers(SCALARS[function].numpy(*(arg.value for arg in args)), args)
+
+    @staticmethod
+    def _of_integers(value: Any, args: list[Ball]) -> Ball:
         """A function of integers; of one that rounding has a say in nothing is known."""
-        value = SCALARS[function].numpy(*(arg.value for arg in args))
         if all(arg.radius is None for arg in args):
             return Ball(value)
         doubtful = np.asarray(sum(np.asarray(arg.bound) for arg in args)) > 0
@@ -345,6 +354,10 @@ class Balls:
     def _same(self, function: str, args: list[Ball]) -> Ball:
         a = args[0]
         return Ball(SCALARS[function].numpy(a.value), a.radius, a.terms, a.magnitude)
+
+    def _about(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
+        """A value that is rounded even where no arithmetic would."""
+        return self._rounded(args[0].value, args[0].bound)
 
     def _extreme(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -574,6 +587,7 @@ _RULES: dict[str, Callable[[Balls, str, list[Ball]], Ball]] = {
     **dict.fromkeys(_COMPARISONS, Balls._comparison),
     **dict.fromkeys(("and", "or", "not"), Balls._logic),
     **dict.fromkeys(("isnan", "isinf"), Balls._test),
+    "about": Balls._about,
     **dict.fromkeys(_STEPS, Balls._step),
     **dict.fromkeys(("//", "%", "ceildiv"), Balls._quotient),
     **dict.fromkeys(WHOLE, Balls._exact),

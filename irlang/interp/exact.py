@@ -340,6 +340,8 @@ def _stored(value: Value, info: eq.TensorInfo) -> Value:
     least, largest = integer_range(info.dtype)
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= largest:
         return value  # as it is: an integer may know what it was made of
+    if info.dtype == "u64" and not isinstance(value, int) and 2**63 <= value < 2**64:
+        return int(value)
     return (whole_or_least(value) - least) % (largest - least + 1) + least
 
 

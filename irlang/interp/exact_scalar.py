@@ -22,7 +22,7 @@ _LARGEST_EXPONENT = 16384
 _SMALLEST_EXPONENT = -16494
 _LEAST_INTEGER = -(2**63)
 
-_ON_INTEGERS: dict[str, Callable[..., Value]] = {
+ON_INTEGERS: dict[str, Callable[..., Value]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -93,7 +93,7 @@ _ON_REALS: dict[str, Callable[..., Value]] = {
 def apply(function: str, args: Sequence[Value]) -> Value:
     """A scalar function of `irlang.scalar` at numbers of any kind."""
     if all(isinstance(arg, int) for arg in args):
-        whole = _ON_INTEGERS.get(function)
+        whole = ON_INTEGERS.get(function)
         if whole is not None:
             return whole(*args)
     if function == "not":

@@ -1,6 +1,7 @@
 """The domain of plain numbers: what `vector` and `reference` compute with.
 
-Reals are float64, integers int64 (wrapped to their stored type on assignment), truth values bool.
+Reals are float64, integers int64 (wrapped to their stored type on assignment; those of u64 are
+Python's, see `wide`), truth values bool.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
+from irlang.interp import wide
 from irlang.scalar import SCALARS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -28,7 +30,7 @@ class Plain:
 
     def number(self, value: eq.Scalar) -> Value:
         """A number of the text or of the call."""
-        return float(value) if isinstance(value, Fraction) else value
+        return float(value) if isinstance(value, Fraction) else wide.number(value)
 
     def array(self, value: Array) -> Value:
         """Whole numbers or truth values, free of error."""
@@ -48,6 +50,8 @@ class Plain:
 
     def apply(self, function: str, args: list[Value]) -> Value:
         """A scalar function."""
+        if any(map(wide.is_wide, args)):
+            return wide.apply(function, args)
         return SCALARS[function].numpy(*args)
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
@@ -58,7 +62,8 @@ class Plain:
         """A reduction over the trailing axes."""
         if kind in ("max", "min") and value.dtype == np.bool_:
             kind = "any" if kind == "max" else "all"
-        return FOLD[kind](value, axis=axes)
+        found = FOLD[kind](value, axis=axes)
+        return np.asarray(found, dtype=object) if wide.is_wide(value) else found
 
     def contract(self, factors: list[Value], rank: int) -> Value:
         """The sum over all axes from `rank` on of the product of the factors."""
@@ -82,8 +87,7 @@ class Plain:
 
     def empty(self, info: eq.TensorInfo) -> Value:
         """A tensor to be filled step by step."""
-        kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-        return np.zeros(info.shape, kinds[info.kind])
+        return np.zeros(info.shape, wide.carrier(info))
 
     def assign(self, target: Value, where: tuple[Any, ...], value: Value) -> None:
         """Fills a part of a tensor."""
@@ -96,7 +100,9 @@ def convert(value: Any, info: eq.TensorInfo) -> Array:
     if info.kind == "real":
         return array.astype(np.float64, copy=False)
     if info.kind == "bool":
-        return array if array.dtype == np.bool_ else array != 0
+        return array if array.dtype == np.bool_ else np.asarray(array != 0, dtype=bool)
+    if info.dtype == "u64" or wide.is_wide(array):
+        return wide.wrapped(array, info)
     with np.errstate(invalid="ignore"):
         whole = array if array.dtype.kind in "iu" else np.trunc(array).astype(np.int64)
         return whole.astype(DTYPES[info.dtype].numpy, copy=False).astype(np.int64, copy=False)
@@ -131,6 +137,7 @@ def contract(factors: list[Any], rank: int) -> Any:
 
 
 def load(info: eq.TensorInfo, array: Any) -> Array:
-    """An input as the evaluators take it: float64, int64 or bool, contiguous."""
-    kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
-    return np.asarray(np.asarray(array).astype(kinds[info.kind], copy=False), order="C")
+    """An input as the evaluators take it: float64, int64 (see `wide`) or bool, contiguous."""
+    if info.dtype == "u64":
+        return np.asarray(wide.wrapped(array, info), order="C")
+    return np.asarray(np.asarray(array).astype(wide.carrier(info), copy=False), order="C")

@@ -19,8 +19,8 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
-from irlang.interp import contraction, kernel, kernel_cache, vector
-from irlang.interp.plain import Plain
+from irlang.interp import contraction, kernel, kernel_cache, vector, wide
+from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each
 
 
 def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Array]:
-    """Every tensor of the expansion by name: float64, int64 or bool by its kind.
+    """Every tensor of the expansion by name: float64, int64 or bool by its kind, u64 as uint64.
 
     Integers are wrapped to their stored type. Raises InvalidInput: a check's own code as soon as
     what it reads is there, `run.input` (missing, of another shape, or beyond 64 bits with a sign),
@@ -57,7 +57,7 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
             else:
                 run.tensors[step.target] = run.equation(step)
             run.check()
-    return {name: run.tensors[name] for name in expansion.tensors}
+    return {name: wide.narrowed(run.tensors[name]) for name in expansion.tensors}
 
 
 class _Plan:
@@ -116,7 +116,7 @@ class _Run:
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
         work = size * plan.note("work", equation, lambda: _work(equation.body))
-        if work <= SMALL // 10:
+        if work <= SMALL // 10 or self._wide(equation):
             return self._vector(equation)
         products, rest = plan.note(
             "products", equation, lambda: contraction.find(equation, self.infos)
@@ -128,6 +128,11 @@ class _Run:
         if work <= SMALL:
             return self._vector(equation)
         return self._nest(equation, work, plan)
+
+    def _wide(self, equation: eq.Equation) -> bool:
+        """Whether integers take part that neither kernels nor products hold."""
+        read = (self.infos[name].dtype for name in eq.reads(equation.body) if name in self.infos)
+        return equation.info.dtype == "u64" or "u64" in read
 
     def _keep(self, name: str, info: eq.TensorInfo, array: Array) -> None:
         self.tensors[name] = array
@@ -186,7 +191,8 @@ class _Run:
         """Fills in the tensors of a group of equations that read one another."""
         steps = group.length
         before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
-        if not _worth([part.kernel for part in parts], work):
+        wanted = not any(map(self._wide, group.equations))
+        if not (wanted and _worth([part.kernel for part in parts], work)):
             evaluator = vector.Vector(Plain(), self.tensors, self.infos)
             evaluator.recurrence(group)
             return
@@ -330,6 +336,8 @@ def _load(name: str, expansion: eq.Expansion, inputs: Mapping[str, Any]) -> Arra
     if array.shape != info.shape:
         shapes = f"{list(info.shape)}, not {list(array.shape)}"
         raise fail("run.input", f"`{name}` must have the shape {shapes}")
+    if info.dtype == "u64":
+        return load(info, array).reshape(info.shape)
     if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
         raise fail(
             "run.input", f"`{name}` holds {array.max()}; the largest whole number is 2**63 - 1"

@@ -6,13 +6,14 @@ Sums of many products go to BLAS (`ball_products`), all else to vectorised NumPy
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
-from irlang.interp import contraction
+from irlang.interp import contraction, wide
 from irlang.interp.ball_products import applies, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.schedule import Recurrence, Step, schedule
@@ -42,7 +43,7 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
     inputs: balls over arrays as `vector.load` gives them.
     """
     domain = Balls(dtype)
-    tensors: dict[str, Ball] = dict(inputs)
+    tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
     walk = Vector(domain, tensors, dict(expansion.tensors))
     plan = expansion.notes.get(__name__)
     if not isinstance(plan, _Plan):
@@ -55,7 +56,14 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
                 tensors[step.target] = _equation(walk, step, *plan.found[step.target])
         for mask in expansion.unspecified:
             _unspecify(walk, mask)
-    return {name: tensors[name] for name in expansion.tensors}
+    found = {name: tensors[name] for name in expansion.tensors}
+    for ball in found.values():
+        ball.value = wide.narrowed(ball.value)
+    return found
+
+
+def _widened(ball: Ball, info: eq.TensorInfo) -> Ball:
+    return replace(ball, value=wide.wrapped(ball.value, info)) if info.dtype == "u64" else ball
 
 
 def _equation(

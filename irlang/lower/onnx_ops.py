@@ -10,6 +10,8 @@ import numpy as np
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import spatial
+from irlang.lower.legalise import spatial
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
@@ -146,7 +148,8 @@ def _top_k(call: Onnx) -> list[Value] | None:
     if x.dtype not in ("f32", "f64", "i32", "i64"):
         return None
     count = call.build.integers([call["k"]])
-    options = {"axis": call.axis("axis", x.rank), "largest": int(call["largest"]), "sorted": 1}
+    options = {"axis": call.axis("axis", x.rank), "largest": int(call["largest"])}
+    options["sorted"] = int(call["sorted"])
     return call.build.node("TopK", [x.text, count.text], call.outputs, **options)
 
 
@@ -175,7 +178,9 @@ def _gather(op: str) -> Native:
 
 def _gather_nd(call: Onnx) -> Value:
     ids = call.build.cast(call.input("ids"), "i64")
-    return call.build.op("GatherND", [call.input("x")], call.out.shape, ids)
+    x, batch = call.input("x"), call["batch_dims"]
+    options = {"batch_dims": batch} if batch else {}
+    return call.build.op("GatherND", [x], call.out.shape, ids, **options)
 
 
 def _one_hot(call: Onnx) -> Value | None:
@@ -266,24 +271,42 @@ def _blocks(op: str) -> Native:
     return Native(op, rule)
 
 
-def _resize(call: Onnx, mode: str, coordinates: str, nearest: str) -> Value | None:
-    x = call.input("x")
-    if mode == "linear" and x.rank != 4:
-        return None
+def _resized(call: Onnx, x: Value, **options: Any) -> Value | None:
     sizes = call.build.integers(call.out.shape)
     carried = call.build.cast(x, "f32") if x.dtype in ("f16", "bf16") else x
     if carried.dtype != "f32":
         return None
-    options = {"mode": mode, "coordinate_transformation_mode": coordinates}
-    if mode == "nearest":
-        options["nearest_mode"] = nearest
     info = TensorInfo(call.out.shape, "f32")
     found = call.build.node("Resize", [carried.text, "", "", sizes.text], [info], **options)[0]
     return call.build.cast(found, x.dtype)
 
 
+def _upsample(call: Onnx) -> Value | None:
+    coordinates = {"coordinate_transformation_mode": "asymmetric"}
+    return _resized(call, call.input("x"), mode="nearest", nearest_mode="floor", **coordinates)
+
+
+def _resize(call: Onnx) -> Value | None:
+    """As ONNX Runtime has it: linear of two axes or three, cubic of two."""
+    x, mode, coord = call.input("x"), call["mode"], call["coord"]
+    ranks = {"nearest": (3, 4, 5), "linear": (4, 5), "cubic": (4,)}[mode]
+    if not spatial(call, x) or x.rank not in ranks or coord.startswith("tf_"):
+        return None
+    if call["antialias"]:
+        return None
+    options: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coord}
+    if mode == "nearest":
+        options["nearest_mode"] = call["rounding"]
+    elif mode == "cubic":
+        options["cubic_coeff_a"] = float(call["cubic_coeff"])
+        options["exclude_outside"] = int(call["exclude_outside"])
+    elif call["exclude_outside"]:
+        return None
+    return _resized(call, x, **options)
+
+
 _ARITHMETIC = (
-    "add=Add subtract=Sub multiply=Mul divide=Div power=Pow maximum=Max minimum=Min equal=Equal "
+    "add=Add subtract=Sub multiply=Mul divide=Div maximum=Max minimum=Min equal=Equal "
     "less=Less less_equal=LessOrEqual greater=Greater greater_equal=GreaterOrEqual "
     "logical_and=And logical_or=Or logical_xor=Xor logical_not=Not negate=Neg abs=Abs sign=Sign "
     "reciprocal=Reciprocal floor=Floor ceil=Ceil round=Round sqrt=Sqrt exp=Exp log=Log sin=Sin "
@@ -344,9 +367,6 @@ ELEMENTS: dict[str, Native] = {
     "trilu": Native("Trilu", _trilu),
     "space_to_depth": _blocks("SpaceToDepth"),
     "depth_to_space": _blocks("DepthToSpace"),
-    "upsample": Native("Resize", lambda call: _resize(call, "nearest", "asymmetric", "floor")),
-    "resize_nearest": Native(
-        "Resize", lambda call: _resize(call, "nearest", call["coord"], call["rounding"])
-    ),
-    "resize_linear": Native("Resize", lambda call: _resize(call, "linear", call["coord"], "")),
+    "upsample": Native("Resize", _upsample),
+    "resize": Native("Resize", _resize),
 }

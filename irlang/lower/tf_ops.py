@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last
+from irlang.lower.legalise import channels_first, channels_last, spatial
 from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -147,7 +147,8 @@ def _take_along(call: Tf) -> Value | None:
 def _gather_nd(call: Tf) -> Value | None:
     if call["negative"] != "refused":
         return None
-    return call.value(invoke("tf.gather_nd", call.input("x"), call.input("ids")))
+    options = {"batch_dims": call["batch_dims"] or None}
+    return call.value(invoke("tf.gather_nd", call.input("x"), call.input("ids"), **options))
 
 
 def _one_hot(call: Tf) -> Value | None:
@@ -268,31 +269,35 @@ def _blocks(function: str) -> Native:
     return Native(function, rule)
 
 
-def _resize(call: Tf, method: str) -> Value | None:
-    x = call.input("x")
-    if x.rank != 4 or x.dtype != "f32":
+def _resize(call: Tf) -> Value | None:
+    """Its cubic weights are from a table, unless it antialiases."""
+    x, coord, antialias = call.input("x"), call["coord"], call["antialias"]
+    if x.rank != 4 or x.dtype != "f32" or not spatial(call, x):
+        return None
+    if call["exclude_outside"] != antialias:
+        return None
+    if call["mode"] == "nearest":
+        taken = (("half_pixel", "round_prefer_ceil"), ("tf_half_pixel_for_nn", "floor"))
+        method = "nearest" if (coord, call["rounding"]) in taken else None
+    elif call["mode"] == "linear":
+        method = "bilinear" if coord == "half_pixel" else None
+    else:
+        own = coord == "half_pixel" and antialias and call["cubic_coeff"] == -0.5
+        method = "bicubic" if own else None
+    if method is None:
         return None
     inner = channels_last(call, x)
     n, c, *space = call.out.shape
-    text = invoke("tf.image.resize", inner, str(space), method=f'"{method}"')
+    options = {"method": f'"{method}"', "antialias": antialias or None}
+    text = invoke("tf.image.resize", inner, str(space), **options)
     return channels_first(call, Value(text, (n, *space, c), x.dtype))
-
-
-def _resize_nearest(call: Tf) -> Value | None:
-    if (call["coord"], call["rounding"]) != ("half_pixel", "round_prefer_ceil"):
-        return None
-    return _resize(call, "nearest")
-
-
-def _resize_linear(call: Tf) -> Value | None:
-    return _resize(call, "bilinear") if call["coord"] == "half_pixel" else None
 
 
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal=math.reciprocal floor ceil=math.ceil round sqrt "
     "rsqrt=math.rsqrt exp expm1=math.expm1 log=math.log log1p=math.log1p sin cos tan asin acos "
     "atan sinh cosh tanh asinh acosh atanh erf=math.erf isnan=math.is_nan logical_not sigmoid "
-    "power=pow maximum minimum floor_divide=math.floordiv equal not_equal less less_equal greater "
+    "maximum minimum floor_divide=math.floordiv equal not_equal less less_equal greater "
     "squared_difference=math.squared_difference greater_equal logical_and logical_or "
     "logical_xor=math.logical_xor where softsign=nn.softsign log_sigmoid=math.log_sigmoid"
 )
@@ -358,6 +363,5 @@ ELEMENTS: dict[str, Native] = {
     "trilu": Native("tf.linalg.band_part", _trilu),
     "space_to_depth": _blocks("tf.nn.space_to_depth"),
     "depth_to_space": _blocks("tf.nn.depth_to_space"),
-    "resize_nearest": Native("tf.image.resize", _resize_nearest),
-    "resize_linear": Native("tf.image.resize", _resize_linear),
+    "resize": Native("tf.image.resize", _resize),
 }

@@ -14,9 +14,10 @@ from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
+from irlang.lower.onnx_places import PLACES
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS}
 
 
 def model_file(

@@ -6,8 +6,9 @@ from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_ops import ELEMENTS
+from irlang.lower.tf_places import PLACES
 
-TABLE: dict[str, Native] = {**ELEMENTS, **LAYERS}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS}
 
 LAYOUT = Layout(
     framework="TensorFlow",

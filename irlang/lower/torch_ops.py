@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from irlang.dtypes import DTYPES
@@ -108,6 +109,11 @@ def _reduction(function: str, **more: str) -> Native:
     return Native(function, rule)
 
 
+def _mean(call: Torch) -> Value | Sequence[Value] | None:
+    """Of reals; there is no mean of integers."""
+    return _reduction("torch.mean").rule(call) if DTYPES[call.out.dtype].kind == "real" else None
+
+
 def _sum(call: Torch) -> Value | None:
     x = call.input("x")
     axes = call.axes("axes", x.rank) if x.rank else ()
@@ -199,7 +205,7 @@ def _signed(sign: str) -> Native:
 _UNARY = (
     "negate=neg abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p "
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf isnan logical_not sigmoid "
-    "power=pow maximum minimum floor_divide equal=eq not_equal=ne less=lt less_equal=le "
+    "maximum minimum floor_divide equal=eq not_equal=ne less=lt less_equal=le "
     "greater=gt greater_equal=ge logical_and logical_or logical_xor where"
 )
 
@@ -244,7 +250,7 @@ ELEMENTS: dict[str, Native] = {
     "hard_shrink": plain("F.hardshrink", lambd="threshold"),
     "glu": plain("F.glu", dim="axis"),
     "reduce_sum": Native("torch.sum", _sum),
-    "reduce_mean": _reduction("torch.mean"),
+    "reduce_mean": Native("torch.mean", _mean),
     "reduce_prod": Native("torch.prod", _prod),
     "reduce_max": _reduction("torch.amax"),
     "reduce_min": _reduction("torch.amin"),

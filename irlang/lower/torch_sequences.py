@@ -102,8 +102,15 @@ def _rnn(call: Torch) -> list[Value] | None:
 # ---- attention and losses
 
 
+_PLAIN = {"left_window_size": -1, "right_window_size": -1, "softcap": 0, "masked_rows": "open"}
+
+
 def _attention(call: Torch) -> Value | None:
     mask = None
+    if call.has("kv_lengths") or any(call[name] != usual for name, usual in _PLAIN.items()):
+        return None
+    if call["causal"] and call["past"] != 0:
+        return None
     if (call.has("bias") and call.has("mask")) or (
         call["causal"] and (call.has("bias") or call.has("mask"))
     ):

@@ -1,0 +1,68 @@
+"""Integers that int64 does not hold: those of u64 are Python's own, in arrays of objects.
+
+Everything else keeps whole numbers in int64. Slow, and right: u64 is rare.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irlang import equations as eq
+from irlang.dtypes import integer_range
+from irlang.interp.exact_scalar import ON_INTEGERS, whole_or_least
+from irlang.scalar import SCALARS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_KINDS = {"real": np.dtype(np.float64), "int": np.dtype(np.int64), "bool": np.dtype(np.bool_)}
+_OBJECT = np.dtype(object)
+_WHOLE = {name: np.frompyfunc(f, SCALARS[name].arity, 1) for name, f in ON_INTEGERS.items()}
+
+
+def carrier(info: eq.TensorInfo) -> np.dtype[Any]:
+    """What arrays of a tensor hold."""
+    return _OBJECT if info.dtype == "u64" else _KINDS[info.kind]
+
+
+def is_wide(value: Any) -> bool:
+    """Whether a value is of Python's integers."""
+    if type(value) is int:
+        return not -(2**63) <= value < 2**63
+    return getattr(value, "dtype", None) == _OBJECT
+
+
+def number(value: Any) -> Any:
+    """A number; one beyond 64 bits with a sign as an array, so that NumPy leaves it alone."""
+    return np.array(value, dtype=object) if is_wide(value) else value
+
+
+def apply(function: str, args: list[Any]) -> Any:
+    """A scalar function of which some arguments are Python's integers."""
+    row = SCALARS[function]
+    if function in ("and", "or", "not"):
+        return row.numpy(*(np.asarray(arg != 0, dtype=bool) for arg in args))
+    floats = any(np.asarray(arg).dtype.kind == "f" for arg in args)
+    if floats or row.kind == "real" or function not in _WHOLE:
+        return row.numpy(*(np.asarray(arg, dtype=np.float64) for arg in args))
+    return np.asarray(_WHOLE[function](*args), dtype=bool if row.kind == "bool" else object)
+
+
+def wrapped(value: Any, info: eq.TensorInfo) -> Array:
+    """Assignment to an integer type: reals are truncated, integers wrap."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f":
+        array = np.asarray(np.frompyfunc(_truncated, 1, 1)(array), dtype=object)
+    least, largest = integer_range(info.dtype)
+    shifted = array.astype(object) - least
+    found = np.asarray(shifted % (largest - least + 1) + least, dtype=object)
+    return found.astype(carrier(info))
+
+
+def _truncated(value: float) -> int:
+    return int(value) if 2.0**63 <= value < 2.0**64 else whole_or_least(value)
+
+
+def narrowed(value: Any) -> Any:
+    """An array as NumPy's own type has it."""
+    return value.astype(np.uint64) if is_wide(value) else value

@@ -1,0 +1,83 @@
+"""How ONNX spells order, scattering and bits."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Call, Native
+from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.value import Value
+
+Onnx = Call[OnnxBuilder]
+_REDUCED = frozenset({"f32", "f64", "i32", "i64"})  # what kernels add, multiply and compare
+
+
+def _sort(call: Onnx) -> list[Value] | None:
+    """All elements as the best ones: equal ones keep their order there too."""
+    x = call.input("x")
+    if x.dtype not in _REDUCED:
+        return None
+    axis = call.axis("axis", x.rank)
+    count = call.build.integers([x.shape[axis]])
+    options = {"axis": axis, "largest": int(call["descending"]), "sorted": 1}
+    return call.build.node("TopK", [x.text, count.text], call.outputs, **options)
+
+
+def _scatter(op: str) -> Native:
+    """Negative positions count from the end."""
+
+    def rule(call: Onnx) -> Value | None:
+        x, reduction = call.input("x"), call["reduction"]
+        if reduction != "none" and x.dtype not in _REDUCED:
+            return None
+        ids = call.build.cast(call.input("ids"), "i64")
+        inputs = [x.text, ids.text, call.input("updates").text]
+        options = {} if reduction == "none" else {"reduction": reduction}
+        if op == "ScatterElements":
+            options["axis"] = call.axis("axis", x.rank)
+        return call.build.node(op, inputs, [call.out], **options)[0]
+
+    return Native(op, rule)
+
+
+def _hardmax(call: Onnx) -> Value | None:
+    x = call.input("x")
+    if x.dtype != "f32":
+        return None
+    return call.build.op("Hardmax", [x], x.shape, axis=call.axis("axis", x.rank))
+
+
+def _shift(call: Onnx) -> Value | None:
+    if call.out.dtype not in ("u8", "u32", "u64"):
+        return None
+    direction = call["direction"].upper()
+    values = list(call.values.values())
+    return call.build.op("BitShift", values, call.out.shape, direction=direction)
+
+
+def _power(call: Onnx) -> Value | None:
+    a, b = (call.values[name] for name in "ab")
+    if a.dtype == b.dtype:
+        return call.build.op("Pow", [a, b], call.out.shape)
+    if not {a.dtype, b.dtype} <= _REDUCED:
+        return None
+    return call.build.node("Pow", [a.text, b.text], [call.out])[0]
+
+
+def _bits(op: str) -> Native:
+    def rule(call: Onnx) -> Value:
+        return call.build.op(op, list(call.values.values()), call.out.shape)
+
+    return Native(op, rule)
+
+
+PLACES: dict[str, Native] = {
+    "sort": Native("TopK", _sort),
+    "scatter_elements": _scatter("ScatterElements"),
+    "scatter_nd": _scatter("ScatterND"),
+    "hardmax": Native("Hardmax", _hardmax),
+    "bit_and": _bits("BitwiseAnd"),
+    "bit_or": _bits("BitwiseOr"),
+    "bit_xor": _bits("BitwiseXor"),
+    "bit_not": _bits("BitwiseNot"),
+    "bit_shift": Native("BitShift", _shift),
+    "power": Native("Pow", _power),
+}

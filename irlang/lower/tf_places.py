@@ -1,0 +1,77 @@
+"""How TensorFlow spells order, scattering and bits."""
+
+from __future__ import annotations
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.value import Value
+
+Tf = Call[TensorFlowBuilder]
+
+
+def _sort(call: Tf) -> list[Value]:
+    x = call.input("x")
+    direction = '"DESCENDING"' if call["descending"] else None
+    options = {"axis": call.axis("axis", x.rank), "direction": direction}
+    values = call.value(invoke("tf.sort", x, **options))
+    places = invoke("tf.argsort", x, stable=True, **options)
+    return [values, call.build.cast(Value(places, x.shape, "i32"), "i64")]
+
+
+def _logcumsumexp(call: Tf) -> Value:
+    x = call.input("x")
+    options = {"axis": call.axis("axis", x.rank), "reverse": call["reverse"] or None}
+    return call.value(invoke("tf.math.cumulative_logsumexp", x, **options))
+
+
+def _indices(call: Tf) -> Value:
+    ids = call.input("ids")
+    return ids if ids.dtype in ("i32", "i64") else call.build.cast(ids, "i64")
+
+
+def _scatter_nd(call: Tf) -> Value | None:
+    function = {"none": "update", "add": "add", "max": "max", "min": "min"}.get(call["reduction"])
+    if function is None or call["negative"] != "refused":
+        return None
+    if call["reduction"] != "none" and call.out.dtype == "bool":
+        return None
+    values = call.input("x"), _indices(call), call.input("updates")
+    return call.value(invoke(f"tf.tensor_scatter_nd_{function}", *values))
+
+
+def _segment_reduce(call: Tf) -> Value | None:
+    if call["reduction"] == "mean" and DTYPES[call.out.dtype].kind == "int":
+        return None
+    function = f"tf.math.unsorted_segment_{call['reduction']}"
+    return call.value(invoke(function, call.input("x"), _indices(call), call["segments"]))
+
+
+def _shift(call: Tf) -> Value | None:
+    if call["logical"] and not call.out.dtype.startswith("u") and call["direction"] == "right":
+        return None
+    function = f"tf.bitwise.{call['direction']}_shift"
+    return call.value(invoke(function, *map(call.build.full, call.values.values())))
+
+
+def _power(call: Tf) -> Value | None:
+    a, b = (call.values[name] for name in "ab")
+    if a.dtype != b.dtype:
+        if (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
+            return None
+        b = call.build.cast(b, a.dtype)
+    return call.value(invoke("tf.pow", call.build.full(a), call.build.full(b)))
+
+
+PLACES: dict[str, Native] = {
+    "sort": Native("tf.sort, tf.argsort", _sort),
+    "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),
+    "scatter_nd": Native("tf.tensor_scatter_nd_update, …_add, …_max, …_min", _scatter_nd),
+    "segment_reduce": Native("tf.math.unsorted_segment_sum, …", _segment_reduce),
+    **{f"bit_{name}": plain(f"tf.bitwise.bitwise_{name}") for name in ("and", "or", "xor")},
+    "bit_not": plain("tf.bitwise.invert"),
+    "bit_shift": Native("tf.bitwise.left_shift, tf.bitwise.right_shift", _shift),
+    "power": Native("tf.pow", _power),
+    "isfinite": plain("tf.math.is_finite"),
+}
