@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irlang.api import Model, check, load, loads
+    from irlang.api import Model, check, import_model, load, loads
     from irlang.diagnostics import Diagnostic, InvalidInput
 
 __version__ = "0.1.0"
-__all__ = ["Diagnostic", "InvalidInput", "Model", "check", "load", "loads"]
+__all__ = ["Diagnostic", "InvalidInput", "Model", "check", "import_model", "load", "loads"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ model = irlang.load("lenet.nnir", bind={"N": 4})
 model.run()["probs"]            # the oracle's value, a NumPy array
 model.diff(["torch", "tf"])     # one verdict an output and target
 model.lower("torch").code       # the text of the program
+
+irlang.import_model("lenet.onnx")   # the same of a model of another system
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph
+from irlang.graph import Graph, Initial
 from irlang.interp.program import run
 from irlang.interp.shape import check as check_file
 from irlang.interp.values import initial_values, inputs, require_memory
@@ -108,6 +110,27 @@ def loads(text: str, bind: Mapping[str, int] | None = None, file: str = "") -> M
 def load(path: str | Path, bind: Mapping[str, int] | None = None) -> Model:
     """The first model of a file."""
     return loads(read_source(Path(path)), bind, str(path))
+
+
+def import_model(
+    path: str | Path,
+    bind: Mapping[str, int] | None = None,
+    constants: Mapping[str, Array] | None = None,
+) -> Model:
+    """A model of another system: `.onnx`, `.keras`, `.h5` or `.pt2`.
+
+    bind: numbers for sizes that the model leaves open; those of ONNX and Keras models that are not
+    bound stay names in `text`, and are 2 in `graph`. constants: inputs of an ONNX model that are
+    fixed to values. Raises `InvalidInput` with everything that cannot be translated.
+    """
+    from irlang.importers.files import read
+
+    made = read(Path(path), "parameters", bind, constants)
+    model = loads(made.text)
+    for param in model.graph.params.values():
+        if param.initial is not None and param.initial.kind == "data":
+            param.initial = Initial("array", (made.writer.tensors[param.initial.args[1]],))
+    return model
 
 
 def check(text: str, file: str = "") -> tuple[Diagnostic, ...]:

@@ -32,8 +32,8 @@ class Initial:
     """Where a parameter's value comes from.
 
     kind: `constant` (args: the number), `literal` (args: nested tuples), `uniform` (low, high),
-    `normal` (mean, standard deviation), `data` (file, key). seed: of a random one, None where it
-    follows the seed of the run.
+    `normal` (mean, standard deviation), `data` (file, key), `array` (an array, of a model that has
+    no files). seed: of a random one, None where it follows the seed of the run.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """What the documentation shows is true: files are valid, transcripts are what is printed.
 
 `IRLANG_REWRITE=1 pytest tests/test_docs.py` writes what is printed now into the README; read the
-difference before you keep it. `python -m irlang.docs docs/operators.md` writes the other page.
+difference before you keep it. `python -m irlang.docs` writes the pages of operators.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from irlang.catalog import builtin
+from irlang.catalog import Catalog, builtin
 from irlang.cli import status
-from irlang.docs import operators_page
+from irlang.docs.markdown import pages, write
 from irlang.interp import reference
 from irlang.interp.program import run
 from irlang.interp.shape import check
@@ -35,11 +35,53 @@ def blocks(path: Path, kind: str) -> list[tuple[str, str]]:
     return [(title, text) for language, title, text in found if language == kind]
 
 
-def test_the_page_of_operators_is_what_the_definitions_say() -> None:
-    page = (ROOT / "docs" / "operators.md").read_text("utf-8")
-    assert page == operators_page(builtin()), "python -m irlang.docs docs/operators.md"
+@pytest.fixture(scope="module")
+def written() -> dict[str, str]:
+    """The pages of operators as they would be written now."""
+    return pages(builtin())
+
+
+def test_the_pages_of_operators_are_what_the_definitions_say(written: dict[str, str]) -> None:
+    docs = ROOT / "docs"
+    there = {"operators.md", *(f"operators/{path.name}" for path in docs.glob("operators/*"))}
+    assert there == set(written), "python -m irlang.docs"
+    stale = [name for name, page in written.items() if (docs / name).read_text("utf-8") != page]
+    assert not stale, "python -m irlang.docs"
+
+
+def test_every_operator_has_a_section(written: dict[str, str]) -> None:
+    index = written["operators.md"]
     for op in builtin():
-        assert f"\n### {op.name}\n" in page
+        path = f"operators/{builtin().families[op.name]}.md"
+        assert f"({path}#{op.name})" in index
+        text = written[path].partition(f"\n## {op.name}\n")[2].partition("\n## ")[0]
+        assert text.count("```math\n") == 1
+        assert "```nnir\nop " in text
+        assert "Gradient" in text
+        assert all(f"`{attr.name}`" in text for attr in op.attrs)
+
+
+def test_pages_are_small_enough_to_be_shown(written: dict[str, str]) -> None:
+    assert max(len(page.encode()) for page in written.values()) < 500_000
+
+
+def test_pages_of_families_that_are_gone_are_removed(tmp_path: Path) -> None:
+    gone = tmp_path / "operators" / "gone.md"
+    gone.parent.mkdir()
+    gone.write_text("", "utf-8")
+    (op,) = parse(SMALL, "small.nnir").ops
+    write(Catalog([("small", op)]), tmp_path / "operators.md")
+    assert sorted(path.name for path in gone.parent.iterdir()) == ["small.md"]
+    assert "(operators/small.md#halve)" in (tmp_path / "operators.md").read_text("utf-8")
+
+
+SMALL = """nnir 1
+
+\"\"\"Half of every element.\"\"\"
+op halve[T: float](x: T[S..]) -> y: T[S..] {
+  y[s..] = x[s..] / 2
+}
+"""
 
 
 def test_the_language_is_shown() -> None:

@@ -26,7 +26,7 @@ def load_model(
     `InvalidInput` with every fault of the file.
     """
     file = parse(read_source(Path(path)), path)
-    sizes = dict(_binding(text) for text in bind)
+    sizes = dict(binding(text) for text in bind)
     for item in (item for m in file.models for item in m.inputs):
         for dim, size in zip(item.type.dims, (shapes or {}).get(item.name, ()), strict=False):
             name = getattr(dim.size, "id", None)
@@ -56,7 +56,8 @@ def load_model(
     return graph, checked.catalog
 
 
-def _binding(text: str) -> tuple[str, int]:
+def binding(text: str) -> tuple[str, int]:
+    """A size and its number, of a text like `N=4`."""
     name, _, size = text.partition("=")
     if not name.isidentifier() or not size.isascii() or not size.isdigit() or len(size) > 18:
         raise fail("usage.bind", f"`{text}` does not bind a size", help="write --bind N=4")

@@ -1,4 +1,4 @@
-"""`irlang ops`: the catalogue, or all that one definition says."""
+"""`irlang ops`: the catalogue, all that one definition says, or what works for which."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from irlang import ast
     from irlang.catalog import Catalog
-    from irlang.equations import Expansion
-    from irlang.graph import Node
+    from irlang.docs.coverage import Row
+
+_SHORT = 12  # lines of a gradient that are shown with the rest
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--file", "path", help="A .nnir file whose own definitions count as well.")
 @click.option("--gradient", is_flag=True, help="Show the equations of its gradient.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(name: str | None, path: str | None, gradient: bool, form: str) -> int:
-    """List the operators, or show a definition, its preconditions and attributes."""
+@click.option("--coverage", is_flag=True, help="Show what works for which operator, by trying.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "html"]), default="text")
+def command(name: str | None, path: str | None, gradient: bool, coverage: bool, form: str) -> int:
+    """List the operators, or show a definition, its mathematics and what targets run."""
     from pathlib import Path
 
     from irlang.catalog import builtin
@@ -33,27 +33,32 @@ def command(name: str | None, path: str | None, gradient: bool, form: str) -> in
     catalog = builtin()
     if path:
         catalog = catalog.with_file(parse(read_source(Path(path)), path))
-    if name is None:
+    if form == "html" and (name is None or gradient or coverage):
+        raise fail("usage.format", "html is the page of one operator", help="irlang ops NAME")
+    op = None if name is None else _find(name, catalog)
+    if coverage:
+        return _coverage(catalog, op, form)
+    if op is None:
         _list(catalog, form)
-        return 0
+    elif gradient:
+        _gradient(op, catalog, form)
+    else:
+        _one(op, catalog, form)
+    return 0
+
+
+def _find(name: str, catalog: Catalog) -> ast.Op:
+    from irlang.diagnostics import fail
+
     op = catalog.op(name)
     if op is None:
         near = ", ".join(catalog.nearest(name))
         raise fail(
             "usage.op",
             f"there is no operator `{name}`",
-            help=f"did you mean {near}?" if near else "",
+            help=f"did you mean {near}?" if near else "`irlang ops` lists them all",
         )
-    if gradient:
-        shown = describe_gradient(op, catalog)
-        click.echo(json.dumps(shown) if form == "json" else f"{shown['call']}\n\n{shown['text']}")
-        return 0
-    described = describe(op, catalog)
-    if form == "json":
-        click.echo(json.dumps(described))
-    else:
-        _show(described)
-    return 0
+    return op
 
 
 def _list(catalog: Catalog, form: str) -> None:
@@ -69,102 +74,108 @@ def _list(catalog: Catalog, form: str) -> None:
     click.echo(f"\n{len(catalog)} operators; irlang ops NAME shows one")
 
 
-def describe_gradient(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
-    """The gradient of a generated call: the call, and its equations as text of the language."""
-    from irlang.adjoint import adjoint
-    from irlang.diagnostics import fail
-    from irlang.equation_text import show
+def _gradient(op: ast.Op, catalog: Catalog, form: str) -> None:
+    from irlang.docs.gradients import gradient
 
-    calls: list[tuple[int, int, int, Node, Expansion]] = []
-    for node in _calls(op, catalog):
-        expansion = node.expansion(catalog)
-        real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
-        if real.intersection(expansion.inputs) and real.intersection(expansion.outputs):
-            # what has about four axes and few attributes is the easiest to read
-            rank = max(len(expansion.tensors[name].shape) for name in expansion.inputs)
-            calls.append((abs(rank - 4), len(node.attrs), len(calls), node, expansion))
-    if not calls:
-        raise fail("usage.gradient", f"`{op.name}` takes no real numbers to real numbers")
-    *_, node, expansion = min(calls)
-    inputs = ", ".join(f"{name}: {expansion.tensors[name]}" for name in expansion.inputs)
-    outputs = ", ".join(f"{name}: {expansion.tensors[name]}" for name in expansion.outputs)
-    attrs = ", ".join(f"{name} = {value}" for name, value in node.attrs.items())
-    call = f"{op.name}({inputs}{'; ' if attrs else ''}{attrs}) -> {outputs}"
-    backward = adjoint(expansion)
-    return {"call": call, "outputs": list(backward.outputs), "text": show(backward)}
+    found = gradient(op, catalog)
+    if form == "json":
+        shown = {"call": found.call, "outputs": list(found.outputs), "text": found.text}
+        click.echo(json.dumps(shown))
+    else:
+        click.echo(f"{found.call}\n\n{found.text}")
 
 
-def _calls(op: ast.Op, catalog: Catalog) -> Iterator[Node]:
-    """Some generated calls of an operator."""
-    from irlang.gen.build import generate
+def _one(op: ast.Op, catalog: Catalog, form: str) -> None:
+    from irlang.docs.facts import describe
+    from irlang.docs.page import page
 
-    for seed in range(24):
-        try:
-            graph = generate(catalog, seed, ops=[op.name], size=(1, 1)).graph
-        except ValueError:  # one that cannot be computed
-            return
-        yield from (node for node in graph.nodes if node.op is op)
-
-
-def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
-    """Everything that is derived from a definition's text, as data."""
-    from dataclasses import replace
-
-    from irlang import ast
-    from irlang.lower.target import spellings
-    from irlang.parser.printer import print_attr_type, print_expr, print_statement, print_type
-
-    return {
-        "name": op.name,
-        "family": catalog.families[op.name],
-        "doc": op.doc,
-        "definition": print_statement(replace(op, doc="", comments=())),
-        "dtypes": dict(op.dtypes),
-        "inputs": [
-            {
-                "name": i.name,
-                "type": print_type(i.type),
-                "optional": i.default is not None,
-                "variadic": bool(i.family),
-            }
-            for i in op.inputs
-        ],
-        "outputs": [{"name": o.name, "type": print_type(o.type)} for o in op.outputs],
-        "attributes": [
-            {
-                "name": a.name,
-                "type": print_attr_type(a.type),
-                "default": None if a.default is None else print_expr(a.default),
-            }
-            for a in op.attrs
-        ],
-        "preconditions": [
-            {
-                "code": f"{op.name}.{s.name}",
-                "condition": print_expr(s.condition),
-                "message": s.message,
-            }
-            for s in op.body
-            if isinstance(s, ast.Require)
-        ],
-        "lowers_to": spellings(op.name),
-    }
+    if form == "html":
+        click.echo(page(op, catalog), nl=False)
+        return
+    described = describe(op, catalog)
+    if form == "json":
+        click.echo(json.dumps(described))
+    else:
+        _show(described)
 
 
 def _show(described: dict[str, Any]) -> None:
-    doc = described["doc"] or "no description"
     click.secho(f"{described['name']}", bold=True, nl=False)
-    click.echo(f": {doc}\n")
+    click.echo(f": {described['doc'] or 'no description'}\n")
     click.echo(described["definition"].rstrip())
+    _title("mathematics")
+    _indented(described["mathematics"]["text"])
     if described["attributes"]:
-        click.secho("\nattributes", bold=True)
+        _title("attributes")
         for a in described["attributes"]:
             default = "must be given" if a["default"] is None else f"default {a['default']}"
             click.echo(f"  {a['name']}: {a['type']}, {default}")
     if described["preconditions"]:
-        click.secho("\npreconditions", bold=True)
+        _title("preconditions")
         for p in described["preconditions"]:
             click.echo(f"  {p['code']}: {p['condition']}")
-    click.secho("\nlowers to", bold=True)
-    for target, spelling in described["lowers_to"].items():
-        click.echo(f"  {target}: {spelling}")
+    if described["dtypes"]:
+        _title("element types")
+        for variable, kind in described["dtypes"].items():
+            click.echo(f"  {variable}: {kind}")
+    _title("lowers to")
+    width = max(len(way["target"]) for way in described["lowering"])
+    for way in described["lowering"]:
+        head = f"  {way['target'].ljust(width)}  "
+        click.echo(click.wrap_text(way["text"], 100, head, " " * len(head)))
+    if described["differs"]:
+        _title("differs")
+        for difference in described["differs"]:
+            said = f"{difference['of']}: {difference['how']}"
+            click.echo(click.wrap_text(said, 100, "  ", "    "))
+    _title("gradient")
+    _show_gradient(described["gradient"], described["name"])
+
+
+def _show_gradient(found: dict[str, Any], name: str) -> None:
+    if "reason" in found:
+        click.echo(f"  none: {found['reason']}")
+    elif found["text"].count("\n") > _SHORT:
+        click.echo(f"  {', '.join(found['outputs'])}: irlang ops {name} --gradient")
+    else:
+        click.echo(f"  of {found['call']}")
+        _indented(found["text"].rstrip())
+
+
+def _title(text: str) -> None:
+    click.secho(f"\n{text}", bold=True)
+
+
+def _indented(text: str) -> None:
+    for line in text.splitlines():
+        click.echo(f"  {line}".rstrip())
+
+
+def _coverage(catalog: Catalog, op: ast.Op | None, form: str) -> int:
+    """The table; 1 where something does not work that has no reason to."""
+    from irlang.docs.coverage import cover
+
+    rows = [cover(item, catalog) for item in catalog if op is None or item is op]
+    if form == "json":
+        click.echo(json.dumps([row.as_json() for row in rows]))
+    else:
+        _show_coverage(rows)
+    return int(any(row.faults for row in rows))
+
+
+def _show_coverage(rows: list[Row]) -> None:
+    from irlang.docs.coverage import MEANINGS
+
+    targets = list(rows[0].targets) if rows else []
+    width = max((len(row.name) for row in rows), default=0)
+    head = ["operator".ljust(width), *MEANINGS, *(target.ljust(11) for target in targets), "types"]
+    click.secho("  ".join(head).rstrip(), bold=True)
+    for row in rows:
+        cells = [row.name.ljust(width)]
+        cells += [row.meanings[name].mark.ljust(len(name)) for name in MEANINGS]
+        cells += [row.targets[target].how.ljust(11) for target in targets]
+        click.echo("  ".join([*cells, row.types]).rstrip())
+    click.echo(f"\n{len(rows)} operators; + works, - does not apply, ! fails")
+    for row in rows:
+        for text in row.remarks():
+            click.echo(f"  {row.name}: {text}")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from irlang.catalog import Catalog, builtin
-from irlang.diagnostics import InvalidInput, fail
+from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import onnx_file
 from irlang.importers.onnx_graph import Walk
 from irlang.importers.sizes import Dim
@@ -83,7 +83,8 @@ def translate(
                 )
                 outputs = walk.run()
                 if walk.problems:
-                    problems = Refused(*walk.problems, needed=frozenset(walk.needed))
+                    found = [_with_help(problem, open_) for problem in walk.problems]
+                    problems = Refused(*found, needed=frozenset(walk.needed))
                     first = first or problems
                     break
                 texts.append(_text(walk, model, outputs))
@@ -101,6 +102,14 @@ def translate(
         f"what the model computes takes another form for other sizes {names}",
         help=f"say what they are: --bind {open_[0]}=4",
     )
+
+
+def _with_help(problem: Diagnostic, open_: list[str]) -> Diagnostic:
+    """What a definition refuses may fit for one size only: the one that a model was traced with."""
+    if not open_ or problem.code.startswith(("import.", "file.")):
+        return problem
+    sizes = " ".join(f"--bind {name}=4" for name in open_)
+    return replace(problem, help=f"if the model is made for one size, say so: {sizes}")
 
 
 def _text(walk: Walk, model: Any, outputs: list[str]) -> str:

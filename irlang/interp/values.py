@@ -147,6 +147,8 @@ def _initial(graph: Graph, name: str, param: Param, seed: int) -> Array:
         elif initial.kind == "normal":
             mean, deviation = map(float, initial.args)
             value = _generator(own, name).normal(mean, deviation, size=info.shape).astype(dtype)
+        elif initial.kind == "array":
+            value = initial.args[0]
         else:
             value = stored(graph.folder, *initial.args, span=param.span)
     return accept(name, param, value)

@@ -40,7 +40,7 @@ import numpy as np  # noqa: E402
 from irlang.catalog import builtin  # noqa: E402
 from irlang.diagnostics import InvalidInput  # noqa: E402
 from irlang.dtypes import DTYPES  # noqa: E402
-from irlang.graph import Graph  # noqa: E402
+from irlang.graph import Graph, Initial  # noqa: E402
 from irlang.importers.onnx_file import Unsupported, tensor  # noqa: E402
 from irlang.importers.onnx_model import Imported, Refused, translate  # noqa: E402
 from irlang.interp import reference  # noqa: E402
@@ -143,14 +143,11 @@ def _compare(made: Imported, arrays: dict[str, Array], recorded: Sequence[Any]) 
     if errors:
         raise Different(f"the text is refused: {errors[0].code}: {errors[0].message}")
     graph = checked.graphs[0]
-    for name, param in graph.params.items():
-        if param.initial and param.initial.kind == "data":
-            key = param.initial.args[1]
-            graph.params[name].initial = None
-            arrays = {**arrays, f"\0{name}": made.writer.tensors[key]}
+    for param in graph.params.values():
+        if param.initial is not None and param.initial.kind == "data":
+            param.initial = Initial("array", (made.writer.tensors[param.initial.args[1]],))
     given = {text: arrays[name] for name, text in made.inputs.items()}
     values = {**inputs(graph, 0, given), **initial_values(graph, 0)}
-    values |= {name: arrays[f"\0{name}"] for name in graph.params if f"\0{name}" in arrays}
     found = run(graph, values, checked.catalog, reference.evaluate)
     balls: dict[str, Ball] = {}
     judged = not recorded

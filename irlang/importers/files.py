@@ -1,0 +1,81 @@
+"""From a file of another system to text: which importer reads what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irlang.diagnostics import fail
+from irlang.importers.writer import Array, Writer
+from irlang.parser import parse
+from irlang.parser.printer import print_file
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A model as text, in the one layout. writer: has the parameters that belong beside it, and the types."""
+
+    text: str
+    writer: Writer
+
+
+def _onnx(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+    from irlang.importers import onnx_model
+
+    return onnx_model.load(path, data, bind, constants)
+
+
+def _keras(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+    from irlang.importers import keras_model
+
+    _none_fixed(constants, "a Keras model")
+    return keras_model.load(path, data, bind)
+
+
+def _torch(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+    from irlang.importers import torch_import
+
+    _none_fixed(constants, "a PyTorch program")
+    if bind:
+        message = "the sizes of a PyTorch program are bound when its text is run, not before"
+        raise fail("usage.bind", message)
+    return torch_import.load(path, path.stem, data=data)
+
+
+def _none_fixed(constants: Mapping[str, Array], what: str) -> None:
+    if constants:
+        raise fail("usage.constants", f"inputs of {what} cannot be fixed")
+
+
+READERS: dict[str, Callable[[Path, str, Sizes, Mapping[str, Array]], Any]] = {
+    ".onnx": _onnx,
+    ".keras": _keras,
+    ".h5": _keras,
+    ".pt2": _torch,
+}
+
+
+def read(
+    path: Path,
+    data: str,
+    bind: Sizes | None = None,
+    constants: Mapping[str, Array] | None = None,
+) -> Imported:
+    """A model file as text; what it is follows from the ending of its name.
+
+    data: the name of the file of parameters that goes with the text. bind: numbers for sizes that
+    the model leaves open. constants: inputs that are fixed to values (ONNX). Raises `InvalidInput`:
+    `usage.` and `file.` codes for what is no model, others for what cannot be translated.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        known = ", ".join(READERS)
+        raise fail("usage.kind", f"{path} is no file that can be imported", help=f"known: {known}")
+    if not path.is_file():
+        raise fail("file.read", f"{path} cannot be read: there is no such file")
+    made = reader(path, data, bind or {}, constants or {})
+    return Imported(print_file(parse(made.text, str(path))), made.writer)
