@@ -17,7 +17,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A model as text, in the one layout. writer: has the parameters that belong beside it, and the types."""
+    """A model as text, in the one layout. writer: has the parameters that belong beside it."""
 
     text: str
     writer: Writer

@@ -83,7 +83,7 @@ class Walk:
         """Writes everything; the names of the results in the text."""
         graph = self.model.graph
         scope = Scope(_versions(self.model.opset_import))
-        self._initialisers(graph)
+        self._initialisers(graph, scope)
         self._inputs(graph)
         self._nodes(graph.node, scope)
         return self._outputs(graph)
@@ -94,23 +94,23 @@ class Walk:
 
     # ---- what is there before the first node
 
-    def _initialisers(self, graph: Any) -> None:
+    def _initialisers(self, graph: Any, scope: Scope) -> None:
         if graph.sparse_initializer:
             self.problem("import.sparse", "sparse parameters are not supported")
             for sparse in graph.sparse_initializer:
                 self.values[sparse.values.name] = Broken()
         for proto in graph.initializer:
-            self._new(proto.name)
+            name = scope.outer(proto.name)
+            self._new(name)
+            self.values[name] = Broken()
             try:
-                array = tensor(proto, self.folder, f"the parameter `{proto.name}`")
+                array = tensor(proto, self.folder, f"the parameter `{name}`")
             except Unsupported as error:
-                self.problem("import.type", f"the parameter `{proto.name}`: {error.reason}")
-                self.values[proto.name] = Broken()
+                self.problem("import.type", f"the parameter `{name}`: {error.reason}")
             except InvalidInput as error:
                 self.problems += error.diagnostics
-                self.values[proto.name] = Broken()
             else:
-                self.values[proto.name] = constant(self.writer, array, proto.name)
+                self.values[name] = constant(self.writer, array, name)
 
     def _inputs(self, graph: Any) -> None:
         for item in graph.input:
@@ -202,7 +202,7 @@ class Walk:
         if function is not None:
             self._function(function, node, scope, place)
         elif _subgraphs(node):
-            self._refuse(key, place, "it holds a graph of its own: control flow is not supported")
+            self._graphs(key, node, scope, given, place)
         elif row is not None and not any(isinstance(value, Broken) for value in given):
             values = [value for value in given if not isinstance(value, Broken)]
             self.writer.owner = place
@@ -214,6 +214,32 @@ class Walk:
                 self._body(node, scope, given, place)
         elif row is None:
             self._body(node, scope, given, place)
+
+    def _graphs(
+        self, key: str, node: Any, scope: Scope, given: Sequence[Value | Broken | None], place: str
+    ) -> None:
+        """A choice that is known when the model is read is made; other control flow is refused."""
+        if any(isinstance(value, Broken) for value in given):
+            return
+        condition = given[0] if key == "If" and given else None
+        known = condition.known() if isinstance(condition, Value) else None
+        if known is None or known.size != 1:
+            sources = condition.sources if isinstance(condition, Value) else frozenset()
+            self.needed |= sources
+            self._refuse(key, place, "it holds a graph of its own: control flow is not supported")
+            return
+        wanted = "then_branch" if known.reshape(-1)[0] else "else_branch"
+        graph = next(item.g for item in node.attribute if item.name == wanted)
+        prefix = f"{place}/{wanted}/"
+        own = [item.name for item in graph.initializer]
+        own += [name for inner in graph.node for name in inner.output if name]
+        names = {**scope.names, **{name: f"{prefix}{name}" for name in own}}
+        inner = Scope(scope.versions, names, scope.prefix, scope.attributes, scope.depth + 1)
+        self._initialisers(graph, inner)
+        self._nodes(graph.node, inner)
+        for item, name in zip(graph.output, node.output, strict=False):
+            value = self.values.get(inner.outer(item.name), Broken())
+            self.values[scope.outer(name)] = value
 
     def _row(self, row: Row, node: Node, place: str) -> None:
         """Writes a node by its row."""

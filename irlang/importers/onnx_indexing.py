@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
@@ -29,8 +33,31 @@ def _one_hot(n: Node) -> Value:
     return n.call("one_hot", ids, **attrs, negative="from_end", to=n.input(2).dtype)
 
 
+def _gather_nd(n: Node) -> Value:
+    if n.int("batch_dims", 0):
+        raise Unsupported("axes that positions and tensor share (batch_dims)")
+    return n.call("gather_nd", n.input(0), n.input(1), negative="from_end")
+
+
+def _compress(n: Node) -> Value:
+    """The slices, or the elements, for which a condition holds that is known."""
+    x, axis = n.input(0), n.int("axis")
+    kept = np.flatnonzero(n.known(1))
+    if axis is None:
+        x, axis = n.step("flat", "reshape", x, shape=[math.prod(x.shape)]), 0
+    return n.call("gather", x, n.const(kept, f"{n.outputs[0]}_kept"), axis=axis)
+
+
+def _nonzero(n: Node) -> Value:
+    """The positions of what is not zero, where that is known."""
+    return n.const(np.array(np.nonzero(n.known(0)), np.int64))
+
+
 ROWS: dict[str, Row] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "Compress": _compress,
+    "NonZero": _nonzero,
     "OneHot": _one_hot,
 }

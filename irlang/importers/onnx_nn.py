@@ -146,6 +146,12 @@ def _pool(op: str) -> Row:
     return row
 
 
+def _global_lp(n: Node) -> Value:
+    x = n.input(0)
+    p = n.real("p", 2.0) if n.version < 2 else n.int("p", 2)
+    return n.call("lp_pool", x, window=list(x.shape[2:]), p=p)
+
+
 def _global(op: str) -> Row:
     def row(n: Node) -> Value:
         return n.call(op, n.input(0), keepdims=True)
@@ -161,6 +167,7 @@ ROWS: dict[str, Row] = {
     "LpPool": _pool("lp_pool"),
     "MaxPool": _pool("max_pool"),
     "AveragePool": _pool("avg_pool"),
+    "GlobalLpPool": _global_lp,
     "GlobalMaxPool": _global("global_max_pool"),
     "GlobalAveragePool": _global("global_avg_pool"),
 }
