@@ -1,0 +1,597 @@
+"""Functions of elements: arithmetic, comparison, logic, activations.
+
+A computation takes place in the element type that PyTorch computes in, which is that of the result,
+or for comparisons the one that the operands are promoted to.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from irlang.dtypes import DTYPES
+from irlang.importers.torch_call import Call, Rule, Uncovered, Value
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+
+
+def plain(value: Any) -> Any:
+    """A number as an operand of arithmetic: a truth value counts as 0 or 1."""
+    return int(value) if isinstance(value, bool) else value
+
+
+def operands(c: Call, *names: str, dtype: str = "") -> list[Any]:
+    """Arguments in the type of the result; a lone number as a constant if none is a tensor."""
+    dtype = dtype or c.out
+    found = [c.cast(plain(c.get(name)), dtype) for name in names]
+    if not any(isinstance(item, Value) for item in found):
+        found[0] = c.as_tensor(found[0], dtype)
+    return found
+
+
+def unary(op: str, **attrs: Any) -> Rule:
+    """A function of `self`."""
+    return lambda c: c(op, c.cast(c.tensor("self"), c.out), **attrs)
+
+
+def binary(op: str, other: str = "other") -> Rule:
+    """A function of `self` and another."""
+    return lambda c: c(op, *operands(c, "self", other))
+
+
+def compare(op: str) -> Rule:
+    """A comparison of `self` and `other`, in the type that both are promoted to."""
+
+    def rule(c: Call) -> Value:
+        pair = [c.get("self"), c.get("other")]
+        dtype = c.common(*pair)
+        if dtype == "bool":
+            dtype = "u8"
+        pair = [c.cast(plain(item), dtype) for item in pair]
+        return c(op, *pair)  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _sum(op: str, first: str = "self", second: str = "other") -> Rule:
+    """self + alpha * other, or minus; of truth values a sum is "or"."""
+
+    def rule(c: Call) -> Value:
+        a, b = operands(c, first, second)
+        if c.out == "bool":
+            return c("logical_or", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
+        factor = plain(c.get("alpha", 1))
+        if factor != 1:
+            b = c("multiply", b, factor) if isinstance(b, Value) else b * factor
+        return c(op, a, b)  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _product(c: Call) -> Value:
+    a, b = operands(c, "self", "other")
+    if c.out == "bool":
+        return c("logical_and", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
+    return c("multiply", a, b)  # type: ignore[no-any-return]
+
+
+def _quotient(c: Call) -> Value:
+    mode = c.get("rounding_mode")
+    a, b = operands(c, "self", "other")
+    if mode == "floor":
+        return c("floor_divide", a, b)  # type: ignore[no-any-return]
+    quotient = c("divide", a, b)
+    return c("trunc", quotient) if mode == "trunc" and c.out in _FLOATS else quotient  # type: ignore[no-any-return]
+
+
+def _remainder(sign: str) -> Rule:
+    return lambda c: c("modulo", *operands(c, "self", "other"), sign_of=sign)
+
+
+def _bounded(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    low, high = c.get("min"), c.get("max")
+    if isinstance(low, Value) or isinstance(high, Value):
+        if low is not None:
+            x = c("maximum", x, c.cast(low, c.out))
+        return c("minimum", x, c.cast(high, c.out)) if high is not None else x  # type: ignore[no-any-return]
+    bounds = {"min": low, "max": high}
+    return c("clip", x, **{k: plain(v) for k, v in bounds.items() if v is not None})  # type: ignore[no-any-return]
+
+
+def _one_bound(op: str, name: str) -> Rule:
+    def rule(c: Call) -> Value:
+        return c(op, *operands(c, "self", name))  # type: ignore[no-any-return]
+
+    return rule
+
+
+def choose(c: Call, condition: Value, a: Any, b: Any, dtype: str = "") -> Value:
+    """`a` where the condition holds, `b` elsewhere; one of them is a tensor or a type is given."""
+    if not isinstance(a, Value) and not isinstance(b, Value):
+        a = c.as_tensor(a, dtype or c.out)
+    return c("where", condition, a, b)  # type: ignore[no-any-return]
+
+
+def _where(c: Call) -> Value:
+    condition = c.cast(c.tensor("condition"), "bool")
+    a, b = (c.cast(c.get(name), c.out) for name in ("self", "other"))
+    if c.out == "bool":
+        a, b = c.as_tensor(a, "bool"), c.as_tensor(b, "bool")
+    return choose(c, condition, a, b)
+
+
+def _masked_fill(c: Call) -> Value:
+    x = c.tensor("self")
+    value = c.get("value")
+    value = c.as_tensor(value, x.dtype) if x.dtype == "bool" or isinstance(value, Value) else value
+    return c("where", c.cast(c.tensor("mask"), "bool"), plain(value), x)  # type: ignore[no-any-return]
+
+
+def _bits(logical: str, whole: str) -> Rule:
+    def rule(c: Call) -> Value:
+        a, b = operands(c, "self", "other")
+        if c.out == "bool":
+            return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
+        return _bitwise(c, whole, a, b)
+
+    return rule
+
+
+def _bitwise(c: Call, op: str, a: Any, b: Any) -> Value:
+    if not c.defined(op):
+        raise Uncovered("bits of integers")
+    return c(op, a, b)  # type: ignore[no-any-return]
+
+
+def _logic(op: str) -> Rule:
+    def rule(c: Call) -> Value:
+        return c(op, *[truth(c, c.tensor(name)) for name in ("self", "other")])  # type: ignore[no-any-return]
+
+    return rule
+
+
+def truth(c: Call, x: Value) -> Value:
+    """Whether elements are not zero."""
+    return c.cast(x, "bool")  # type: ignore[no-any-return]
+
+
+def _power(c: Call) -> Value:
+    a, b = plain(c.get("self")), plain(c.get("exponent"))
+    if c.out not in _FLOATS:
+        return _whole_power(c, a, b)
+    a, b = c.cast(a, c.out), c.cast(b, c.out)
+    if b == 2:
+        return c("square", a)  # type: ignore[no-any-return]
+    if b == 1:
+        return c("identity", a)  # type: ignore[no-any-return]
+    return c("power", a, b)  # type: ignore[no-any-return]
+
+
+def _whole_power(c: Call, a: Any, b: Any) -> Value:
+    a = c.cast(a, c.out)
+    if isinstance(b, int) and isinstance(a, Value) and 0 <= b <= 64:
+        if b == 0:
+            return c.broadcast(c.param(1, (), c.out), a.shape)
+        result = a
+        for _ in range(b - 1):
+            result = c("multiply", result, a)
+        return result if b > 1 else c("identity", a)  # type: ignore[no-any-return]
+    a, b = c.as_tensor(a, c.out), c.as_tensor(b, c.out)
+    return c("power", a, b)  # type: ignore[no-any-return]
+
+
+def _scaled_sum(op: str) -> Rule:
+    """self + value * (tensor1 op tensor2)"""
+
+    def rule(c: Call) -> Value:
+        x, a, b = operands(c, "self", "tensor1", "tensor2")
+        value = plain(c.get("value", 1))
+        if value != 1:
+            a = c("multiply", a, value)
+        return c("add", x, c(op, a, b))  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _lerp(c: Call) -> Value:
+    a, b, w = operands(c, "self", "end", "weight")
+    return c("add", a, c("multiply", c("subtract", b, a), w))  # type: ignore[no-any-return]
+
+
+def _log_base(base: int) -> Rule:
+    return lambda c: c("divide", c("log", c.cast(c.tensor("self"), c.out)), math.log(base))
+
+
+def _scaled(factor: float) -> Rule:
+    return lambda c: c("multiply", c.cast(c.tensor("self"), c.out), factor)
+
+
+def _product_or_zero(function: str) -> Rule:
+    """self * f(other), 0 where self is 0, NaN where other is (xlogy and its like)."""
+
+    def rule(c: Call) -> Value:
+        a, b = operands(c, "self", "other")
+        b = c.as_tensor(b, c.out)
+        whole = c("multiply", a, c(function, b))
+        zero = c("equal", c.as_tensor(a, c.out), 0)
+        return choose(c, c("isnan", b), math.nan, c("where", zero, 0, whole))
+
+    return rule
+
+
+def _logaddexp(base: float) -> Rule:
+    def rule(c: Call) -> Value:
+        a, b = operands(c, "self", "other")
+        if base != math.e:
+            a, b = (c("multiply", item, math.log(base)) for item in (a, b))
+        gap = c("softplus", c("negate", c("abs", c("subtract", a, b))))
+        total = c("add", c("maximum", a, b), gap)
+        same = c("logical_and", c("isinf", a), c("equal", a, b))
+        total = c("where", same, a, total)
+        return c("divide", total, math.log(base)) if base != math.e else total  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _either(op: str) -> Rule:
+    """The larger or smaller of two; where one is NaN, the other."""
+
+    def rule(c: Call) -> Value:
+        a, b = operands(c, "self", "other")
+        found = c(op, a, b)
+        if c.out not in _FLOATS:
+            return found  # type: ignore[no-any-return]
+        return c("where", c("isnan", a), b, c("where", c("isnan", b), a, found))  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _nan_to_num(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    if c.out not in _FLOATS:
+        return c("identity", x)  # type: ignore[no-any-return]
+    largest = DTYPES[c.out].largest
+    high = c.get("posinf")
+    low = c.get("neginf")
+    y = c("where", c("isnan", x), c.get("nan") or 0.0, x)
+    y = c("where", c("isinf", x, negative=False), largest if high is None else high, y)
+    return c("where", c("isinf", x, positive=False), -largest if low is None else low, y)  # type: ignore[no-any-return]
+
+
+def _copysign(c: Call) -> Value:
+    a, b = operands(c, "self", "other")
+    if not isinstance(b, Value):
+        size = c("abs", a)
+        return c("negate", size) if math.copysign(1, b) < 0 else size  # type: ignore[no-any-return]
+    size = c("abs", c.as_tensor(a, c.out))
+    return c("where", c("less", b, 0), c("negate", size), size)  # type: ignore[no-any-return]
+
+
+def _heaviside(c: Call) -> Value:
+    x, v = operands(c, "self", "values")
+    step = c("where", c("less", x, 0), c.param(0, (), c.out), 1)
+    step = c("where", c("equal", x, 0), v, step)
+    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else step  # type: ignore[no-any-return]
+
+
+def _isclose(c: Call) -> Value:
+    dtype = c.common(c.get("self"), c.get("other"))
+    work = dtype if dtype in _FLOATS else "f64"
+    a, b = (c.cast(c.get(name), work) for name in ("self", "other"))
+    bound = c("add", c("multiply", c("abs", b), c.number("rtol", 1e-5)), c.number("atol", 1e-8))
+    near = c("less_equal", c("abs", c("subtract", a, b)), bound)
+    finite = c("logical_not", c("isinf", b))
+    same = c("logical_or", c("equal", a, b), c("logical_and", near, finite))
+    if c.flag("equal_nan"):
+        same = c("logical_or", same, c("logical_and", c("isnan", a), c("isnan", b)))
+    return same  # type: ignore[no-any-return]
+
+
+def _atan2(c: Call) -> Value:
+    y, x = operands(c, "self", "other")
+    y, x = c.as_tensor(y, c.out), c.as_tensor(x, c.out)
+    angle = c("atan", c("divide", y, x))
+    turn = c("where", c("less", y, 0), c("subtract", angle, math.pi), c("add", angle, math.pi))
+    upright = c("multiply", c("sign", y), math.pi / 2)
+    beside = c("where", c("less", x, 0), turn, upright)
+    return c("where", c("greater", x, 0), angle, beside)  # type: ignore[no-any-return]
+
+
+def _sinc(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    t = c("multiply", x, math.pi)
+    return choose(c, c("equal", x, 0), 1, c("divide", c("sin", t), t))
+
+
+def _round(c: Call) -> Value:
+    x = c.tensor("self")
+    decimals = c.whole("decimals", 0)
+    if x.dtype not in _FLOATS:
+        return c("identity", x)  # type: ignore[no-any-return]
+    if decimals == 0:
+        return c("round", x)  # type: ignore[no-any-return]
+    ten = 10.0 ** abs(decimals)
+    there, back = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
+    return c(back, c("round", c(there, x, ten)), ten)  # type: ignore[no-any-return]
+
+
+def _whole_or(op: str) -> Rule:
+    """floor and its like, which leave integers as they are."""
+
+    def rule(c: Call) -> Value:
+        x = c.tensor("self")
+        return c(op if x.dtype in _FLOATS else "identity", x)  # type: ignore[no-any-return]
+
+    return rule
+
+
+def _test(op: str, of_integers: bool = False, **attrs: Any) -> Rule:
+    """isnan and its like, decided for integers."""
+
+    def rule(c: Call) -> Value:
+        x = c.tensor("self")
+        if x.dtype in _FLOATS:
+            return c(op, x, **attrs)  # type: ignore[no-any-return]
+        return c.broadcast(c.param(of_integers, (), "bool"), x.shape)
+
+    return rule
+
+
+def _isfinite(c: Call) -> Value:
+    x = c.tensor("self")
+    if x.dtype not in _FLOATS:
+        return c.broadcast(c.param(True, (), "bool"), x.shape)
+    return c("logical_not", c("logical_or", c("isnan", x), c("isinf", x)))  # type: ignore[no-any-return]
+
+
+def _signbit(c: Call) -> Value:
+    x = c.tensor("self")
+    if x.dtype == "bool":
+        return c.broadcast(c.param(False, (), "bool"), x.shape)
+    return c("less", x, 0)  # type: ignore[no-any-return]
+
+
+def _angle(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    found = choose(c, c("less", x, 0), math.pi, c.param(0.0, (), c.out))
+    return c("where", c("isnan", x), x, found)  # type: ignore[no-any-return]
+
+
+def _logit(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    eps = c.get("eps")
+    if eps is not None:
+        x = c("clip", x, min=eps, max=1 - eps)
+    return c("log", c("divide", x, c("subtract", 1, x)))  # type: ignore[no-any-return]
+
+
+def _entropy(c: Call) -> Value:
+    x = c.cast(c.tensor("self"), c.out)
+    inner = choose(c, c("equal", x, 0), 0, c("negate", c("multiply", x, c("log", x))))
+    low = choose(c, c("less", x, 0), -math.inf, inner)
+    return c("where", c("isnan", x), x, low)  # type: ignore[no-any-return]
+
+
+def _ldexp(c: Call) -> Value:
+    a, b = operands(c, "self", "other")
+    two = c.param(2.0, (), c.out)
+    return c("multiply", a, c("power", two, b))  # type: ignore[no-any-return]
+
+
+def _float_power(c: Call) -> Value:
+    a, b = operands(c, "self", "exponent")
+    return c("power", a, b)  # type: ignore[no-any-return]
+
+
+# ---- activations
+
+
+def _relu(c: Call) -> Value:
+    x = c.tensor("self")
+    return c("relu", x) if x.dtype in _FLOATS else c("maximum", x, 0)  # type: ignore[no-any-return]
+
+
+def _relu6(c: Call) -> Value:
+    x = c.tensor("self")
+    return c("relu", x, max_value=6) if x.dtype in _FLOATS else c("clip", x, min=0, max=6)  # type: ignore[no-any-return]
+
+
+def _elu(c: Call) -> Value:
+    x = c.tensor("self")
+    alpha, scale, inner = (c.number(n, 1.0) for n in ("alpha", "scale", "input_scale"))
+    if scale == 1 and inner == 1:
+        return c("elu", x, alpha=alpha)  # type: ignore[no-any-return]
+    low = c("multiply", c("expm1", c("multiply", c("minimum", x, 0), inner)), alpha)
+    return c("multiply", c("add", c("maximum", x, 0), low), scale)  # type: ignore[no-any-return]
+
+
+def _hardtanh(c: Call) -> Value:
+    x = c.tensor("self")
+    low, high = c.number("min_val", -1.0), c.number("max_val", 1.0)
+    if x.dtype in _FLOATS:
+        return c("hard_tanh", x, min=low, max=high)  # type: ignore[no-any-return]
+    return c("clip", x, min=low, max=high)  # type: ignore[no-any-return]
+
+
+def _softplus(c: Call) -> Value:
+    """Beyond `threshold` it is the identity, as PyTorch has it."""
+    x = c.tensor("self")
+    beta, threshold = plain(c.get("beta", 1)), plain(c.get("threshold", 20))
+    scaled = x if beta == 1 else c("multiply", x, beta)
+    return c("where", c("greater", scaled, threshold), x, c("softplus", x, beta=beta))  # type: ignore[no-any-return]
+
+
+def _threshold(c: Call) -> Value:
+    x = c.tensor("self")
+    value = c.number("value")
+    beyond = c("greater", x, c.number("threshold"))
+    return c("where", beyond, x, value)  # type: ignore[no-any-return]
+
+
+def _prelu(c: Call) -> Value:
+    x, slope = c.tensor("self"), c.tensor("weight")
+    if x.rank >= 2 and slope.shape not in ((), (1,)):
+        slope = c.reshape(slope, [*slope.shape, *[1] * (x.rank - 2)])
+    elif slope.rank > x.rank:
+        slope = c.reshape(slope, [])
+    return c("prelu", x, slope)  # type: ignore[no-any-return]
+
+
+def _hardshrink(c: Call) -> Value:
+    x, bound = c.tensor("self"), c.number("lambd", 0.5)
+    if bound >= 0:
+        return c("hard_shrink", x, threshold=bound)  # type: ignore[no-any-return]
+    inside = c("logical_and", c("greater_equal", x, bound), c("less_equal", x, -bound))
+    return c("where", inside, 0, x)  # type: ignore[no-any-return]
+
+
+def _rrelu(c: Call) -> Value:
+    low, high = c.number("lower", 0.125), c.number("upper", 1 / 3)
+    if c.flag("training") and low != high:
+        raise Uncovered("it is random in training")
+    return c("leaky_relu", c.tensor("self"), alpha=(low + high) / 2)  # type: ignore[no-any-return]
+
+
+ELEMENTWISE: dict[str, Rule] = {
+    **{
+        name: unary(name)
+        for name in (
+            *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh"),
+            *("cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "reciprocal", "erf"),
+            *("sigmoid", "silu", "mish", "selu", "square"),
+        )
+    },
+    "abs": unary("abs"),
+    "neg": unary("negate"),
+    "sign": lambda c: c("identity" if c.out == "bool" else "sign", c.tensor("self")),
+    "sgn": lambda c: c("identity" if c.out == "bool" else "sign", c.tensor("self")),
+    "positive": unary("identity"),
+    "special_expit": unary("sigmoid"),
+    "floor": _whole_or("floor"),
+    "ceil": _whole_or("ceil"),
+    "trunc": _whole_or("trunc"),
+    "fix": _whole_or("trunc"),
+    "round": _round,
+    "special_round": _round,
+    "frac": lambda c: c("subtract", c.tensor("self"), c("trunc", c.tensor("self"))),
+    "erfc": lambda c: c("subtract", 1, c("erf", c.cast(c.tensor("self"), c.out))),
+    "special_erfc": lambda c: c("subtract", 1, c("erf", c.cast(c.tensor("self"), c.out))),
+    "exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
+    "special_exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
+    "log2": _log_base(2),
+    "log10": _log_base(10),
+    "deg2rad": _scaled(math.pi / 180),
+    "rad2deg": _scaled(180 / math.pi),
+    "sinc": _sinc,
+    "special_sinc": _sinc,
+    "logit": _logit,
+    "special_logit": _logit,
+    "special_entr": _entropy,
+    "special_ndtr": lambda c: c(
+        "multiply",
+        c("add", c("erf", c("multiply", c.cast(c.tensor("self"), c.out), math.sqrt(0.5))), 1),
+        0.5,
+    ),
+    "angle": _angle,
+    "nan_to_num": _nan_to_num,
+    # arithmetic
+    "add": _sum("add"),
+    "sub": _sum("subtract"),
+    "rsub": _sum("subtract", "other", "self"),
+    "mul": _product,
+    "div": _quotient,
+    "floor_divide": binary("floor_divide"),
+    "remainder": _remainder("divisor"),
+    "fmod": _remainder("dividend"),
+    "pow": _power,
+    "float_power": _float_power,
+    "maximum": lambda c: _extreme(c, "maximum", "logical_or"),
+    "minimum": lambda c: _extreme(c, "minimum", "logical_and"),
+    "max.other": lambda c: _extreme(c, "maximum", "logical_or"),
+    "min.other": lambda c: _extreme(c, "minimum", "logical_and"),
+    "fmax": _either("maximum"),
+    "fmin": _either("minimum"),
+    "clamp": _bounded,
+    "clamp_min": _one_bound("maximum", "min"),
+    "clamp_max": _one_bound("minimum", "max"),
+    "addcmul": _scaled_sum("multiply"),
+    "addcdiv": _scaled_sum("divide"),
+    "lerp": _lerp,
+    "hypot": lambda c: c("sqrt", c("add", *[c("square", x) for x in operands(c, "self", "other")])),
+    "atan2": _atan2,
+    "copysign": _copysign,
+    "heaviside": _heaviside,
+    "ldexp": _ldexp,
+    "xlogy": _product_or_zero("log"),
+    "special_xlog1py": _product_or_zero("log1p"),
+    "logaddexp": _logaddexp(math.e),
+    "logaddexp2": _logaddexp(2),
+    # comparison and logic
+    "eq": compare("equal"),
+    "ne": compare("not_equal"),
+    "lt": compare("less"),
+    "le": compare("less_equal"),
+    "gt": compare("greater"),
+    "ge": compare("greater_equal"),
+    "isnan": _test("isnan"),
+    "isinf": _test("isinf"),
+    "isposinf": _test("isinf", negative=False),
+    "isneginf": _test("isinf", positive=False),
+    "isfinite": _isfinite,
+    "isreal": _test("equal", True),
+    "isclose": _isclose,
+    "signbit": _signbit,
+    "logical_and": _logic("logical_and"),
+    "logical_or": _logic("logical_or"),
+    "logical_xor": _logic("logical_xor"),
+    "logical_not": lambda c: c("logical_not", truth(c, c.tensor("self"))),
+    "bitwise_and": _bits("logical_and", "bitwise_and"),
+    "bitwise_or": _bits("logical_or", "bitwise_or"),
+    "bitwise_xor": _bits("logical_xor", "bitwise_xor"),
+    "bitwise_not": lambda c: (
+        c("logical_not", c.tensor("self"))
+        if c.out == "bool"
+        else c("subtract", -1, c.tensor("self"))
+    ),
+    "where": _where,
+    "masked_fill": _masked_fill,
+    # activations
+    "relu": _relu,
+    "relu6": _relu6,
+    "elu": _elu,
+    "celu": lambda c: c("celu", c.tensor("self"), alpha=c.number("alpha", 1.0)),
+    "gelu": lambda c: c("gelu", c.tensor("self"), approximate=c.get("approximate", "none")),
+    "leaky_relu": lambda c: c(
+        "leaky_relu", c.tensor("self"), alpha=c.number("negative_slope", 0.01)
+    ),
+    "rrelu": _rrelu,
+    "prelu": _prelu,
+    "hardtanh": _hardtanh,
+    "hardsigmoid": lambda c: c("hard_sigmoid", c.tensor("self"), alpha=1 / 6),
+    "hardswish": lambda c: c("hard_swish", c.tensor("self")),
+    "log_sigmoid": lambda c: c("log_sigmoid", c.tensor("self")),
+    "softplus": _softplus,
+    "softshrink": lambda c: c("soft_shrink", c.tensor("self"), threshold=c.number("lambd", 0.5)),
+    "hardshrink": _hardshrink,
+    "threshold": _threshold,
+    "glu": lambda c: c("glu", c.tensor("self"), axis=c.whole("dim", -1)),
+}
+ELEMENTWISE |= {
+    new: ELEMENTWISE[old]
+    for new, old in (
+        *(("absolute", "abs"), ("negative", "neg"), ("arcsin", "asin"), ("arccos", "acos")),
+        *(("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh")),
+        *(("arctan2", "atan2"), ("multiply", "mul"), ("divide", "div"), ("true_divide", "div")),
+        *(("subtract", "sub"), ("clip", "clamp"), ("greater", "gt"), ("greater_equal", "ge")),
+        *(("less", "lt"), ("less_equal", "le"), ("not_equal", "ne"), ("special_xlogy", "xlogy")),
+        *(("special_expm1", "expm1"), ("special_log1p", "log1p"), ("special_erf", "erf")),
+    )
+}
+
+
+def _extreme(c: Call, op: str, logical: str) -> Value:
+    a, b = operands(c, "self", "other")
+    if c.out == "bool":
+        return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
+    return c(op, a, b)  # type: ignore[no-any-return]
