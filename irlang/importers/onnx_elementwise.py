@@ -43,18 +43,8 @@ def _several(op: str) -> Row:
 
 def _power(n: Node) -> Value:
     """The result has the type of the base, whatever the exponent's."""
-    a, b = n.input(0), n.input(1)
     n.ignore("axis", "broadcast")
-    if a.info.kind == "real":
-        if b.dtype != a.dtype:
-            b = n.step("exponent", "cast", b, to=a.dtype)
-        return n.call("power", a, b)
-    exponent = b.known()
-    if exponent is not None and exponent.size == 1 and exponent.reshape(-1)[0] == 2:
-        return n.call("square", a)
-    base = n.step("base", "cast", a, to="f64")
-    b = b if b.dtype == "f64" else n.step("exponent", "cast", b, to="f64")
-    return n.call("cast", n.step("power", "power", base, b), to=a.dtype)
+    return n.call("power", n.input(0), n.input(1))
 
 
 def _modulo(n: Node) -> Value:

@@ -39,6 +39,7 @@ from irlang.importers import (
     onnx_indexing,
     onnx_nn,
     onnx_norm,
+    onnx_places,
     onnx_reduce,
     onnx_shape,
 )
@@ -53,4 +54,5 @@ ROWS: dict[str, Row] = {
     **onnx_reduce.ROWS,
     **onnx_nn.ROWS,
     **onnx_norm.ROWS,
+    **onnx_places.ROWS,
 }

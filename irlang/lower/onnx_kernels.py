@@ -43,8 +43,8 @@ _GROUPS = {
     "ReduceSumSquare",
     _REAL: "BatchNormalization Ceil Cos Exp Floor Gemm Log LogSoftmax LpNormalization "
     "Reciprocal Sigmoid Sin Softmax Sqrt Sum Tanh",
-    "f32": "Hardmax Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf Gelu "
-    "GRU LSTM GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
+    "f32": "Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf Gelu "
+    "GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
     "InstanceNormalization LRN LeakyRelu LpPool Mean Mish PRelu RNN Resize Selu Sinh Softplus "
     "Softsign Tan ThresholdedRelu",
     "bool": "And Not Or Xor",

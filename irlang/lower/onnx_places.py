@@ -69,6 +69,17 @@ def _bits(op: str) -> Native:
     return Native(op, rule)
 
 
+def _reverse_sequence(call: Onnx) -> Value | None:
+    """The batch and the time are the first two axes, in either order."""
+    x = call.input("x")
+    axes = call.axis("axis", x.rank), call.axis("batch_axis", x.rank)
+    if sorted(axes) != [0, 1] or x.dtype == "bf16":
+        return None
+    lengths = call.build.cast(call.input("lengths"), "i64")
+    options = {"time_axis": axes[0], "batch_axis": axes[1]}
+    return call.build.node("ReverseSequence", [x.text, lengths.text], [call.out], **options)[0]
+
+
 PLACES: dict[str, Native] = {
     "sort": Native("TopK", _sort),
     "scatter_elements": _scatter("ScatterElements"),
@@ -80,4 +91,5 @@ PLACES: dict[str, Native] = {
     "bit_not": _bits("BitwiseNot"),
     "bit_shift": Native("BitShift", _shift),
     "power": Native("Pow", _power),
+    "reverse_sequence": Native("ReverseSequence", _reverse_sequence),
 }

@@ -64,6 +64,36 @@ def _power(call: Tf) -> Value | None:
     return call.value(invoke("tf.pow", call.build.full(a), call.build.full(b)))
 
 
+def _reverse_sequence(call: Tf) -> Value:
+    x = call.input("x")
+    options = {"seq_axis": call.axis("axis", x.rank), "batch_axis": call.axis("batch_axis", x.rank)}
+    lengths = call.input("lengths")
+    lengths = lengths if lengths.dtype in ("i32", "i64") else call.build.cast(lengths, "i64")
+    return call.value(invoke("tf.reverse_sequence", x, lengths, **options))
+
+
+def _cross(call: Tf) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    if call.axis("axis", a.rank) != a.rank - 1:
+        return None
+    return call.value(invoke("tf.linalg.cross", a, b))
+
+
+def _trace(call: Tf) -> Value | None:
+    x = call.input("x")
+    if call.axes("axes", x.rank) != (x.rank - 2, x.rank - 1) or call["offset"]:
+        return None
+    return call.value(invoke("tf.linalg.trace", x))
+
+
+def _meshgrid(call: Tf) -> list[Value]:
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    listed = ", ".join(call.build.full(value) for value in call.family("xs"))
+    text = invoke("tf.meshgrid", listed, indexing=f'"{call["indexing"]}"')
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
 PLACES: dict[str, Native] = {
     "sort": Native("tf.sort, tf.argsort", _sort),
     "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),
@@ -74,4 +104,8 @@ PLACES: dict[str, Native] = {
     "bit_shift": Native("tf.bitwise.left_shift, tf.bitwise.right_shift", _shift),
     "power": Native("tf.pow", _power),
     "isfinite": plain("tf.math.is_finite"),
+    "reverse_sequence": Native("tf.reverse_sequence", _reverse_sequence),
+    "cross": Native("tf.linalg.cross", _cross),
+    "trace": Native("tf.linalg.trace", _trace),
+    "meshgrid": Native("tf.meshgrid", _meshgrid),
 }

@@ -114,6 +114,43 @@ def _bits(name: str) -> Native:
     return plain(f"torch.bitwise_{name}")
 
 
+# ---- matrices
+
+
+def _diagonal(function: str, more: int) -> Native:
+    """more: how many axes the result has above the input, where the axes are those of the result."""
+
+    def rule(call: Torch) -> Value:
+        x = call.input("x")
+        first, second = call.axes("axes", x.rank + more)
+        options = {"offset": call["offset"] or None, "dim1": first, "dim2": second}
+        return call.value(invoke(function, x, **options))
+
+    return Native(function, rule)
+
+
+def _trace(call: Torch) -> Value | None:
+    x = call.input("x")
+    if x.rank != 2 or call["offset"] or x.dtype in ("f16", "bf16"):
+        return None
+    cast = DTYPES[x.dtype].kind == "int"
+    text = invoke("torch.trace", x)
+    return call.build.cast(Value(text, (), "i64"), x.dtype) if cast else call.value(text)
+
+
+def _cross(call: Torch) -> Value:
+    a, b = call.input("a"), call.input("b")
+    return call.value(invoke("torch.linalg.cross", a, b, dim=call.axis("axis", a.rank)))
+
+
+def _meshgrid(call: Torch) -> list[Value]:
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    listed = ", ".join(call.build.full(value) for value in call.family("xs"))
+    text = invoke("torch.meshgrid", listed, indexing=f'"{call["indexing"]}"')
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
 PLACES: dict[str, Native] = {
     "sort": Native("torch.sort", _sort),
     "kth_value": Native("torch.kthvalue", _kth_value),
@@ -129,4 +166,10 @@ PLACES: dict[str, Native] = {
     "bit_shift": Native("torch.bitwise_left_shift, torch.bitwise_right_shift", _shift),
     "power": Native("torch.pow", _power),
     "isfinite": plain("torch.isfinite"),
+    "diagonal": _diagonal("torch.diagonal", 0),
+    "diag_embed": _diagonal("torch.diag_embed", 1),
+    "trace": Native("torch.trace", _trace),
+    "kron": plain("torch.kron"),
+    "cross": Native("torch.linalg.cross", _cross),
+    "meshgrid": Native("torch.meshgrid", _meshgrid),
 }
