@@ -3,7 +3,8 @@
 A definition in ``irlang/ops/*.nnir`` is the only statement of what an operator means. The checker,
 the oracle, the fuzzer's choice of inputs and the comparison with frameworks are derived from it.
 
-``irlang.load(path)`` and ``irlang.loads(text)`` give a `Model` that runs, compares and lowers.
+``irlang.load(path)`` and ``irlang.loads(text)`` give a `Model` that runs, compares and lowers,
+``irlang.op(name)`` an `Operator`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irlang.api import Model, check, import_model, load, loads
+    from irlang.api import Model, Operator, check, import_model, load, loads, op
     from irlang.diagnostics import Diagnostic, InvalidInput
 
 __version__ = "0.1.0"
-__all__ = ["Diagnostic", "InvalidInput", "Model", "check", "import_model", "load", "loads"]
+__all__ = [
+    "Diagnostic",
+    "InvalidInput",
+    "Model",
+    "Operator",
+    "check",
+    "import_model",
+    "load",
+    "loads",
+    "op",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES
@@ -28,10 +29,12 @@ from irlang.interp.program import run
 from irlang.interp.shape import check as check_file
 from irlang.interp.values import initial_values, inputs, require_memory
 from irlang.parser import parse
+from irlang.parser.printer import print_statement
 from irlang.parser.source import read_source
 
 if TYPE_CHECKING:
     from irlang.diff.verdict import Verdict
+    from irlang.docs.gradients import Gradient
     from irlang.lower.lower import Lowered
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -87,12 +90,77 @@ class Model:
         return lower(self.graph, target, self.catalog, initial_values(self.graph, seed))
 
     def _repr_html_(self) -> str:
-        """The text and the types of the results, for a notebook."""
-        results = ", ".join(
-            f"{name}: {self.graph.values[value]}" for name, value in self.graph.outputs.items()
+        """The text, and every call with the type of its result, for a notebook."""
+        from irlang.docs.page import fragment
+        from irlang.mathematics import mathml
+        from irlang.mathematics.model import model
+
+        shown = f"<details><summary>{html.escape(self.graph.name)}</summary>"
+        shown += f"<pre>{html.escape(self.text)}</pre></details>"
+        return fragment(shown + mathml.blocks(model(self.graph)))
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that a catalogue defines."""
+
+    definition: ast.Op
+    catalog: Catalog
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.definition.name
+
+    @property
+    def text(self) -> str:
+        """Its definition in the language."""
+        return print_statement(self.definition)
+
+    def facts(self) -> dict[str, Any]:
+        """All that is known of it, as `irlang ops NAME --format json` shows it."""
+        from irlang.docs.facts import describe
+
+        return describe(self.definition, self.catalog)
+
+    def gradient(self) -> Gradient:
+        """The equations of its gradient, for one call. Raises `InvalidInput` where it has none."""
+        from irlang.docs.gradients import gradient
+
+        return gradient(self.definition, self.catalog)
+
+    def __str__(self) -> str:
+        from irlang.mathematics import terminal
+        from irlang.mathematics.definition import mathematics
+
+        return (
+            f"{self.name}: {self.definition.doc}\n\n{terminal.text(mathematics(self.definition))}"
         )
-        shown = html.escape(self.text)
-        return f"<pre>{shown}</pre><p>{html.escape(self.graph.name)} → {html.escape(results)}</p>"
+
+    def _repr_html_(self) -> str:
+        """The definition's doc, mathematics and text, for a notebook."""
+        from irlang.docs.page import fragment, marked
+        from irlang.mathematics import mathml
+        from irlang.mathematics.definition import mathematics
+
+        shown = f"<p><b>{html.escape(self.name)}</b>: {marked(self.definition.doc)}</p>"
+        shown += mathml.blocks(mathematics(self.definition))
+        shown += "<details><summary>definition</summary>"
+        return fragment(f"{shown}<pre>{html.escape(self.text)}</pre></details>")
+
+
+def op(name: str, text: str = "") -> Operator:
+    """The operator of that name, built-in or defined in `text`, the contents of a file.
+
+    Raises `usage.op`, with names that look like it, where there is none.
+    """
+    catalog = builtin().with_file(parse(text, "")) if text else builtin()
+    found = catalog.op(name)
+    if found is None:
+        near = ", ".join(catalog.nearest(name))
+        help_ = f"did you mean {near}?" if near else ""
+        raise fail("usage.op", f"there is no operator `{name}`", help=help_)
+    return Operator(found, catalog)
 
 
 def loads(text: str, bind: Mapping[str, int] | None = None, file: str = "") -> Model:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,30 @@ def test_a_notebook_shows_the_text_escaped() -> None:
 
 def test_lowering_gives_a_program() -> None:
     assert "torch" in str(irlang.loads(TEXT).lower("torch").code)
+
+
+def test_a_notebook_shows_a_model_as_mathematics() -> None:
+    shown = irlang.loads(TEXT)._repr_html_()
+    root = ET.fromstring(shown)
+    mathematics = "".join("".join(part.itertext()) for part in root.iter("math"))
+    assert "y=dense(x,w)∈f322×2" in mathematics
+    assert "w∈f323×2(parameter)" in mathematics
+    assert "<script" not in shown
+
+
+def test_an_operator_shows_itself() -> None:
+    conv = irlang.op("conv")
+    assert conv.name == "conv"
+    assert "∑" in str(conv)
+    assert conv.text.rstrip().endswith("}")
+    root = ET.fromstring(conv._repr_html_())
+    assert root.find(".//munder") is not None
+    assert {"d_x", "d_w"} <= set(conv.gradient().outputs)
+    assert conv.facts()["name"] == "conv"
+    with pytest.raises(irlang.InvalidInput, match="convv"):
+        irlang.op("convv")
+
+
+def test_an_operator_of_ones_own() -> None:
+    text = "op twice(x: f32[N]) -> y: f32[N] {\n  y[n] = 2 * x[n]\n}"
+    assert "2 · x[n]" in str(irlang.op("twice", text))

@@ -116,8 +116,8 @@ def _show(described: dict[str, Any]) -> None:
             click.echo(f"  {p['code']}: {p['condition']}")
     if described["dtypes"]:
         _title("element types")
-        for variable, kind in described["dtypes"].items():
-            click.echo(f"  {variable}: {kind}")
+        for variable, names in described["types"].items():
+            click.echo(f"  {variable}: {' '.join(names)}")
     _title("lowers to")
     width = max(len(way["target"]) for way in described["lowering"])
     for way in described["lowering"]:

@@ -9,4 +9,6 @@ from irlang.catalog import builtin
 from irlang.docs.markdown import write
 
 if __name__ == "__main__":
-    write(builtin(), Path(sys.argv[1] if len(sys.argv) > 1 else "docs/operators.md"))
+    index = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/operators.md")
+    for path in write(builtin(), index):
+        print(path)  # what there is to commit

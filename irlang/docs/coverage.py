@@ -134,7 +134,7 @@ def _tried(action: Callable[[], object]) -> Cell:
 def _document(op: ast.Op) -> None:
     if not op.doc:
         raise ValueError("the definition says nothing of itself")
-    latex.text(mathematics(op))
+    latex.displays(mathematics(op))
 
 
 def _evaluate(graph: Graph, catalog: Catalog, row: Row) -> bool:

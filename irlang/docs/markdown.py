@@ -61,17 +61,25 @@ def pages(catalog: Catalog) -> dict[str, str]:
     return {"operators.md": "\n".join(index), **found}
 
 
-def write(catalog: Catalog, index: Path) -> None:
-    """Writes the index to the path that is named, and the pages of families beside it."""
+def write(catalog: Catalog, index: Path) -> list[Path]:
+    """Writes the index to the path that is named, and the pages of families beside it.
+
+    Gives the paths whose contents are others than before.
+    """
     folder = index.parent / "operators"
     folder.mkdir(parents=True, exist_ok=True)
     written = pages(catalog)
+    changed = []
     for name, text in written.items():
         path = index if name == "operators.md" else index.parent / name
-        path.write_text(text, "utf-8")
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+            changed.append(path)
     for page in folder.glob("*.md"):  # of families that there are no more
         if f"operators/{page.name}" not in written:
             page.unlink()
+            changed.append(page)
+    return changed
 
 
 def section(op: ast.Op, catalog: Catalog) -> str:
@@ -81,7 +89,8 @@ def section(op: ast.Op, catalog: Catalog) -> str:
         lines += [op.doc.strip(), ""]
     lines += [f"`{facts.signature(op)}`", ""]
     lines += ["```nnir", facts.definition(op), "```", ""]
-    lines += ["```math", latex.text(mathematics(op)), "```", ""]
+    for display in latex.displays(mathematics(op)):
+        lines += ["```math", display, "```", ""]
     if op.attrs:
         lines += ["| attribute | type | default |", "| --- | --- | --- |"]
         lines += map(_attribute, facts.attributes(op))

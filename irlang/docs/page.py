@@ -35,9 +35,23 @@ table { border-collapse: collapse; } .wide td, .wide th { padding: .3rem .9rem .
   text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre",
   math; font-size: 1.08em; }
-.mathematics mtd { padding: .22em .12em; } .mathematics mtd mtd { padding: .1em .35em; }
+.mathematics mtd { padding: .22em .12em; } .mathematics mtd mtd { padding: .16em .4em; }
 .soft { color: var(--soft); } code.kind { color: var(--mark); }
 """
+
+
+# For notebooks, which have colours of their own: mathematics alone.
+NOTEBOOK_STYLE = """
+.irlang math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math",
+  "DejaVu Math TeX Gyre", math; } .irlang .mathematics, .irlang .wide { overflow-x: auto; }
+.irlang .mathematics mtd { padding: .22em .12em; text-align: left; }
+.irlang .mathematics mtd mtd { padding: .16em .4em; }
+"""
+
+
+def fragment(inside: str) -> str:
+    """A piece of a notebook."""
+    return f'<div class="irlang"><style>{NOTEBOOK_STYLE}</style>{inside}</div>'
 
 
 def page(op: ast.Op, catalog: Catalog) -> str:
@@ -64,7 +78,7 @@ def body(op: ast.Op, found: dict[str, Any]) -> str:
         ("Mathematics", found["mathematics"]["mathml"]),
         ("Attributes", _attributes(found["attributes"])),
         ("Preconditions", _preconditions(op, found["preconditions"])),
-        ("Element types", _dtypes(found["dtypes"])),
+        ("Element types", _dtypes(found["types"])),
         ("Lowers to", _lowering(found["lowering"])),
         ("Differs", _differs(found["differs"])),
         ("Gradient", _gradient(found["gradient"])),
@@ -124,10 +138,10 @@ def _preconditions(op: ast.Op, found: list[dict[str, str]]) -> str:
     )
 
 
-def _dtypes(dtypes: dict[str, str]) -> str:
+def _dtypes(types: dict[str, list[str]]) -> str:
     return _table(
         ("variable", "stands for"),
-        ((_code(variable), escape(kind)) for variable, kind in dtypes.items()),
+        ((_code(variable), " ".join(map(_code, names))) for variable, names in types.items()),
     )
 
 

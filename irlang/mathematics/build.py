@@ -272,13 +272,16 @@ class Builder:
             return special(self, args)
         given = listed([self.form(arg) for arg in args])
         if node.attrs:
-            named = [
-                row(self.name(key), infix("=", "relation"), self.form(value))
-                for key, value in node.attrs
-            ]
+            named = [self._attribute(key, value) for key, value in node.attrs]
             given = row(given, Sign(";", "comma"), listed(named))
         known = name if name in self.macros else _NAMES.get(name, name)
         return row(symbol(known), fenced(given)), ATOM
+
+    def _attribute(self, name: str, value: ast.Expr) -> Form:
+        """An attribute of a call; one that is passed on under its own name is that name."""
+        if isinstance(value, ast.Name) and value.id == name:
+            return self.name(name)
+        return row(self.name(name), infix("=", "relation"), self.form(value))
 
     # ---- tensors and reductions
 

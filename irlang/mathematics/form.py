@@ -6,7 +6,7 @@ no parentheses but those that the meaning needs, each a `Fence`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 
@@ -184,7 +184,7 @@ def row(*parts: Form) -> Form:
     return flat[0] if len(flat) == 1 else Row(tuple(flat))
 
 
-def listed(parts: tuple[Form, ...] | list[Form]) -> Form:
+def listed(parts: Sequence[Form]) -> Form:
     """The parts with commas between them."""
     found: list[Form] = []
     for part in parts:

@@ -30,6 +30,7 @@ from irlang.mathematics.form import (
 )
 
 _WIDTH = 90  # letters of a line, about what a page has room for
+_LONGEST = 4000  # letters of a display: MathJax takes no more than 5120
 
 _LETTERS = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon",
@@ -54,14 +55,23 @@ _FUNCTIONS = {"exp": r"\exp", "ln": r"\ln", "sin": r"\sin", "cos": r"\cos", "tan
 _ESCAPED = {"_": r"\_", "#": r"\#", "%": r"\%", "&": r"\&", "{": r"\{", "}": r"\}", "$": r"\$"}
 
 
-def text(mathematics: Mathematics) -> str:
-    """The whole, as one display: lines under each other, aligned at their relations."""
+def displays(mathematics: Mathematics) -> list[str]:
+    """The whole as displays: lines under each other, aligned at their relations."""
     rows = [_typed(line) for line in mathematics.types]
     rows += [row for line in mathematics.equations for row in _rows(line)]
     if mathematics.where:
         rows.append(r"&\text{where}")
         rows += [row for line in mathematics.where for row in _rows(line)]
     rows += [f"&{latex(remark)}" for remark in mathematics.remarks]
+    found: list[list[str]] = [[]]
+    for line in rows:
+        if found[-1] and sum(map(len, found[-1])) + len(line) > _LONGEST:
+            found.append([])
+        found[-1].append(line)
+    return [_display(lines) for lines in found]
+
+
+def _display(rows: list[str]) -> str:
     return "\\begin{aligned}\n" + " \\\\[0.4em]\n".join(rows) + "\n\\end{aligned}"
 
 
