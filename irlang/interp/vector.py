@@ -76,10 +76,8 @@ class Vector:
     def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
         """Ranges that keep temporary arrays small: the longest axis is cut where it must be."""
         whole = [(0, size) for size in shape]
-        if not shape or max(shape) < 2:
-            return [whole]
         work = math.prod(shape) * _inner(body)
-        if work <= _CHUNK:
+        if work <= _CHUNK or not shape or max(shape) < 2:
             return [whole]
         axis = max(range(len(shape)), key=shape.__getitem__)
         step = max(1, int(shape[axis] * _CHUNK / work))
