@@ -128,6 +128,10 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "fraction": _fraction,
     "denominator": _denominator,
     "bits": lambda dtype: DTYPES[dtype].bits,
+    "coarse": lambda dtype: DTYPES[dtype].stored and DTYPES[dtype].kind == "real",
+    "infinite": lambda dtype: DTYPES[dtype].infinite,
+    "digits": lambda dtype: round(-math.log2(DTYPES[dtype].unit)),
+    "finest": lambda dtype: 2 * DTYPES[dtype].unit * DTYPES[dtype].tiny,
     "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
 }
 

@@ -176,7 +176,7 @@ locally_connected x=1,1,3,3 w=4,1,1,2,2
 attention q=1,2,2,2 k=1,1,3,2 v=1,1,3,2 bias=2,1 mask=b:1,1
 multi_head_attention q=1,2,2 k=1,2,2 v=1,2,2 wq=2,2,1 wk=2,2,1 wv=2,2,1 wo=2,1,2 bo=2
 attention_scores q=1,2,2,2 k=1,1,3,2 bias=2,1; softcap=1.5 causal=false
-attention_scores q=1,2,2,2 k=1,1,3,2 bias=2,1 mask=b:1,1; softcap=1.5 stage=softmax
+attention_scores q=1,2,2,2 k=1,1,3,2 bias=2,1 mask=b:2,3; stage=softmax masked_rows=zero
 attention q=1,1,2,2 k=1,1,3,2 v=1,1,3,1; past=1 left_window_size=1 masked_rows=zero
 multi_head_attention q=1,2,2 k=1,2,2 v=1,2,2 wq=2,4,1 wk=2,2,1 wv=2,2,2 wo=4,2,1 bk=2,1
 additive_attention q=1,2,2 k=1,3,2 v=1,3,1 scale=2
@@ -259,7 +259,7 @@ crop_and_resize x=1,2,3,4 boxes=2,4 batch=i1:2; size=[2,3] in 0.1,0.9
 deform_conv x=1,2,4,4 w=2,2,2,2 offset=1,8,3,3 b=2 mask=1,4,3,3
 causal_conv x=2,2,3 w=2,1,3 b=2 past=2,2,2
 im2col x=1,2,4,3; window=[2,2] stride=[2,1] before=[1,0]
-col2im x=1,8,6; size=[4,3] window=[2,2] stride=[2,1] before=[0,1] after=[0,1]
+col2im x=1,8,8; size=[4,3] window=[2,2] stride=[2,1] before=[0,1] after=[0,1]
 max_pool_with_argmax x=1,2,4,5; window=[2,2] pad=same
 max_unpool x=1,1,2,2 indices=i9:1,1,2,2; size=[3,3]
 adaptive_avg_pool x=1,2,4,5; size=[3,2]

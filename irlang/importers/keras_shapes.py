@@ -55,38 +55,46 @@ def _global_average_1d(c: Call) -> str:
 # ---- resampling
 
 
+_MODES: dict[str, dict[str, Any]] = {
+    "nearest": {"rounding": "round_prefer_ceil"},
+    "bilinear": {"mode": "linear"},
+    "bicubic": {"mode": "cubic", "cubic_coeff": -0.5, "exclude_outside": True},
+}
+
+
 def _upsample(rank: int) -> Callable[[Call], str]:
     def write(c: Call) -> str:
         scale = c.a.ints("size", rank)
-        mode = c.a.choice("interpolation", "nearest", "bilinear") if rank == 2 else "nearest"
+        mode = c.a.choice("interpolation", *_MODES) if rank == 2 else "nearest"
         x = c.first(rank)
         if mode == "nearest":
             return c.last(c.write("", "upsample", x, scale=scale))
         size = [n * s for n, s in zip(c.info(x).shape[2:], scale, strict=False)]
-        return c.last(_resized(c, x, size, mode))
+        return c.last(_resized(c, x, size, _MODES[mode]))
 
     return write
 
 
-def _resized(c: Call, x: str, size: list[int], mode: str) -> str:
-    """An image resampled; TensorFlow's linear kernel computes in single precision."""
-    if mode == "nearest":
-        return c.write("", "resize_nearest", x, size=size, rounding="round_prefer_ceil")
+def _resized(c: Call, x: str, size: list[int], attrs: dict[str, Any]) -> str:
+    """An image resampled; TensorFlow's kernels compute in single precision, but for `nearest`."""
     dtype = c.info(x).dtype
-    if dtype == "f32":
-        return c.write("", "resize_linear", x, size=size)
+    if dtype == "f32" or "mode" not in attrs:
+        return c.write("", "resize", x, size=size, **attrs)
     single = c.write("single", "cast", x, to="f32")
-    return c.write("", "cast", c.write("y", "resize_linear", single, size=size), to=dtype)
+    return c.write("", "cast", c.write("y", "resize", single, size=size, **attrs), to=dtype)
 
 
 def _resizing(c: Call) -> str:
-    for name in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
+    for name in ("crop_to_aspect_ratio", "pad_to_aspect_ratio"):
         if c.a.flag(name):
             raise Uncovered(c.a.kind, f"`{name}` is true")
     _ = c.a["fill_mode"], c.a["fill_value"]  # of padding to the aspect ratio
     size = [c.a.integer("height"), c.a.integer("width")]
-    mode = c.a.choice("interpolation", "nearest", "bilinear")
-    return c.last(_resized(c, c.first(2), size, mode))
+    mode = c.a.choice("interpolation", *_MODES)
+    attrs = dict(_MODES[mode])
+    if c.a.flag("antialias") and mode != "nearest":
+        attrs |= {"antialias": True, "exclude_outside": True}
+    return c.last(_resized(c, c.first(2), size, attrs))
 
 
 def _center_crop(c: Call) -> str:

@@ -7,46 +7,34 @@ place. What depends on it is passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
-from irlang.importers.onnx_file import Unsupported, check_shape, dtype, library, number_of, tensor
+from irlang.importers.onnx_file import Unsupported, check_shape, dtype, tensor
 from irlang.importers.onnx_left_out import LEFT_OUT
 from irlang.importers.onnx_node import ByFunction, Node, Value, constant
+from irlang.importers.onnx_schema import (
+    Scope,
+    attributes_of,
+    function_of,
+    known_function,
+    misfit,
+    operator,
+    schema_of,
+    versions,
+)
 from irlang.importers.onnx_table import ROWS, Row
 from irlang.importers.sizes import Dim
 from irlang.importers.writer import Array, Fault, Writer
 
 _DEEPEST = 32  # functions inside one another
 _MOST_NODES = 200_000  # once all functions are written out
-_DEFAULT = ("", "ai.onnx")
-Key = tuple[str, str]
 
 
 class Broken:
     """A value that is not there, because of something reported before."""
-
-
-@dataclass(slots=True)
-class Scope:
-    """Where nodes stand: in the graph, or in a function that is written out.
-
-    names: what the values of the function are called outside. prefix: for its own ones. versions:
-    of the operator sets, by domain. attributes: given to the function.
-    """
-
-    versions: dict[str, int]
-    names: dict[str, str] = field(default_factory=dict)
-    prefix: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    depth: int = 0
-
-    def outer(self, name: str) -> str:
-        """The name of a value outside; '' stays."""
-        return self.names.get(name, f"{self.prefix}{name}") if name else ""
 
 
 class Walk:
@@ -82,7 +70,7 @@ class Walk:
     def run(self) -> list[str]:
         """Writes everything; the names of the results in the text."""
         graph = self.model.graph
-        scope = Scope(_versions(self.model.opset_import))
+        scope = Scope(versions(self.model.opset_import))
         self._initialisers(graph, scope)
         self._inputs(graph)
         self._nodes(graph.node, scope)
@@ -206,8 +194,12 @@ class Walk:
         elif row is not None and not any(isinstance(value, Broken) for value in given):
             values = [value for value in given if not isinstance(value, Broken)]
             self.writer.owner = place
-            version = scope.versions.get("" if node.domain in _DEFAULT else node.domain, 1)
-            made = Node(self.writer, key, version, values, outputs, _attributes(node, scope))
+            version, attributes = scope.version(node.domain), attributes_of(node, scope)
+            made = Node(self.writer, key, version, values, outputs, attributes)
+            lacking = misfit(schema_of(node, scope), node)
+            if lacking:
+                self.problem("file.node", f"{key} `{place}`: {lacking}", place)
+                return
             try:
                 self._row(row, made, place)
             except ByFunction:
@@ -259,6 +251,12 @@ class Walk:
             for found in error.diagnostics:
                 self.problem(found.code, f"{key} `{place}`: {found.message}", place)
             return
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # A row takes a node for what its operator's schema says; attributes and inputs may
+            # still contradict one another.
+            why = f"its inputs and attributes do not fit together ({error})"
+            self.problem("file.node", f"{key} `{place}`: {why}", place)
+            return
         several = [results] if isinstance(results, Value) else list(results)
         for name, value in zip(node.outputs, several, strict=False):
             if name and value is not None:
@@ -297,9 +295,13 @@ class Walk:
         for name in function.output:
             self._made.discard(names[name])
         attributes = {item.name: item for item in function.attribute_proto}
-        attributes.update(_attributes(node, scope))
+        attributes.update(attributes_of(node, scope))
         inner = Scope(
-            _versions(function.opset_import), names, f"{place}/", attributes, scope.depth + 1
+            {**scope.versions, **versions(function.opset_import)},
+            names,
+            f"{place}/",
+            attributes,
+            scope.depth + 1,
         )
         self._nodes(function.node, inner)
 
@@ -325,34 +327,6 @@ class Walk:
         return self.writer.original(name) == wanted and name not in self.writer.params
 
 
-def operator(node: Any) -> str:
-    """The operator of a node as the tables call it: its domain first, unless it is ONNX's own."""
-    return node.op_type if node.domain in _DEFAULT else f"{node.domain}.{node.op_type}"
-
-
-def _versions(imports: Sequence[Any]) -> dict[str, int]:
-    newest = library().defs.onnx_opset_version()
-    found: dict[str, int] = {}
-    for item in imports:
-        domain = "" if item.domain in _DEFAULT else item.domain
-        found[domain] = item.version
-    if found.get("", 1) > newest:
-        message = f"the model uses operator set {found['']}; the package `onnx` knows {newest}"
-        raise InvalidInput(Diagnostic("file.opset", message, help="install a newer `onnx`"))
-    return found
-
-
-def _attributes(node: Any, scope: Scope) -> dict[str, Any]:
-    """The attributes that are given, those of a function's call put in."""
-    found: dict[str, Any] = {}
-    for item in node.attribute:
-        if not item.ref_attr_name:
-            found[item.name] = item
-        elif item.ref_attr_name in scope.attributes:
-            found[item.name] = scope.attributes[item.ref_attr_name]
-    return found
-
-
 def _subgraphs(node: Any) -> bool:
     return any(item.HasField("g") or item.graphs for item in node.attribute)
 
@@ -360,59 +334,3 @@ def _subgraphs(node: Any) -> bool:
 def _reason(key: str) -> str:
     """Why an operator has no row."""
     return LEFT_OUT.get(key, "this operator is not translated")
-
-
-def _schema(node: Any, scope: Scope) -> Any:
-    """What ONNX says of the operator of a node, None where it does not know it."""
-    defs = library().defs
-    domain = "" if node.domain in _DEFAULT else node.domain
-    try:
-        return defs.get_schema(node.op_type, scope.versions.get(domain, 1), domain)
-    except defs.SchemaError:
-        return None
-
-
-def known_function(node: Any, scope: Scope) -> bool:
-    """Whether ONNX gives the operator of a node as a function."""
-    schema = _schema(node, scope)
-    return bool(schema and (schema.has_function or schema.has_context_dependent_function))
-
-
-def function_of(node: Any, scope: Scope, given: Sequence[Value | Broken | None]) -> Any:
-    """The function that ONNX gives for the operator of a node, None where it gives none."""
-    onnx, schema = library(), _schema(node, scope)
-    if schema is None:
-        return None
-    if schema.has_function:
-        return _with_names(schema.function_body, schema)
-    if not schema.has_context_dependent_function:
-        return None
-    filled = onnx.NodeProto()
-    filled.CopyFrom(node)
-    del filled.attribute[:]
-    for name, item in _attributes(node, scope).items():
-        copy = filled.attribute.add()
-        copy.CopyFrom(item)
-        copy.name = name
-    types = []
-    for value in given:
-        data = b""
-        if isinstance(value, Value):
-            sizes = [int(size) for size in value.shape]
-            kind = onnx.helper.make_tensor_type_proto(number_of(value.dtype), sizes)
-            data = kind.SerializeToString()
-        types.append(data)
-    try:
-        body = schema.get_context_dependent_function(filled.SerializeToString(), types)
-    except RuntimeError:
-        return None
-    return _with_names(onnx.FunctionProto.FromString(body), schema) if body else None
-
-
-def _with_names(function: Any, schema: Any) -> Any:
-    """ONNX's function of an operator, its attributes' defaults filled in."""
-    for name, attribute in schema.attributes.items():
-        known = {item.name for item in function.attribute_proto}
-        if attribute.default_value.name and name not in known:
-            function.attribute_proto.append(attribute.default_value)
-    return function

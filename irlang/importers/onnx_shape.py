@@ -68,12 +68,12 @@ def _range(n: Node) -> Value:
     start, limit, step = (n.known_number(place) for place in range(3))
     name = n.input(0).dtype
     if name.startswith(("f", "b")):
-        count = max(math.ceil((limit - start) / step), 0)
+        count = _few(max(math.ceil((limit - start) / step), 0))
         items = np.asarray(start + np.arange(count) * step).astype(DTYPES[name].numpy)
         return n.const(items)
     count = max(-(-(limit - start) // step), 0)
     if not any(isinstance(item, Dim) for item in (start, limit, step)):
-        items = start + step * np.arange(count)
+        items = start + step * np.arange(_few(count))
         return n.const(items.astype(DTYPES[name].numpy))
     one = n.const(1, f"{n.outputs[0]}_ones", TensorInfo((count,), name))
     if (start, step) == (0, 1) and not isinstance(start, Dim):
@@ -83,6 +83,14 @@ def _range(n: Node) -> Value:
     first = n.const(integers([start]).reshape(()), f"{n.outputs[0]}_start", TensorInfo((), name))
     return n.call("add", n.step("scaled", "multiply", places, by), first)
 
+
+def _few(count: int) -> int:
+    if count > _MOST:
+        raise Unsupported(f"{count} numbers are too many for a constant")
+    return count
+
+
+_MOST = 1 << 24
 
 # ---- the same elements
 
@@ -186,10 +194,14 @@ _FAR = 2**30
 def _split(n: Node) -> list[Value]:
     x, axis = n.input(0), n.int("axis", 0)
     parts = n.int("num_outputs", len(n.outputs)) if n.version >= 18 else len(n.outputs)
+    if parts != len(n.outputs):
+        raise Unsupported(f"{parts} parts for {len(n.outputs)} results")
     sizes = n.ints("split") if n.version < 13 else None
     if n.version >= 13 and n.optional(1) is not None:
         sizes = n.known_ints(1)
     if sizes is not None:
+        if len(sizes) != len(n.outputs):
+            raise Unsupported(f"{len(sizes)} parts for {len(n.outputs)} results")
         return n.calls(len(sizes), "split", x, axis=axis, sizes=sizes)
     return n.calls(parts, "split", x, axis=axis, parts=parts)
 
@@ -255,6 +267,7 @@ def _eye_like(n: Node) -> Value:
     name = n.element_type("dtype", x.dtype)
     if any(isinstance(size, Dim) for size in x.shape):
         raise Unsupported("for a size that is left open")
+    _few(rows * columns)
     return n.const(np.eye(rows, columns, n.int("k", 0)).astype(DTYPES[name].numpy))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, DType
 from irlang.interp import wide
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.scalar import SCALARS, WHOLE
@@ -226,7 +226,7 @@ class Balls:
         radius = ball.radius
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
-            if narrow.unit > self.unit:
+            if narrow.unit > self.unit and not (radius is None and _holds(narrow, value)):
                 radius = ball.bound + narrow.unit * np.abs(value) + narrow.tiny
             with np.errstate(invalid="ignore"):
                 over = np.isfinite(value) & (
@@ -415,6 +415,18 @@ class Balls:
             upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
             return _settled(value, _spread(value, lower, upper))
 
+    def _nearest(self, function: str, args: list[Ball]) -> Ball:
+        """A number put into few digits: a step function, exact at what is exact."""
+        ball, *kind = args
+        step = SCALARS[function].numpy
+        given = [arg.value for arg in kind]
+        value = step(ball.value, *given)
+        if ball.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper, lower = (step(ball.value + sign * ball.bound, *given) for sign in (1, -1))
+            return Ball(value, _spread(value, lower, upper))
+
     def _quotient(self, function: str, args: list[Ball]) -> Ball:
         """`//`, `%` and `ceildiv`: exact on integers; on reals a step, or a jump near one."""
         a, b = args
@@ -508,6 +520,13 @@ class Balls:
         return np.where((at_low > at_high) | (np.asarray(a.bound) > 1.0), np.inf, steepest)
 
 
+def _holds(narrow: DType, value: Any) -> bool:
+    """Whether a type has all of these numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        same = value.astype(narrow.numpy).astype(np.float64) == value
+    return bool(np.all(same | np.isnan(value)))
+
+
 def _whole(array: Any, shape: tuple[int, ...]) -> Any:
     """An array spread to a shape, contiguous so that it can be viewed."""
     return np.asarray(np.broadcast_to(array, shape), order="C")
@@ -591,6 +610,7 @@ _RULES: dict[str, Callable[[Balls, str, list[Ball]], Ball]] = {
     **dict.fromkeys(_STEPS, Balls._step),
     **dict.fromkeys(("//", "%", "ceildiv"), Balls._quotient),
     **dict.fromkeys(WHOLE, Balls._exact),
+    "rounded": Balls._nearest,
     "select": Balls._select,
     "pow": Balls._power,
 }

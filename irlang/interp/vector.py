@@ -133,6 +133,11 @@ class Vector:
             yes = self(expr.args[1], frame.where(chosen))
             no = self(expr.args[2], frame.where(~chosen))
             return self.domain.select(condition, yes, no)
+        if expr.function in ("and", "or"):  # what the first settles the second is not asked
+            first = self(expr.args[0], frame)
+            settled = np.asarray(self.domain.sample(first)) != (expr.function == "and")
+            second = self(expr.args[1], frame.where(~settled))
+            return self.domain.apply(expr.function, [first, second])
         return self.domain.apply(expr.function, [self(arg, frame) for arg in expr.args])
 
     def _reduce(self, expr: eq.Reduce, frame: Frame) -> Value:

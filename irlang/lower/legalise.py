@@ -113,3 +113,13 @@ def moved(call: Call[B], x: Value, source: int, target: int) -> Value:
 def trailing(axes: Sequence[int], rank: int) -> bool:
     """Whether axes are the last ones, in their order."""
     return tuple(axes) == tuple(range(rank - len(axes), rank))
+
+
+def spatial(call: Call[Any], x: Value) -> bool:
+    """Whether all axes behind batch and channels are resized, to sizes that say the scale."""
+    return (
+        call.axes("axes", x.rank) == tuple(range(2, x.rank))
+        and not any(call["scale"])
+        and call["aspect"] == "stretch"
+        and 0 not in call.out.shape
+    )

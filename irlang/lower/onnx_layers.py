@@ -179,7 +179,7 @@ def _batch_norm(call: Onnx) -> Value | None:
 def _layer_norm(call: Onnx) -> Value | None:
     x = call.input("x")
     axes = call.axes("axes", x.rank)
-    if not axes or not trailing(axes, x.rank):
+    if not axes or not trailing(axes, x.rank) or call["eps_to"] != "variance":
         return None
     shape = x.shape[-len(axes) :]
     scale = (
@@ -212,7 +212,8 @@ def _per_channel(op: str, **more: str) -> Native:
 
 def _local_response(call: Onnx) -> Value | None:
     x = call.input("x")
-    if x.rank != 4 or call["size"] % 2 == 0:  # ONNX Runtime refuses what ONNX allows
+    centred = call["size"] % 2 == 1 and call["before"] == call["size"] // 2
+    if x.rank != 4 or not centred:  # ONNX Runtime refuses what ONNX allows
         return None
     numbers = {name: float(call[name]) for name in ("alpha", "beta", "bias")}
     return call.build.op("LRN", [x], x.shape, size=call["size"], **numbers)
@@ -321,8 +322,13 @@ def _of_classes(op: str, scores: str) -> Native:
             return None
         inner = moved(call, x, call.axis("axis", x.rank), 1)
         ids = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
-        options = {"reduction": call["reduction"]}
-        return call.build.node(op, [inner.text, ids.text], [call.out], **options)[0]
+        options: dict[str, Any] = {"reduction": call["reduction"]}
+        if len(call["ignore_index"]) > 1 or call.node.attrs.get("label_smoothing"):
+            return None
+        if call["ignore_index"]:
+            options["ignore_index"] = call["ignore_index"][0]
+        given = [inner.text, ids.text, *([call.input("weight").text] if call.has("weight") else ())]
+        return call.build.node(op, given, [call.out], **options)[0]
 
     return Native(op, rule)
 

@@ -11,7 +11,6 @@ from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import spatial
-from irlang.lower.legalise import spatial
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,6 +38,7 @@ _BINARY = {
     "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
 _MOST_AXES = 8
+_MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
 _BOOL = ("isnan", "isinf", "not")
 
 
@@ -74,6 +76,8 @@ class TensorFlowBuilder(PythonBuilder):
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
+        if len(args) == 2 and _turns(args[0].shape, args[1].shape) > _MOST_TURNS:
+            args = [self.expand(arg, broadcast(args)) for arg in args]
         found = self.infix(function, args)
         if found is not None:
             return found
@@ -183,3 +187,11 @@ class TensorFlowBuilder(PythonBuilder):
 
 def _axis(axis: int) -> str:
     return f", axis={axis}" if axis else ""
+
+
+def _turns(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    """How many runs of axes there are that broadcast alike, which is what TensorFlow counts."""
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    kinds = [(n == 1, m == 1) for n, m in pairs if n != 1 or m != 1]
+    return sum(before != after for before, after in pairwise(kinds)) + bool(kinds)

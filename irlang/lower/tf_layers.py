@@ -244,7 +244,8 @@ def _l2_normalize(call: Tf) -> Value:
 
 def _local_response(call: Tf) -> Value | None:
     x = call.input("x")
-    if call["size"] % 2 == 0 or x.rank != 4 or x.dtype not in ("f32", "f16"):
+    centred = call["size"] % 2 == 1 and call["before"] == call["size"] // 2
+    if not centred or x.rank != 4 or x.dtype not in ("f32", "f16"):
         return None
     options = {"bias": call["bias"], "alpha": call["alpha"] / call["size"], "beta": call["beta"]}
     text = invoke(
@@ -264,7 +265,9 @@ def _reduced(call: Tf, text: str) -> Value:
     return call.value(text if reduction == "none" else invoke(_REDUCTIONS[reduction], text))
 
 
-def _cross_entropy(call: Tf) -> Value:
+def _cross_entropy(call: Tf) -> Value | None:
+    if call.has("weight") or call["ignore_index"] or call["label_smoothing"]:
+        return None
     x, labels = call.input("logits"), call.input("labels")
     x = moved(call, x, call.axis("axis", x.rank), x.rank - 1)
     labels = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
@@ -274,13 +277,15 @@ def _cross_entropy(call: Tf) -> Value:
 
 def _categorical(call: Tf) -> Value | None:
     x, target = call.input("logits"), call.input("target")
-    if call["label_smoothing"] != 0:
+    if call["label_smoothing"] != 0 or call.has("weight"):
         return None
     function, axis = "tf.nn.softmax_cross_entropy_with_logits", call.axis("axis", x.rank)
     return _reduced(call, invoke(function, labels=target, logits=x, axis=axis))
 
 
-def _binary(call: Tf) -> Value:
+def _binary(call: Tf) -> Value | None:
+    if call["label_smoothing"] != 0 or call.has("weight") or call.has("pos_weight"):
+        return None
     function = "tf.nn.sigmoid_cross_entropy_with_logits"
     text = invoke(function, labels=call.input("target"), logits=call.input("logits"))
     return _reduced(call, text)

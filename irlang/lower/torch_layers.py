@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import Windows, around, moved, trailing, windows
 from irlang.lower.spelling import invoke, plain
@@ -136,7 +137,7 @@ def _fits_half(frame: Windows) -> bool:
 
 def _max_pool(call: Torch) -> Value | None:
     x, frame = call.input("x"), windows(call)
-    if not 1 <= frame.rank <= _MOST_SPACE:
+    if not 1 <= frame.rank <= _MOST_SPACE or DTYPES[x.dtype].kind != "real":
         return None
     ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
     if not _fits_half(frame):
@@ -244,11 +245,16 @@ def _batch_norm_train(call: Torch) -> list[Value] | None:
     return [y, mean, var]
 
 
+def _within_root(call: Torch) -> bool:
+    """Whether `eps` is added below the root, where the definition leaves it open."""
+    return call.node.instance.binding.scope.names.get("eps_to", "variance") == "variance"
+
+
 def _over_last(function: str, *weights: str) -> Native:
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
         axes = call.axes("axes", x.rank)
-        if not axes or not trailing(axes, x.rank):
+        if not axes or not trailing(axes, x.rank) or not _within_root(call):
             return None
         shape = x.shape[-len(axes) :]
         given = [call.text(name) for name in weights]
@@ -294,9 +300,9 @@ def _normalize(call: Torch) -> Value | None:
 
 
 def _local_response(call: Torch) -> Value | None:
-    """Of an even number PyTorch takes one more before, the language one more after."""
+    """Of an even number PyTorch takes one more before."""
     x = call.input("x")
-    if call["size"] % 2 == 0 or x.rank < 3 or (x.rank == 4 and x.dtype in _HALVES):
+    if call["before"] != call["size"] // 2 or x.rank < 3 or (x.rank == 4 and x.dtype in _HALVES):
         return None
     options = {"alpha": call["alpha"], "beta": call["beta"], "k": call["bias"]}
     return call.value(invoke("F.local_response_norm", x, call["size"], **options))

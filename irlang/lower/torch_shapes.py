@@ -6,6 +6,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import spatial
 from irlang.lower.spelling import invoke, text_of
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -149,22 +150,25 @@ def _interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
     return call.value(text)
 
 
-def _resize_nearest(call: Torch) -> Value | None:
-    modes = {
-        ("asymmetric", "floor"): "nearest",
-        ("half_pixel", "round_prefer_ceil"): "nearest-exact",
-    }
-    mode = modes.get((call["coord"], call["rounding"]))
-    return None if mode is None else _interpolate(call, mode)
-
-
-def _resize_linear(call: Torch) -> Value | None:
-    align = {"half_pixel": False, "align_corners": True}.get(call["coord"])
-    names = {3: "linear", 4: "bilinear", 5: "trilinear"}
-    mode = names.get(call.input("x").rank)
-    if align is None or mode is None:
+def _resize(call: Torch) -> Value | None:
+    x, coord, antialias = call.input("x"), call["coord"], call["antialias"]
+    if not spatial(call, x) or call["exclude_outside"] != antialias:
         return None
-    return _interpolate(call, mode, align_corners=align)
+    if call["mode"] == "nearest":
+        modes = {
+            ("asymmetric", "floor"): "nearest",
+            ("half_pixel", "round_prefer_ceil"): "nearest-exact",
+        }
+        mode = modes.get((coord, call["rounding"]))
+        return None if mode is None else _interpolate(call, mode)
+    align = {"half_pixel": False, "align_corners": True}.get(coord)
+    names = {3: "linear", 4: "bilinear", 5: "trilinear"}
+    mode = names.get(x.rank)
+    if call["mode"] == "cubic":
+        mode = "bicubic" if x.rank == 4 and call["cubic_coeff"] == -0.75 + antialias / 4 else None
+    if align is None or mode is None or antialias and (align or x.rank != 4):
+        return None
+    return _interpolate(call, mode, align_corners=align, antialias=antialias or None)
 
 
 def _shuffle(function: str) -> Native:
@@ -196,8 +200,7 @@ SHAPES: dict[str, Native] = {
     "broadcast_to": Native("torch.broadcast_to", _broadcast),
     "trilu": Native("torch.triu, torch.tril", _trilu),
     "upsample": Native("F.interpolate", lambda call: _interpolate(call, "nearest")),
-    "resize_nearest": Native("F.interpolate", _resize_nearest),
-    "resize_linear": Native("F.interpolate", _resize_linear),
+    "resize": Native("F.interpolate", _resize),
     "space_to_depth": _shuffle("F.pixel_unshuffle"),
     "depth_to_space": _shuffle("F.pixel_shuffle"),
 }

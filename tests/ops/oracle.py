@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang.catalog import builtin
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
@@ -20,6 +21,7 @@ from irlang.interp import exact, reference, rounding
 from irlang.interp.plain import load
 
 Array = np.ndarray[Any, Any]
+_NAMES = {dtype.numpy: name for name, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Result:
         """Another computation of the same in float64 is inside the radius."""
         other = np.asarray(other)
         assert other.shape == self.value.shape
-        assert other.dtype == np.float64
+        kinds = {kind: "iu" if kind in "iu" else kind for kind in "iufb"}
+        assert other.dtype.kind in kinds[self.value.dtype.kind]
+        assert other.dtype == np.float64 or other.dtype.kind != "f"
         decided = np.isfinite(self.radius)
         finite = decided & np.isfinite(self.value)
         np.testing.assert_array_equal(other[decided & ~finite], self.value[decided & ~finite])
@@ -47,10 +51,7 @@ def call(name: str, inputs: Mapping[str, Array], **attrs: Any) -> dict[str, Resu
     definitions = builtin()
     op = definitions.op(name)
     assert op is not None
-    infos = {
-        key: TensorInfo(value.shape, "f64" if value.dtype == np.float64 else str(value.dtype))
-        for key, value in inputs.items()
-    }
+    infos = {key: TensorInfo(value.shape, _NAMES[value.dtype]) for key, value in inputs.items()}
     instance = instantiate(op, infos, attrs)
     assert not instance.faults, instance.faults
     expansion = expand(instance, definitions)

@@ -291,7 +291,7 @@ def test_the_nearest_element(coord: str, rounding: str, data: st.DataObject) -> 
     for axis, (i, j) in enumerate(zip(x.shape[2:], size, strict=True), 2):
         sampled = [ROUNDINGS[rounding](COORDINATES[coord](o, i, j)) for o in range(j)]
         expected = np.take(expected, np.clip(sampled, 0, i - 1), axis)
-    agrees("resize_nearest", {"x": x}, expected, size=size, coord=coord, rounding=rounding)
+    agrees("resize", {"x": x}, expected, size=size, coord=coord, rounding=rounding)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 12])
@@ -302,7 +302,7 @@ def test_the_nearest_element_as_in_torch(size: int) -> None:
         ("nearest-exact", "half_pixel", "round_prefer_ceil"),
     ):
         expected = F.interpolate(torch.from_numpy(x), size, mode=mode).numpy()
-        agrees("resize_nearest", {"x": x}, expected, size=size, coord=coord, rounding=rounding)
+        agrees("resize", {"x": x}, expected, size=size, coord=coord, rounding=rounding)
 
 
 @pytest.mark.parametrize("coord", COORDINATES)
@@ -316,7 +316,16 @@ def test_linear_interpolation(coord: str, data: st.DataObject) -> None:
         sampled = np.array([float(COORDINATES[coord](o, i, j)) for o in range(j)])
         interpolate = partial(np.interp, sampled, np.arange(i))
         expected = np.apply_along_axis(interpolate, axis, expected)
-    agrees("resize_linear", {"x": x}, expected, operations=20, magnitude=24, size=size, coord=coord)
+    agrees(
+        "resize",
+        {"x": x},
+        expected,
+        mode="linear",
+        operations=20,
+        magnitude=24,
+        size=size,
+        coord=coord,
+    )
 
 
 @pytest.mark.parametrize(("rank", "mode"), [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
@@ -330,7 +339,14 @@ def test_linear_interpolation_as_in_torch(rank: int, mode: str, data: st.DataObj
         image = torch.from_numpy(x)
         expected = F.interpolate(image, size, mode=mode, align_corners=corners).numpy()
         agrees(
-            "resize_linear", {"x": x}, expected, operations=30, magnitude=24, size=size, coord=coord
+            "resize",
+            {"x": x},
+            expected,
+            mode="linear",
+            operations=30,
+            magnitude=24,
+            size=size,
+            coord=coord,
         )
 
 
