@@ -290,6 +290,15 @@ def _declare_composed(build: _Build, binding: Binding, statement: ast.Assign, pr
         )
 
 
+def _absent(binding: Binding, formal: ast.Input, node: ast.Expr) -> bool:
+    """Whether `node` is an input that the call lacks, and `formal` has the same default."""
+    own = {item.name: item for item in binding.op.inputs}
+    outer = own.get(node.id) if isinstance(node, ast.Name) else None
+    if outer is None or outer.default is None or binding.inputs.get(outer.name) is not None:
+        return False
+    return outer.default == formal.default
+
+
 def _inner_instance(
     build: _Build, binding: Binding, statement: ast.Assign
 ) -> tuple[Instance, dict[str, str]]:
@@ -302,15 +311,6 @@ def _inner_instance(
         raise fail("definition.op", f"there is no operator `{call.function}`", call.span)
     given: dict[str, Given] = {}
     renamed: dict[str, str] = {}
-
-    own = {item.name: item for item in binding.op.inputs}
-
-    def absent(formal: ast.Input, node: ast.Expr) -> bool:
-        """Whether an input was not given to the outer call, and is the same to the inner one."""
-        outer = own.get(node.id) if isinstance(node, ast.Name) else None
-        if outer is None or binding.inputs.get(outer.name) is not None:
-            return False
-        return outer.default is not None and outer.default == formal.default
 
     def tensor(node: ast.Expr) -> TensorRef:
         value = evaluate(node, binding.scope)
@@ -344,7 +344,7 @@ def _inner_instance(
         else:
             raise fail("definition.attribute", f"`{op.name}` has no attribute `{key}`", node.span)
     for formal, node in pairs:
-        if absent(formal, node):
+        if _absent(binding, formal, node):
             continue
         ref = tensor(node)
         info = TensorInfo(ref.shape, ref.dtype)

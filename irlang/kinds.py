@@ -9,7 +9,7 @@ from typing import Any
 from irlang import ast
 from irlang import equations as eq
 from irlang.scalar import SCALARS
-from irlang.scope import FamilyRef, Macro, Scope, TensorRef
+from irlang.scope import CONSTANTS, FamilyRef, Macro, Scope, TensorRef
 
 _ORDER = {"bool": 0, "int": 1, "real": 2}
 _EXAMPLE: dict[str | None, Any] = {"bool": True, "int": 0, "real": 0.5}
@@ -47,9 +47,7 @@ def kind_of(node: ast.Expr, scope: Scope) -> str | None:
         case ast.Number():
             return kind_of_value(node.value)
         case ast.Name():
-            if node.id in ("inf", "nan", "pi"):
-                return "real"
-            return kind_of_value(scope.names.get(node.id))
+            return kind_of_value(scope.names.get(node.id, CONSTANTS.get(node.id)))
         case ast.Read():
             found = kind_of_value(scope.names.get(node.name))
             return join(found, kind_of(node.default, scope)) if node.default else found

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from irlang.dtypes import DTYPES, integer_range
+from irlang.dtypes import DTYPES, DType, integer_range
 
 Value = Any
 _LARGEST_DENOMINATOR = 1 << 31
@@ -114,6 +114,12 @@ def _denominator(*values: Value) -> Value:
     return math.lcm(*(Fraction(value).denominator for value in values))
 
 
+def _overflow(row: DType) -> float:
+    """The least number that is infinite once it is rounded: half a step above the largest."""
+    step = 2.0 ** (math.frexp(row.largest)[1] + round(math.log2(row.unit)))
+    return row.largest + step / 2 if row.bits < 64 else math.inf
+
+
 BUILTINS: dict[str, Callable[..., Value]] = {
     "rank": _rank,
     "size": _size,
@@ -128,6 +134,8 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "fraction": _fraction,
     "denominator": _denominator,
     "bits": lambda dtype: DTYPES[dtype].bits,
+    "floating": lambda dtype: DTYPES[dtype].kind == "real",
+    "overflow": lambda dtype: _overflow(DTYPES[dtype]),
     "coarse": lambda dtype: DTYPES[dtype].stored and DTYPES[dtype].kind == "real",
     "infinite": lambda dtype: DTYPES[dtype].infinite,
     "digits": lambda dtype: round(-math.log2(DTYPES[dtype].unit)),

@@ -149,6 +149,22 @@ def _whole(x: Array) -> Array:
     return np.trunc(array) if array.dtype.kind == "f" else array.astype(np.int64)
 
 
+def _rounded(a: Array, digits: Array, finest: Array) -> Array:
+    a = np.asarray(a, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        unit = np.maximum(
+            np.ldexp(1.0, np.frexp(a)[1] - np.asarray(digits, dtype=np.int32)), finest
+        )
+        return np.where(np.isfinite(a), np.rint(a / unit) * unit, a)
+
+
+def _exact_rounded(a: Any, digits: Any, finest: Any) -> Any:
+    if not mpmath.isfinite(a):
+        return a
+    unit = max(mpmath.ldexp(1, mpmath.frexp(a)[1] - int(digits)), finest)
+    return mpmath.nint(a / unit) * unit
+
+
 def _places(b: Array) -> Array:
     """A number of bit positions that every processor can shift by."""
     return np.minimum(np.maximum(b, 0), 63)
@@ -296,6 +312,8 @@ _ROWS = (
         ("",),
         monotone=(),
     ),
+    # the nearest number of so many binary digits that is a multiple of a power of two, ties to even
+    Scalar("rounded", 3, "real", _rounded, _exact_rounded, ("1", "", "")),
     Scalar("trunc", 1, "same", _ufunc("trunc"), _exact_trunc, ("",), monotone=()),
     Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
     # integers as bits, two's complement; shifts by 0 to 63 places

@@ -128,6 +128,28 @@ hinge prediction=2,3 target=2,3
 squared_hinge prediction=2,3 target=2,3
 poisson prediction=2,3 target=2,3 in 0.2,2
 cross_entropy logits=2,3 labels=i3:2
+cross_entropy logits=3,3 labels=i3:3 weight=3; label_smoothing=0.25 ignore_index=[1] in 0.5,2
+nll log_probs=3,3 labels=i3:3 weight=3; ignore_index=[1] in 0.5,2
+categorical_cross_entropy logits=2,3 target=2,3 weight=3; label_smoothing=0.25
+binary_cross_entropy probs=2,3 target=2,3 weight=3; label_smoothing=0.25 in 0.2,0.8
+binary_cross_entropy_logits logits=2,3 target=2,3 weight=3 pos_weight=2,1
+binary_focal_cross_entropy probs=2,3 target=2,3; gamma=2.5 in 0.2,0.8
+categorical_focal_cross_entropy probs=2,3 target=2,3 in 0.2,0.8
+dice prediction=2,3 target=2,3 in 0.2,0.8
+tversky prediction=2,3 target=2,3; axes=[1] in 0.2,0.8
+smooth_l1 prediction=2,3 target=2,3; beta=0.5
+gaussian_nll prediction=2,3 target=2,3 var=2,1 in 0.2,2
+poisson prediction=2,3 target=2,3; full=true in 1.1,2
+squared_hinge prediction=2,3 target=2,3; convert_binary=true
+triplet_margin anchor=2,3 positive=2,3 negative=2,3; swap=true
+triplet_margin anchor=2,3 positive=2,3 negative=2,3; p=3
+cosine_embedding a=2,3 b=2,3 target=2
+margin_ranking a=2,3 b=2,3 target=2,3
+hinge_embedding distance=2,3 target=2,3
+soft_margin prediction=2,3 target=2,3
+multi_margin x=2,3 labels=i3:2 weight=3; p=2
+multilabel_margin x=2,3 labels=i3:2,3
+ctc log_probs=4,2,3 labels=i3:2,2 input_lengths=i5:2 target_lengths=i3:2; blank=0 zero_infinity=true
 cross_entropy_probs probs=2,3 labels=i3:2 in 0.1,0.9
 nll log_probs=2,3,2 labels=i3:2,2; axis=1
 categorical_cross_entropy logits=2,3 target=2,3; label_smoothing=0.1

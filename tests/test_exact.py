@@ -11,6 +11,7 @@ import pytest
 
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.equations import Apply, Const, Index, Read, Reduce, Size, TensorInfo
 from irlang.interp import exact
 from irlang.interp.exact_scalar import apply
@@ -53,6 +54,21 @@ def test_functions_of_integers_are_numpys(name: str) -> None:
             want = int(row.numpy(*map(np.int64, values)))
         got = apply(name, values)
         assert (got - want) % 2**64 == 0, (name, values, got, want)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f8e4m3fn", "f8e5m2", "f4e2m1"])
+def test_rounding_to_few_digits_is_that_of_the_types(dtype: str) -> None:
+    row = DTYPES[dtype]
+    digits = round(-math.log2(row.unit))
+    edges = [0.0, row.largest, row.tiny, row.tiny * row.unit, 3 * row.tiny * row.unit, math.pi]
+    edges += [(1 + k * row.unit) * row.tiny for k in range(5)] + [
+        1 + k * row.unit for k in range(5)
+    ]
+    for value in (*edges, *(-edge for edge in edges)):
+        want = float(np.asarray(value).astype(row.numpy))
+        given = (value, digits, 2 * row.unit * row.tiny)
+        assert float(SCALARS["rounded"].numpy(*given)) == want, value
+        assert float(apply("rounded", [mpmath.mpf(given[0]), *given[1:]])) == want, value
 
 
 @pytest.mark.parametrize("name", [row.name for row in REALS if row.arity == 1])

@@ -15,7 +15,7 @@ from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput
-from irlang.dtypes import DTYPES
+from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.gen.draw import default_number
@@ -173,7 +173,7 @@ def attribute_values(
     if kind.kind == "enum":
         yield from kind.choices
     elif kind.name == "dtype":
-        yield from DTYPES
+        yield from sorted(CLASSES["any"])
     elif kind.name == "bool":
         yield from (True, False) if kind.kind == "scalar" else ()
     elif kind.kind == "scalar" and kind.name == "int":

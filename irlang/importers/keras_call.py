@@ -245,6 +245,18 @@ class Call:
         return 0 if axis == 0 else 1 if axis == rank - 1 else axis + 1
 
 
+# Layers that compute something else in training than elsewhere.
+_DRAWS = frozenset(
+    {
+        *("Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "BatchNormalization"),
+        *("SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization"),
+        *("MultiHeadAttention", "GroupedQueryAttention", "Attention", "AdditiveAttention"),
+        *("RNN", "SimpleRNN", "GRU", "LSTM", "Bidirectional", "TimeDistributed"),
+        *("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "SimpleRNNCell", "GRUCell", "LSTMCell"),
+    }
+)
+
+
 def _called(kind: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """What a layer is called with beside its operands, by name."""
     names = list(signature(CALLS.get(kind, CALL)))[1:]
@@ -253,7 +265,7 @@ def _called(kind: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[s
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     defaults = signature(CALLS.get(kind, CALL))
     given = {name: value for name, value in given.items() if value != defaults[name]}
-    if given.pop("training", None) not in (None, False):
+    if given.pop("training", None) not in (None, False) and kind in _DRAWS:
         raise Uncovered(kind, "it is called for training")
     return {name: value for name, value in given.items() if value is not UNSET}
 

@@ -9,6 +9,7 @@ from irlang.importers.keras_activations import ACTIVATIONS
 from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_attention import ATTENTION
 from irlang.importers.keras_call import Call, Sheet, Value
+from irlang.importers.keras_conv_lstm import CONV_LSTM
 from irlang.importers.keras_masks import result_masks
 from irlang.importers.keras_norms import NORMS
 from irlang.importers.keras_products import PRODUCTS
@@ -24,6 +25,7 @@ LAYERS: dict[str, Callable[[Call], str | list[str]]] = {
     **ACTIVATIONS,
     **NORMS,
     **RECURRENT,
+    **CONV_LSTM,
     **ATTENTION,
     **WRAPPERS,
 }

@@ -104,7 +104,7 @@ def _run(
         if not loop.flag("return_state"):
             sequence = inner or loop.flag("return_sequences")
             wanted = wanted[:1] if sequence else wanted[:2]
-        more = {**attrs, **_activations(c.version, cell, kind)}
+        more = {**attrs, **activations(c.version, cell, kind)}
         y, *after = c.several(wanted, op, y, *operands, by_name=extra, **more)
         final += after
         last = after[0] if after else y
@@ -145,7 +145,7 @@ def _cell(config: Any) -> Arguments:
     return Arguments(config)
 
 
-def _activations(version: int, cell: Arguments, kind: str) -> dict[str, Any]:
+def activations(version: int, cell: Arguments, kind: str) -> dict[str, Any]:
     """The activations of a cell as attributes; those that are the definition's own are left out."""
     attrs: dict[str, Any] = {}
     for name in ("activation", "recurrent_activation"):
@@ -266,7 +266,7 @@ def cell_step(c: Call) -> list[str]:
     extra |= {name: item.name for name, item in zip(names, items, strict=False)}
     x = c.write("x", "expand_dims", c.x[0], axes=[0])
     wanted = ["y", "", *(["c"] if len(names) > 1 else [])]
-    attrs = _activations(c.version, c.a, kind)
+    attrs = activations(c.version, c.a, kind)
     _, *after = c.several(wanted, op, x, *operands, by_name=extra, **attrs)
     return [after[0], *after]
 

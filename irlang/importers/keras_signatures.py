@@ -148,7 +148,7 @@ CALL = "inputs, mask=None, training=None"  # of all others
 # Of no meaning to what a program computes when it does not train.
 PASSED = (
     r"\w+_(initializer|regularizer|constraint)|name|trainable|(batch_)?input_shape|dtype|autocast|"
-    r"(renorm_)?momentum|synchronized|seed|noise_shape|rate|stddev|(recurrent_)?dropout|l1|l2|"
+    r"renorm|renorm_clipping|(renorm_)?momentum|synchronized|seed|noise_shape|rate|stddev|(recurrent_)?dropout|l1|l2|"
     r"implementation|unroll|input_length|unit_forget_bias|use_cudnn|flash_attention|"
     r"power_iterations|sparse|ragged|optional|build_input_shape|autotune"
 )

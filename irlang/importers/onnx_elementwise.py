@@ -79,17 +79,19 @@ def _clip(n: Node) -> Value:
 
 
 def _cast(n: Node) -> Value:
-    n.ignore("saturate", "round_mode")
+    n.ignore("round_mode")
     return _to(n, n.input(0), n.element_type("to"))
 
 
 def _cast_like(n: Node) -> Value:
-    n.ignore("saturate", "round_mode")
+    n.ignore("round_mode")
     return _to(n, n.input(0), n.input(1).dtype)
 
 
 def _to(n: Node, x: Value, to: str) -> Value:
-    return x if x.dtype == to else n.call("cast", x, to=to)
+    saturate = n.flag("saturate", True)
+    more = {} if saturate or not DTYPES[to].stored else {"saturate": False}
+    return x if x.dtype == to else n.call("cast", x, to=to, **more)
 
 
 def _where(n: Node) -> Value:

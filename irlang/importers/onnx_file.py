@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang.diagnostics import InvalidInput, fail
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,12 +27,13 @@ _TYPES: dict[int, tuple[str, str]] = {
     4: ("u16", "int32_data"), 5: ("i16", "int32_data"), 6: ("i32", "int32_data"),
     7: ("i64", "int64_data"), 9: ("bool", "int32_data"), 10: ("f16", "int32_data"),
     11: ("f64", "double_data"), 12: ("u32", "uint64_data"), 13: ("u64", "uint64_data"),
-    16: ("bf16", "int32_data"),
+    16: ("bf16", "int32_data"), 17: ("f8e4m3fn", "int32_data"), 18: ("f8e4m3fnuz", "int32_data"),
+    19: ("f8e5m2", "int32_data"), 20: ("f8e5m2fnuz", "int32_data"), 21: ("u4", "int32_data"),
+    22: ("i4", "int32_data"), 23: ("f4e2m1", "int32_data"), 25: ("u2", "int32_data"),
+    26: ("i2", "int32_data"),
 }  # fmt: skip
 _FOREIGN = {
-    8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
-    19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1",
-    24: "float8e8m0", 25: "uint2", 26: "int2",
+    8: "string", 14: "complex64", 15: "complex128", 24: "float8e8m0",
 }  # fmt: skip
 
 
@@ -139,6 +140,8 @@ def tensor(proto: Any, folder: Path | None, what: str) -> Array:
         raise fail(
             "file.tensor", f"{what} is {info}, {_bytes(info)} bytes; there are {len(data)} bytes"
         )
+    if DTYPES[name].stored:
+        return _small(np.frombuffer(data, np.uint8), info)
     array = np.frombuffer(data, DTYPES[name].numpy.newbyteorder("<")).reshape(shape)
     if info.kind == "bool":
         return np.asarray(np.frombuffer(data, np.uint8).reshape(shape) != 0)
@@ -146,7 +149,21 @@ def tensor(proto: Any, folder: Path | None, what: str) -> Array:
 
 
 def _bytes(info: TensorInfo) -> int:
-    return math.prod(info.shape) * DTYPES[info.dtype].numpy.itemsize
+    """Numbers of less than 8 bits share bytes."""
+    return -(-math.prod(info.shape) * DTYPES[info.dtype].bits // 8)
+
+
+def _small(data: Array, info: TensorInfo) -> Array:
+    """Numbers of at most 8 bits: the first of a byte is in its lowest bits."""
+    row, count = DTYPES[info.dtype], math.prod(info.shape)
+    each = data.reshape(-1, 1) >> np.arange(0, 8, row.bits, dtype=np.uint8)
+    codes = (each & (2**row.bits - 1)).reshape(-1)[:count].astype(np.uint8)
+    if row.kind == "real":
+        return np.asarray(codes.view(row.numpy).reshape(info.shape))
+    least, _ = integer_range(info.dtype)
+    whole = codes.astype(np.int64)
+    signed = whole - 2**row.bits * (whole > 2 ** (row.bits - 1) - 1) if least else whole
+    return np.asarray(signed.astype(row.numpy).reshape(info.shape))
 
 
 def _typed(proto: Any, info: TensorInfo, what: str) -> Array:
@@ -154,6 +171,8 @@ def _typed(proto: Any, info: TensorInfo, what: str) -> Array:
     field = _TYPES[proto.data_type][1]
     items = getattr(proto, field)
     count = math.prod(info.shape)
+    if DTYPES[info.dtype].stored and len(items) == _bytes(info):
+        return _small(np.array(items, np.int64).astype(np.uint8), info)
     if len(items) != count:
         raise fail("file.tensor", f"{what} is {info}; `{field}` has {len(items)} numbers")
     wide = {"int32_data": np.int64, "uint64_data": np.uint64, "int64_data": np.int64}

@@ -205,7 +205,8 @@ class Writer:
         if isinstance(item, str):
             return self.types[item]
         peers = [self.types[other].dtype for other in operands if isinstance(other, str)]
-        return TensorInfo((), peers[0] if peers else "f32")
+        numeric = [dtype for dtype in peers if dtype != "bool"] or peers
+        return TensorInfo((), numeric[0] if numeric else "f32")
 
     def _use(self, name: str) -> None:
         """A parameter is written before its first use."""

@@ -323,12 +323,26 @@ class Balls:
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
         found = self._rounded(value, slack)
-        free = _free(function, a, b)
+        free = _free(function, a, b) | self._coarse(a, b, value)
         if np.any(free):
             zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
             free = free & (zero | (np.abs(value) >= self.tiny)) & np.isfinite(found.bound)
             found.radius = np.where(free, slack, found.bound)
         return found
+
+    def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
+        """Where operands and result are multiples of a unit so large that any order is exact."""
+        grid = 2.0 ** (math.log2(1.0 / self.unit) // 3)
+        limit = 1.0 / (self.unit * grid * 4)
+
+        def simple(numbers: Any) -> Any:
+            with np.errstate(invalid="ignore", over="ignore"):
+                return (np.abs(numbers) < limit) & (np.floor(numbers * grid) == numbers * grid)
+
+        found = simple(np.asarray(value, dtype=np.float64))
+        if not np.any(found):
+            return found
+        return found & _exactly(a, simple) & _exactly(b, simple)
 
     def _integers(self, a: Ball, b: Ball, value: Any) -> bool:
         """Whether a sum is one of small whole numbers, which no format rounds."""

@@ -52,6 +52,7 @@ ON_REALS: dict[str, str] = {
     "ceil": "np.ceil({0})",
     "round": "np.rint({0})",
     "trunc": "np.trunc({0})",
+    "rounded": "rounded({0}, {1}, {2})",
     "sq": "square({0})",
     "sqrt": "math.sqrt({0})",
     "rsqrt": "(1.0 / math.sqrt({0}))",
@@ -110,6 +111,13 @@ HELPERS: dict[str, str] = {
     ),
     "largest": "def largest(a, b):\n    return a if a >= b or a != a else b\n",
     "smallest": "def smallest(a, b):\n    return a if a <= b or a != a else b\n",
+    "rounded": (
+        "def rounded(a, digits, finest):\n"
+        "    if not math.isfinite(a):\n"
+        "        return a\n"
+        "    unit = max(math.ldexp(1.0, math.frexp(a)[1] - int(digits)), finest)\n"
+        "    return np.rint(a / unit) * unit\n"
+    ),
     "sign": (
         "def sign(a):\n"
         "    return 1.0 if a > 0.0 else (-1.0 if a < 0.0 else (0.0 if a == 0.0 else a))\n"

@@ -101,7 +101,7 @@ def convert(value: Any, info: eq.TensorInfo) -> Array:
         return array.astype(np.float64, copy=False)
     if info.kind == "bool":
         return array if array.dtype == np.bool_ else np.asarray(array != 0, dtype=bool)
-    if info.dtype == "u64" or wide.is_wide(array):
+    if info.dtype == "u64" or DTYPES[info.dtype].stored or wide.is_wide(array):
         return wide.wrapped(array, info)
     with np.errstate(invalid="ignore"):
         whole = array if array.dtype.kind in "iu" else np.trunc(array).astype(np.int64)

@@ -87,6 +87,7 @@ def node_balls(
 def precision(graph: Graph) -> str:
     """The coarsest floating-point type of a program, whose unit roundoff its radii take."""
     reals = {info.dtype for info in graph.values.values() if info.kind == "real"}
+    reals = {name for name in reals if not DTYPES[name].stored}
     return max(reals, key=lambda name: DTYPES[name].unit, default="f32")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
 from irlang.lower.generic import lower_expansion
@@ -48,6 +49,7 @@ def spell(
     body = Body(values)
     for node in graph.nodes:
         try:
+            _computed(graph, node)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
             results, own = _spell(node, builder, own_table, catalog, values)
@@ -68,6 +70,14 @@ def spell(
                 assert (given.shape, given.dtype) == (info.shape, info.dtype), (node, given, info)
                 values[name] = builder.result(given, name)
     return body
+
+
+def _computed(graph: Graph, node: Node) -> None:
+    """Raises `Unsupported` for element types that numbers are only kept in."""
+    for name in (*node.operands(), *node.outputs):
+        dtype = graph.values[name].dtype
+        if DTYPES[dtype].stored:
+            raise Unsupported(f"numbers are kept, not computed with, in {dtype}")
 
 
 def _spell(

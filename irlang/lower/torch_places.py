@@ -118,7 +118,7 @@ def _bits(name: str) -> Native:
 
 
 def _diagonal(function: str, more: int) -> Native:
-    """more: how many axes the result has above the input, where the axes are those of the result."""
+    """more: how many axes the result has above the input, where it is the result's that count."""
 
     def rule(call: Torch) -> Value:
         x = call.input("x")

@@ -127,18 +127,20 @@ def _attention(call: Torch) -> Value | None:
     return call.value(invoke("F.scaled_dot_product_attention", *values, **options))
 
 
+_BY_NAME = ("weight", "pos_weight")
+
+
 def _loss(function: str, **attributes: str) -> Native:
-    def rule(call: Torch) -> Value:
+    """Attributes by PyTorch's names for them; `label_smoothing` must be 0 where there is one."""
+
+    def rule(call: Torch) -> Value | None:
+        if call.node.attrs.get("label_smoothing"):
+            return None
         options = {key: call[name] for key, name in attributes.items()}
+        options |= {name: call.input(name) for name in _BY_NAME if call.has(name)}
         reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
-        return call.value(
-            invoke(
-                function,
-                *map(call.build.solid, call.values.values()),
-                **options,
-                reduction=reduction,
-            )
-        )
+        given = (name for name in call.values if name not in _BY_NAME)
+        return call.value(invoke(function, *map(call.input, given), **options, reduction=reduction))
 
     return Native(function, rule)
 
@@ -146,7 +148,7 @@ def _loss(function: str, **attributes: str) -> Native:
 def _of_classes(function: str, scores: str, target: str, **attributes: str) -> Native:
     """PyTorch wants the classes second, or first of one axis."""
 
-    def rule(call: Torch) -> Value:
+    def rule(call: Torch) -> Value | None:
         x, labels = call.input(scores), call.input(target)
         axis = call.axis("axis", x.rank)
         place = 1 if x.rank > 1 else 0
@@ -155,9 +157,31 @@ def _of_classes(function: str, scores: str, target: str, **attributes: str) -> N
         else:
             labels = call.build.cast(labels, "i64")
         options = {key: call[name] or None for key, name in attributes.items()}
+        options["weight"] = call.input("weight") if call.has("weight") else None
+        ignored = call["ignore_index"] if labels.dtype == "i64" else ()
+        if len(ignored) > 1:
+            return None
+        options["ignore_index"] = ignored[0] if ignored else None
         reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
         values = (moved(call, x, axis, place), labels)
         return call.value(invoke(function, *values, **options, reduction=reduction))
+
+    return Native(function, rule)
+
+
+def _of_rows(function: str, **attributes: str) -> Native:
+    """A loss of the rows of matrices."""
+    row = _loss(function, **attributes)
+
+    def rule(call: Torch) -> Value | None:
+        x = call.input(next(iter(call.values)))
+        if x.rank != 2 or x.dtype not in ("f32", "f64"):
+            return None  # no kernel
+        labels = call.values.get("labels")
+        if labels is not None and labels.dtype != "i64":
+            return None
+        found = row.rule(call)
+        return found if isinstance(found, Value) else None
 
     return Native(function, rule)
 
@@ -180,7 +204,8 @@ def _binary(call: Torch) -> Value | None:
 
 def _poisson(call: Torch) -> Value:
     reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
-    options = {"log_input": False, "eps": call["eps"], "reduction": reduction}
+    options = {"log_input": call["log_input"], "full": call["full"] or None}
+    options |= {"eps": call["eps"], "reduction": reduction}
     return call.value(
         invoke("F.poisson_nll_loss", *map(call.build.solid, call.values.values()), **options)
     )
@@ -194,8 +219,20 @@ SEQUENCES: dict[str, Native] = {
     "mse": _loss("F.mse_loss"),
     "mae": _loss("F.l1_loss"),
     "huber": _loss("F.huber_loss", delta="delta"),
+    "smooth_l1": _loss("F.smooth_l1_loss", beta="beta"),
+    "gaussian_nll": _loss("F.gaussian_nll_loss", full="full", eps="eps"),
+    "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
+    "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
+    "soft_margin": _loss("F.soft_margin_loss"),
+    "triplet_margin": _of_rows(
+        "F.triplet_margin_loss", margin="margin", p="p", eps="eps", swap="swap"
+    ),
+    "multi_margin": _of_rows("F.multi_margin_loss", p="p", margin="margin"),
+    "multilabel_margin": _of_rows("F.multilabel_margin_loss"),
     "kl_div": _loss("F.kl_div", log_target="log_target"),
-    "cross_entropy": _of_classes("F.cross_entropy", "logits", "labels"),
+    "cross_entropy": _of_classes(
+        "F.cross_entropy", "logits", "labels", label_smoothing="label_smoothing"
+    ),
     "nll": _of_classes("F.nll_loss", "log_probs", "labels"),
     "categorical_cross_entropy": Native("F.cross_entropy", _categorical),
     "binary_cross_entropy": Native("F.binary_cross_entropy", _binary),

@@ -177,7 +177,7 @@ def _balls(graph: Graph, values: dict[str, Array], catalog: Any) -> dict[str, Ba
     found = {name: Ball(load(graph.values[name], item)) for name, item in values.items()}
     for node in graph.nodes:
         infos = [graph.values[name] for name in (*node.operands(), *node.outputs)]
-        reals = [info.dtype for info in infos if info.kind == "real"]
+        reals = [i.dtype for i in infos if i.kind == "real" and not DTYPES[i.dtype].stored]
         coarsest = max(reals, key=lambda name: DTYPES[name].unit, default="f64")
         found.update(node_balls(node, found, catalog, coarsest))
     return found

@@ -52,6 +52,9 @@ CASES: list[tuple[str, dict[str, Any], Torch, int, float]] = [
     ("soft_shrink", {"threshold": 1.25}, lambda x: F.softshrink(x, 1.25), 1, 6),
     ("hard_shrink", {}, F.hardshrink, 1, 0),
     ("hard_shrink", {"threshold": 0}, lambda x: F.hardshrink(x, 0), 1, 0),
+    ("squareplus", {}, lambda x: (x + torch.hypot(x, torch.tensor(2.0))) / 2, 5, 12),
+    ("squareplus", {"b": 0}, F.relu, 5, 12),
+    ("sparse_plus", {}, lambda x: torch.clamp(x + 1, 0, 2) ** 2 / 4 + F.relu(x - 1), 5, 12),
 ]
 
 
@@ -115,6 +118,23 @@ def test_glu(data: st.DataObject) -> None:
     x = data.draw(reals(tuple(shape)))
     expected = F.glu(torch.from_numpy(x), axis).numpy()
     agrees("glu", {"x": x}, expected, operations=4, axis=axis)
+
+
+@given(data=st.data())
+@few
+def test_sparsemax(data: st.DataObject) -> None:
+    shape = data.draw(shapes(least=1, low=1))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = data.draw(reals(shape))
+    # by the sorted numbers: as many stay as the sums of the largest of them allow
+    down = -np.sort(-np.moveaxis(x, axis, -1), axis=-1)
+    sums = np.cumsum(down, axis=-1) - 1
+    many = np.arange(1, down.shape[-1] + 1)
+    support = (down * many > sums).sum(axis=-1, keepdims=True)
+    lost = np.moveaxis(np.take_along_axis(sums, support - 1, axis=-1) / support, -1, axis)
+    operations = 4 * shape[axis]
+    expected = np.maximum(x - lost, 0)
+    agrees("sparsemax", {"x": x}, expected, operations=operations, magnitude=24, axis=axis)
 
 
 @pytest.mark.parametrize("op", ["relu", "leaky_relu", "elu", "softplus", "sigmoid", "hard_tanh"])

@@ -21,6 +21,7 @@ from tests.ops.compare import (
     integers,
     left_open,
     reals,
+    results,
     shapes,
 )
 
@@ -285,13 +286,15 @@ def test_a_real_is_free_from_one_beyond_the_range_on(to: str) -> None:
     agrees("cast", {"x": x[1:3]}, np.array([low, high], DTYPES[to].numpy), to=to)
 
 
-@pytest.mark.parametrize("to", DTYPES)
+@pytest.mark.parametrize("to", [n for n, d in DTYPES.items() if not d.stored])
 @given(data=st.data())
 @few
 def test_an_integer_is_cast_by_wrapping(to: str, data: st.DataObject) -> None:
     x = data.draw(integers(data.draw(shapes()), np.int32, -(2**31), 2**31 - 1))
     real = DTYPES[to].kind == "real"  # the meanings keep reals unrounded
     expected = x.astype(np.float64 if real else DTYPES[to].numpy)
+    if to == "f16":
+        expected = np.where(np.abs(expected) < 65520, expected, np.sign(expected) * np.inf)
     assert left_open("cast", {"x": x}, to=to) is None
     agrees("cast", {"x": x}, expected, to=to)
     agrees("cast", {"x": x > 0}, (x > 0).astype(expected.dtype), to=to)
@@ -310,3 +313,51 @@ def test_an_integer_divided_by_zero_is_refused_a_real_is_not(op: str) -> None:
     real = {name: value.astype(np.float64) for name, value in zero.items()}
     expected = {"divide": np.inf, "floor_divide": np.inf, "modulo": np.nan}[op]
     agrees(op, real, np.array([{"modulo": 0.0}.get(op, 1.0), expected]))
+
+
+SMALL = ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1"]
+
+
+@pytest.mark.parametrize("to", SMALL)
+@given(data=st.data())
+@settings(max_examples=20)
+def test_cast_to_small_reals(to: str, data: st.DataObject) -> None:
+    """As the types themselves round; beyond the largest as ONNX says."""
+    row = DTYPES[to]
+    x = data.draw(reals(data.draw(shapes()), -1000, 1000))
+    if data.draw(st.booleans()):
+        x = x / 1024
+    with np.errstate(over="ignore"):
+        rounded = x.astype(row.numpy).astype(np.float64)
+    within = np.isfinite(rounded) & (np.abs(x) <= row.largest)
+    bounded = np.where(within, rounded, np.sign(x) * row.largest)
+    agrees("cast", {"x": x}, bounded, to=to)
+    if row.bits == 8:
+        for value in (np.inf, -np.inf, np.nan, 1e6):
+            got = results("cast", {"x": np.array(value)}, to=to, saturate=False)
+            with np.errstate(over="ignore"):
+                want = float(np.asarray(value).astype(row.numpy))
+            for (found,) in got.values():
+                np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("to", ["i2", "i4", "u2", "u4"])
+@given(data=st.data())
+@settings(max_examples=20)
+def test_cast_to_small_integers_wraps(to: str, data: st.DataObject) -> None:
+    x = data.draw(integers(data.draw(shapes()), np.int32, -99, 99))
+    least, most = integer_range(to)
+    wrapped = (x.astype(np.int64) - least) % (most - least + 1) + least
+    agrees("cast", {"x": x}, wrapped.astype(DTYPES[to].numpy), to=to)
+    small = wrapped.astype(DTYPES[to].numpy)
+    agrees("cast", {"x": small}, wrapped.astype(np.float64), to="f64")
+    agrees("cast", {"x": small}, wrapped.astype(np.uint8), to="u8")
+
+
+def test_what_a_type_cannot_hold_is_infinite() -> None:
+    x = np.array([65504.0, 65519.0, 65520.0, -65520.0, 1e300, np.inf, np.nan])
+    for (found,) in results("cast", {"x": x}, to="f16").values():
+        rounded = found.astype(np.float16)
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(rounded, x.astype(np.float16))
+        assert list(np.isinf(found)) == [False, False, True, True, True, True, False]
