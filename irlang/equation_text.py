@@ -24,8 +24,13 @@ _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 def show(expansion: eq.Expansion) -> str:
     """The equations, one after another, in the order in which they are given."""
+    return "\n".join(map(print_statement, statements(expansion))) + "\n"
+
+
+def statements(expansion: eq.Expansion) -> list[ast.Equation]:
+    """The equations as syntax, with names that the language has."""
     writer = _Writer(lambda name: name.replace("'", "_"), numbers=False)
-    return "\n".join(print_statement(writer.equation(e)) for e in expansion.equations) + "\n"
+    return [writer.equation(equation) for equation in expansion.equations]
 
 
 def definition(expansion: eq.Expansion, name: str) -> ast.Op:

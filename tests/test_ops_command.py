@@ -83,7 +83,12 @@ def test_a_page_needs_nothing_else(name: str, capsys: pytest.CaptureFixture[str]
     page = capsys.readouterr().out
     assert page.startswith("<!doctype html>")
     root = ET.fromstring(re.sub(r"<meta [^>]*>", "", page.removeprefix("<!doctype html>")))
-    assert root.find(".//math") is not None
+    titles = [title.text for title in root.iter("h2")]
+    assert {"Definition", "Mathematics", "Lowers to", "Gradient"} <= set(titles)
+    for section in root.iter("section"):
+        title = section.findtext("h2")
+        if title == "Mathematics" or (title == "Gradient" and name in ("conv", "lstm")):
+            assert section.find(".//math") is not None
     assert not re.search(r"<script|<link|<img|https?://|@import|url\(", page)
     assert "prefers-color-scheme: dark" in page
     assert "width=device-width" in page

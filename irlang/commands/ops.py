@@ -167,7 +167,7 @@ def _show_coverage(rows: list[Row]) -> None:
     from irlang.docs.coverage import MEANINGS
 
     targets = list(rows[0].targets) if rows else []
-    width = max((len(row.name) for row in rows), default=0)
+    width = max(len("operator"), *(len(row.name) for row in rows))
     head = ["operator".ljust(width), *MEANINGS, *(target.ljust(11) for target in targets), "types"]
     click.secho("  ".join(head).rstrip(), bold=True)
     for row in rows:

@@ -16,7 +16,7 @@ from irlang.docs.lowering import Lowering, lowerings
 from irlang.dtypes import CLASSES, DTYPES
 from irlang.graph import Graph
 from irlang.mathematics import latex, mathml, terminal
-from irlang.mathematics.definition import mathematics
+from irlang.mathematics.definition import mathematics, of_equations
 from irlang.parser.printer import print_attr_type, print_expr, print_statement, print_type
 
 _CALLS = 48  # tried on every target
@@ -118,6 +118,7 @@ def gradient_facts(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph] = ()) -
         "call": found.call,
         "outputs": list(found.outputs),
         "text": found.text,
+        "mathml": mathml.blocks(of_equations(found.equations)).strip(),
         "ties": ties,
     }
 

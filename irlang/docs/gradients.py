@@ -10,7 +10,7 @@ from irlang.adjoint import adjoint
 from irlang.catalog import Catalog
 from irlang.diagnostics import fail
 from irlang.docs.calls import calls, is_computed
-from irlang.equation_text import show
+from irlang.equation_text import show, statements
 from irlang.equations import Expansion
 from irlang.graph import Graph, Node
 
@@ -22,12 +22,13 @@ class Gradient:
     """Equations of a gradient.
 
     call: the call that they belong to, with its types. outputs: their names, one for every input
-    that has a gradient. text: the equations in the language.
+    that has a gradient. text: the equations in the language; equations: the same as syntax.
     """
 
     call: str
     outputs: tuple[str, ...]
     text: str
+    equations: tuple[ast.Equation, ...]
 
 
 def gradient(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph] = ()) -> Gradient:
@@ -49,7 +50,12 @@ def gradient(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph] = ()) -> Grad
         raise fail("usage.gradient", f"`{op.name}` takes no real numbers to real numbers")
     *_, node, expansion = min(found)
     backward = adjoint(expansion)
-    return Gradient(call_text(node, expansion), tuple(backward.outputs), show(backward))
+    return Gradient(
+        call_text(node, expansion),
+        tuple(backward.outputs),
+        show(backward),
+        tuple(statements(backward)),
+    )
 
 
 def has_gradient(expansion: Expansion) -> bool:

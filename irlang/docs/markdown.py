@@ -18,7 +18,7 @@ from irlang.docs.lowering import lowerings
 from irlang.mathematics import latex
 from irlang.mathematics.definition import mathematics
 
-_CALLS = 12  # tried on every target
+_CALLS = 8  # tried on every target
 _LONGEST = 30  # lines of a gradient that are shown
 
 _NOTE = "<!-- Written by `python -m irlang.docs` from irlang/ops/*.nnir; do not edit. -->"

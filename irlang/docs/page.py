@@ -35,7 +35,7 @@ table { border-collapse: collapse; } .wide td, .wide th { padding: .3rem .9rem .
   text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre",
   math; font-size: 1.08em; }
-.mathematics mtd { padding: .22em .12em; } .mathematics mtd mtd { padding: .16em .4em; }
+.mathematics mtd { padding: .34em .12em; } .mathematics mtd mtd { padding: .16em .4em; }
 .soft { color: var(--soft); } code.kind { color: var(--mark); }
 """
 
@@ -44,7 +44,7 @@ math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaV
 NOTEBOOK_STYLE = """
 .irlang math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math",
   "DejaVu Math TeX Gyre", math; } .irlang .mathematics, .irlang .wide { overflow-x: auto; }
-.irlang .mathematics mtd { padding: .22em .12em; text-align: left; }
+.irlang .mathematics mtd { padding: .34em .12em; text-align: left; }
 .irlang .mathematics mtd mtd { padding: .16em .4em; }
 """
 
@@ -159,4 +159,7 @@ def _gradient(found: dict[str, Any]) -> str:
     if "reason" in found:
         return f"<p>None: {marked(found['reason'])}.</p>"
     head = f"<p>Of <code>{escape(found['call'])}</code>:</p>"
-    return f"{head}<pre>{escape(found['text'].rstrip())}</pre>"
+    text = (
+        f"<details><summary>as text</summary><pre>{escape(found['text'].rstrip())}</pre></details>"
+    )
+    return f"{head}{found['mathml']}{text}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irlang import ast
 from irlang.mathematics.build import Builder, fenced, infix, lists_of, mark, symbol
 from irlang.mathematics.form import (
@@ -53,6 +55,13 @@ def mathematics(op: ast.Op) -> Mathematics:
     types = [_input(item, build) for item in op.inputs]
     types += [_output(item, build) for item in op.outputs]
     return Mathematics(tuple(types), tuple(equations), tuple(where), tuple(remarks))
+
+
+def of_equations(equations: Sequence[ast.Equation]) -> Mathematics:
+    """Equations that belong to no definition, such as those of a gradient."""
+    build = Builder()
+    lines = tuple(_equation(equation, build, set()) for equation in equations)
+    return Mathematics((), lines, (), ())
 
 
 def _input(item: ast.Input, build: Builder) -> Line:

@@ -54,6 +54,8 @@ def inline(form: Form) -> str:
 
 
 def _display(rows: list[tuple[str, str]]) -> str:
+    if not rows:
+        return ""
     cells = "".join(
         f'<mtr><mtd style="text-align:right">{left}</mtd>'
         f'<mtd style="text-align:left">{right}</mtd></mtr>'
