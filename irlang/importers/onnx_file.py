@@ -84,7 +84,21 @@ def message(data: bytes, shown: str) -> Any:
         raise malformed(shown, "it is no protobuf message of a model") from None
     if not model.HasField("graph") or not model.opset_import:
         raise malformed(shown, "it holds no graph, or does not say its operator sets")
+    if not _texts(model):
+        raise malformed(shown, "a name in it is not UTF-8")
     return model
+
+
+def _texts(part: Any) -> bool:
+    """Whether every name of a message is a text; protobuf hands others out as bytes."""
+    for field, found in part.ListFields():
+        if field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue
+        alone = isinstance(found, (str, bytes)) or hasattr(found, "ListFields")
+        for item in [found] if alone else found:
+            if isinstance(item, bytes) or not (isinstance(item, str) or _texts(item)):
+                return False
+    return True
 
 
 def malformed(shown: str, why: str) -> InvalidInput:

@@ -19,6 +19,7 @@ from irlang.importers.onnx_schema import (
     Scope,
     attributes_of,
     function_of,
+    functions_written,
     known_function,
     misfit,
     operator,
@@ -29,7 +30,6 @@ from irlang.importers.onnx_table import ROWS, Row
 from irlang.importers.sizes import Dim
 from irlang.importers.writer import Array, Fault, Writer
 
-_DEEPEST = 32  # functions inside one another
 _MOST_NODES = 200_000  # once all functions are written out
 
 
@@ -64,13 +64,17 @@ class Walk:
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.inputs: dict[str, str] = {}  # names in the text, by those in the model
         self._symbols: dict[str, int] = {}
-        self._count = 0
         self._made: set[str] = set()
 
     def run(self) -> list[str]:
         """Writes everything; the names of the results in the text."""
         graph = self.model.graph
         scope = Scope(versions(self.model.opset_import))
+        written = functions_written(self.functions)
+        calls = sum(written.get((n.domain, n.op_type, n.overload), 0) for n in graph.node)
+        if calls + len(graph.node) > _MOST_NODES:
+            message = f"the model has more than {_MOST_NODES} nodes, functions written out"
+            raise InvalidInput(Diagnostic("file.onnx", message))
         self._initialisers(graph, scope)
         self._inputs(graph)
         self._nodes(graph.node, scope)
@@ -162,10 +166,6 @@ class Walk:
     def _nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
         later = {scope.outer(name) for node in nodes for name in node.output}
         for node in nodes:
-            self._count += 1
-            if self._count > _MOST_NODES:
-                message = f"the model has more than {_MOST_NODES} nodes, functions written out"
-                raise InvalidInput(Diagnostic("file.onnx", message))
             self._node(node, scope, later)
 
     def _node(self, node: Any, scope: Scope, later: set[str]) -> None:
@@ -226,7 +226,7 @@ class Walk:
         own = [item.name for item in graph.initializer]
         own += [name for inner in graph.node for name in inner.output if name]
         names = {**scope.names, **{name: f"{prefix}{name}" for name in own}}
-        inner = Scope(scope.versions, names, scope.prefix, scope.attributes, scope.depth + 1)
+        inner = Scope(scope.versions, names, scope.prefix, scope.attributes)
         self._initialisers(graph, inner)
         self._nodes(graph.node, inner)
         for item, name in zip(graph.output, node.output, strict=False):
@@ -280,12 +280,6 @@ class Walk:
         self.problem("import.operator", f"{kind} `{place}`: {reason}", place)
 
     def _function(self, function: Any, node: Any, scope: Scope, place: str) -> None:
-        if scope.depth >= _DEEPEST:
-            raise InvalidInput(
-                Diagnostic(
-                    "file.onnx", f"`{node.op_type}` uses itself, or is too deep in functions"
-                )
-            )
         names = dict.fromkeys((*function.input, *function.output), "")
         names.update(zip(function.input, map(scope.outer, node.input), strict=False))
         names.update(zip(function.output, map(scope.outer, node.output), strict=False))
@@ -297,11 +291,7 @@ class Walk:
         attributes = {item.name: item for item in function.attribute_proto}
         attributes.update(attributes_of(node, scope))
         inner = Scope(
-            {**scope.versions, **versions(function.opset_import)},
-            names,
-            f"{place}/",
-            attributes,
-            scope.depth + 1,
+            {**scope.versions, **versions(function.opset_import)}, names, f"{place}/", attributes
         )
         self._nodes(function.node, inner)
 

@@ -50,7 +50,7 @@ def load(
     constants: Mapping[str, Array] | None = None,
 ) -> Imported:
     """A file as text; see `translate`. Raises `InvalidInput` where it is no ONNX model."""
-    return translate(onnx_file.read(path), path.parent, data, bind, constants, shown=str(path))
+    return translate(onnx_file.read(path), path.parent, data, bind, constants)
 
 
 def translate(
@@ -59,7 +59,6 @@ def translate(
     data: str,
     bind: Mapping[str, int] | None = None,
     constants: Mapping[str, Array] | None = None,
-    shown: str = "the model",
     catalog: Catalog | None = None,
 ) -> Imported:
     """A model as text.
@@ -68,32 +67,24 @@ def translate(
     bind: numbers for sizes that the model leaves open. constants: inputs that are fixed to values.
     Raises `Refused` with everything that cannot be translated, `InvalidInput` for a broken file.
     """
-    try:
-        open_ = _open_sizes(model, dict(bind or {}), constants or {})
-        first: Refused | None = None
-        for examples in _examples(open_):
-            texts: list[str] = []
-            for sizes in examples:
-                walk = Walk(
-                    model,
-                    folder,
-                    Writer(catalog or builtin(), data),
-                    {**(bind or {}), **sizes},
-                    constants or {},
-                )
-                outputs = walk.run()
-                if walk.problems:
-                    found = [_with_help(problem, open_) for problem in walk.problems]
-                    problems = Refused(*found, needed=frozenset(walk.needed))
-                    first = first or problems
-                    break
-                texts.append(_text(walk, model, outputs))
-            if len(texts) == len(examples) and len(set(texts)) == 1:
-                return Imported(texts[0], walk.writer, walk.inputs, tuple(outputs))
-            if not open_:
+    bound = dict(bind or {})
+    open_ = _open_sizes(model, bound, constants or {})
+    first: Refused | None = None
+    for examples in _examples(open_):
+        made: list[Imported] = []
+        for sizes in examples:
+            writer = Writer(catalog or builtin(), data)
+            walk = Walk(model, folder, writer, {**bound, **sizes}, constants or {})
+            outputs = walk.run()
+            if walk.problems:
+                found = [_with_help(problem, open_) for problem in walk.problems]
+                first = first or Refused(*found, needed=frozenset(walk.needed))
                 break
-    except UnicodeDecodeError:
-        raise onnx_file.malformed(shown, "a name in it is not UTF-8") from None
+            made.append(Imported(_text(walk, model, outputs), writer, walk.inputs, tuple(outputs)))
+        if len(made) == len(examples) and len({item.text for item in made}) == 1:
+            return made[0]
+        if not open_:
+            break
     if first is not None:
         raise first
     names = ", ".join(f"`{name}`" for name in open_)

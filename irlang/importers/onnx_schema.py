@@ -11,6 +11,7 @@ from irlang.importers.onnx_file import library, number_of
 from irlang.importers.onnx_value import Value
 
 _DEFAULT = ("", "ai.onnx")
+_DEEPEST = 32  # functions inside one another
 
 
 @dataclass(slots=True)
@@ -25,7 +26,6 @@ class Scope:
     names: dict[str, str] = field(default_factory=dict)
     prefix: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    depth: int = 0
 
     def outer(self, name: str) -> str:
         """The name of a value outside; '' stays."""
@@ -34,6 +34,29 @@ class Scope:
     def version(self, domain: str) -> int:
         """Of an operator set."""
         return self.versions.get(own_domain(domain), 1)
+
+
+def functions_written(functions: Mapping[tuple[str, str, str], Any]) -> dict[Any, int]:
+    """How many nodes a function is, by its name, once those inside are written out.
+
+    Raises `InvalidInput` for functions that use themselves, or stand too deep in one another.
+    """
+    found: dict[Any, int] = {}
+
+    def count(key: Any, depth: int) -> int:
+        if key not in functions:
+            return 1
+        if depth > _DEEPEST:
+            message = f"the function `{key[1]}` uses itself, or is too deep in functions"
+            raise InvalidInput(Diagnostic("file.onnx", message))
+        if key not in found:
+            inside = ((n.domain, n.op_type, n.overload) for n in functions[key].node)
+            found[key] = 1 + sum(count(name, depth + 1) for name in inside)
+        return found[key]
+
+    for key in functions:
+        count(key, 0)
+    return found
 
 
 def own_domain(domain: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.importers.onnx_file import Unsupported
+from irlang.importers.onnx_file import Unsupported, check_shape
 from irlang.importers.onnx_node import Node, Value, integers
 from irlang.importers.sizes import Dim
 
@@ -58,8 +58,7 @@ def _constant_of_shape(n: Node) -> Value:
     value = np.zeros(1, np.float32) if value is None else value
     sizes = tuple(n.known_ints(0))
     name = next(name for name, row in DTYPES.items() if row.numpy == value.dtype)
-    if any(size < 0 for size in sizes):
-        raise Unsupported(f"a size in {list(sizes)} is negative")
+    check_shape(sizes, "the constant")
     return n.const(value.reshape(-1).tolist()[0], info=TensorInfo(sizes, name))
 
 
