@@ -6,7 +6,10 @@ that everything is balanced, on the whole catalogue.
 
 from __future__ import annotations
 
+import math
 import re
+from fractions import Fraction
+from random import Random
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,9 +17,20 @@ import pytest
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.mathematics import latex, mathml, terminal
-from irlang.mathematics.build import Builder, symbol
+from irlang.mathematics.build import Builder
 from irlang.mathematics.definition import condition, mathematics
-from irlang.mathematics.form import Mathematics
+from irlang.mathematics.form import (
+    Fence,
+    Form,
+    Mathematics,
+    Number,
+    Row,
+    Script,
+    Sign,
+    Symbol,
+)
+from irlang.mathematics.form import Fraction as FractionForm
+from irlang.mathematics.notation import symbol
 from irlang.parser import parse, parse_expr
 
 OPS = list(builtin())
@@ -162,3 +176,101 @@ def test_conditions() -> None:
     (op,) = parse(DEFINITION, "shown.nnir").ops
     form = condition(op, parse_expr("all(d < rank(S)) 1 <= width[d]"))
     assert terminal.text(Mathematics((), (), (), (form,))) == ("∀d < rank(𝐒): 1 ≤ width[d]")
+
+
+# ---- parentheses: what is printed, read by the rules of arithmetic, has the value of the text
+
+_SIGNS = {"+": "+", "−": "-", "·": "*", "mod": "%", "=": "==", "≠": "!=", "<": "<", "≤": "<=",
+          "∧": " and ", "∨": " or ", "¬": " not "}  # fmt: skip
+_NAMES = {"a": Fraction(7, 2), "b": Fraction(-3), "c": Fraction(5), "d": Fraction(-1, 3)}
+
+
+def as_python(form: Form) -> str:
+    """A form as an expression of Python, adding parentheses only where a drawing groups."""
+    match form:
+        case Symbol():
+            return form.text
+        case Number():
+            return f"F({form.text})"
+        case Sign():
+            return _SIGNS[form.text]
+        case Row():
+            return "".join(map(as_python, form.parts))
+        case Fence():
+            inside = as_python(form.body)
+            return {"(": f"({inside})", "⌊": f"floor({inside})", "|": f"abs({inside})"}[form.left]
+        case FractionForm():
+            return f"(({as_python(form.above)})/({as_python(form.below)}))"
+        case Script(sup=Number(text)):
+            base = as_python(form.base)  # the power binds to the last letter or parenthesis alone
+            return f"{base}**{text}"
+    raise TypeError(form)
+
+
+def expression(random: Random, depth: int) -> str:
+    """An expression of numbers with as few parentheses as the language needs."""
+    if depth == 0 or random.random() < 0.15:
+        return random.choice([*_NAMES, "2", "3"])
+    left, right = expression(random, depth - 1), expression(random, depth - 1)
+    kind = random.randrange(9)
+    if kind < 6:
+        return f"({left}) {random.choice(['+', '-', '*', '/', '//', '%'])} ({right})"
+    return [f"-({left})", f"abs({left})", f"sq({left})"][kind - 6]
+
+
+def exact(text: str) -> str:
+    """The text with its numbers as fractions, so that Python divides them exactly."""
+    return re.sub(r"\d+", r"F(\g<0>)", text)
+
+
+def value(text: str) -> object:
+    """The value by Python's rules, exact; None where something is divided by zero."""
+    given = {**_NAMES, "F": Fraction, "floor": math.floor, "abs": abs, "sq": lambda x: x * x}
+    try:
+        return eval(text, {"__builtins__": {}}, given)  # noqa: S307  (made in this file)
+    except ZeroDivisionError:
+        return None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parentheses_are_where_the_meaning_needs_them(seed: int) -> None:
+    random = Random(seed)
+    compared = 0
+    for _ in range(150):
+        text = expression(random, 4)
+        wanted = value(exact(text))
+        compared += wanted is not None
+        assert value(as_python(Builder().form(parse_expr(text)))) == wanted, text
+    assert compared > 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parentheses_of_conditions(seed: int) -> None:
+    random = Random(seed)
+
+    def condition_(depth: int) -> str:
+        if depth == 0:
+            first, second = expression(random, 1), expression(random, 1)
+            return f"{first} {random.choice(['<', '<=', '==', '!='])} {second}"
+        if random.random() < 0.25:
+            return f"not ({condition_(depth - 1)})"
+        left, right = condition_(depth - 1), condition_(depth - 1)
+        return f"({left}) {random.choice(['and', 'or'])} ({right})"
+
+    for _ in range(100):
+        text = condition_(3)
+        assert value(as_python(Builder().form(parse_expr(text)))) == value(exact(text)), text
+
+
+def test_a_reading_that_may_be_outside_in_more_than_one_way_is_not_told_by_one() -> None:
+    text = """
+op shown(x: f32[L, C]) -> y: f32[L, C] {
+  let before(t, c) = h[t - 1, c] ?? 0
+  h[t < L, c < C] = x[t, c] + (h[t - 1, c] ?? 0)
+  y[t, c] = before(t, c - 1) + (h[t - 1, c - 1] ?? 0) + (h[t - 1, 0] ?? 1)
+}
+"""
+    (op,) = parse(text, "shown.nnir").ops
+    printed = terminal.text(mathematics(op))
+    assert printed.count("if t ≥ 1") == 1  # where `h` is given
+    assert printed.count("inside h") == 3

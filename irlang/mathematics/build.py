@@ -6,8 +6,7 @@ decides its looks: a list (one entry an axis) is bold, an element of a list is n
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from irlang import ast
 from irlang.dtypes import DTYPES
@@ -15,12 +14,10 @@ from irlang.mathematics.form import (
     Big,
     Cases,
     Element,
-    Fence,
     Form,
     Fraction,
     Noted,
     Number,
-    Root,
     Row,
     Script,
     Sign,
@@ -28,58 +25,38 @@ from irlang.mathematics.form import (
     Symbol,
     Tilde,
     Words,
-    inside,
     listed,
     row,
     width,
 )
+from irlang.mathematics.functions import SPECIAL
+from irlang.mathematics.notation import (
+    AND,
+    ATOM,
+    COMPARISON,
+    FACTOR,
+    MODULO,
+    NOT,
+    OR,
+    PRODUCT,
+    SUM,
+    Made,
+    fenced,
+    infix,
+    mark,
+    symbol,
+)
 from irlang.parser.printer import print_number
 
-# How tightly a form holds together, loosest first.
-OR, AND, NOT, COMPARISON, MODULO, SUM, PRODUCT, FACTOR, ATOM = range(9)
-
-_GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "epsilon": "ε", "theta": "θ",
-    "lambda": "λ", "mu": "μ", "nu": "ν", "rho": "ρ", "tau": "τ", "phi": "φ", "omega": "ω",
-    "inf": "∞", "pi": "π",
-}  # fmt: skip
+# What a scalar function is called where mathematics has a name for it.
+_NAMES = {"log": "ln", "sigmoid": "σ", "sign": "sgn"}
 _COMPARED = {"<": "<", "<=": "≤", ">": ">", ">=": "≥", "==": "=", "!=": "≠"}
 _BIG = {"sum": "∑", "prod": "∏", "max": "max", "min": "min", "argmax": "arg max",
         "argmin": "arg min"}  # fmt: skip
 _QUANTIFIED = {"all": "∀", "any": "∃"}
-_WIDEST_EXPONENT = 24
 _WIDEST_BOUND = 32  # of what stands under a sum
 _MOST_NAMED = 4  # choices of one value that are listed
 _OTHERWISE = Words("otherwise")
-
-# What a scalar function is called where mathematics has a name for it.
-_NAMES = {"log": "ln", "sigmoid": "σ", "sign": "sgn", "round": "round", "trunc": "trunc",
-          "integral": "integer"}  # fmt: skip
-
-Made = tuple[Form, int]
-
-
-def symbol(name: str, *, bold: bool = False) -> Symbol:
-    """A name as it is set: Greek letters by their names, digits at the end lowered."""
-    found = re.fullmatch(r"(.*?[A-Za-z])_?(\d+)", name)
-    head, digits = found.groups() if found else (name, "")
-    head = head.rstrip("_") or head
-    return Symbol(_GREEK.get(head, head), bold, digits)
-
-
-def mark(number: int) -> Words:
-    """What stands for the condition of that number, counted from 1."""
-    return Words(f"({'∗' * number})")
-
-
-def infix(sign: str, kind: str = "plus") -> Sign:
-    """A sign between two forms."""
-    return Sign(sign, kind)
-
-
-def fenced(form: Form, left: str = "(", right: str = ")") -> Form:
-    """A form in parentheses."""
-    return Fence(left, form, right)
 
 
 def lists_of(op: ast.Op) -> frozenset[str]:
@@ -101,42 +78,58 @@ def _is_list(value: ast.Expr) -> bool:
     return isinstance(value, (ast.ListOf, ast.Comprehension))
 
 
+# What an index is less than, and whether it is one for every axis of a list.
+Bound = tuple[ast.Expr, bool]
+
+
 class Builder:
     """Expressions of one definition.
 
-    lists: the names that are bold. places: the indices of every value that an equation gives, by
-    its name: they say when a reading of an earlier element is inside. macros: the functions that it
-    defines itself. notes: conditions that are too long to stand under a sum, in the order of the
-    marks that stand there instead (`mark`).
+    lists: the names that are bold. places: for every value that an equation gives, by its name, the
+    bounds of its indices; bounds: those of the indices in scope. Together they say when a reading
+    of an earlier element is inside. macros: the functions that the definition has itself. notes:
+    conditions that are too long to stand under a sum, in the order of their marks (`mark`).
     """
 
     def __init__(
         self,
         lists: Iterable[str] = (),
-        places: Mapping[str, tuple[ast.Index, ...]] | None = None,
+        places: Mapping[str, tuple[Bound, ...]] | None = None,
         macros: Iterable[str] = (),
-        notes: list[Form] | None = None,
     ) -> None:
         self.lists = frozenset(lists)
         self.places = places or {}
         self.macros = frozenset(macros)
-        self.notes: list[Form] = [] if notes is None else notes
+        self.bounds: dict[str, Bound] = {}
+        self.notes: list[Form] = []
+
+    def scope(self, bounds: Mapping[str, Bound]) -> Builder:
+        """Inside binders: their names are lists or not."""
+        bold = {name for name, (_, rest) in bounds.items() if rest}
+        inner = self.function(bold, bounds.keys() - bold)
+        inner.bounds.update(bounds)
+        return inner
+
+    def function(self, bold: Iterable[str], plain: Iterable[str]) -> Builder:
+        """Inside a function: nothing is known of what its parameters are less than."""
+        plain = set(plain)
+        inner = Builder((self.lists | set(bold)) - plain, self.places, self.macros)
+        hidden = plain | set(bold)
+        inner.bounds = {name: b for name, b in self.bounds.items() if name not in hidden}
+        inner.notes = self.notes
+        return inner
 
     def form(self, node: ast.Expr, level: int = OR) -> Form:
         """An expression, in parentheses where it holds together less tightly than `level`."""
-        made, own = self._made(node)
+        made, own = self.made(node)
         return made if own >= level else fenced(made)
-
-    def scope(self, bold: Iterable[str], plain: Iterable[str]) -> Builder:
-        """Inside binders or a function: its own names are lists or not."""
-        lists = (self.lists | set(bold)) - set(plain)
-        return Builder(lists, self.places, self.macros, self.notes)
 
     def name(self, name: str) -> Symbol:
         """A name."""
         return symbol(name, bold=name in self.lists)
 
-    def _made(self, node: ast.Expr) -> Made:
+    def made(self, node: ast.Expr) -> Made:
+        """An expression, and how tightly it holds together."""
         match node:
             case ast.Number():
                 return _number(node.value)
@@ -267,7 +260,7 @@ class Builder:
 
     def _call(self, node: ast.Call) -> Made:
         name, args = node.function, node.args
-        special = _SPECIAL.get(name)
+        special = SPECIAL.get(name)
         if special is not None and name not in self.macros:
             return special(self, args)
         given = listed([self.form(arg) for arg in args])
@@ -307,24 +300,31 @@ class Builder:
         return Cases(((form, within), (self.form(node.default), _OTHERWISE))), ATOM
 
     def _inside(self, node: ast.Read) -> Form:
-        """When an element exists, in terms of the index where that is plain to see."""
+        """When an element exists: told by the index that may be too small, if one."""
         places = self.places.get(node.name, ())
+        moved: list[ast.Binary] = []
         if len(places) == len(node.index):
-            moved = [
-                (place, part)
-                for place, part in zip(places, node.index, strict=True)
-                if isinstance(part, ast.Binary)
-            ]
-            if len(moved) == 1:
-                place, part = moved[0]
-                if part.op == "-" and isinstance(part.left, ast.Name):
-                    bound = place.bound.id if isinstance(place.bound, ast.Name) else place.name
-                    if part.left.id in (place.name, bound) and isinstance(part.right, ast.Number):
-                        below = self.form(part.right)
-                        return row(
-                            Words("if "), self.form(part.left), infix("≥", "relation"), below
-                        )
+            for bound, part in zip(places, node.index, strict=True):
+                if isinstance(part, ast.Binary) and self._is_earlier(part, bound):
+                    moved.append(part)
+                elif self._bound(part) != bound:
+                    break
+            else:
+                if len(moved) == 1:
+                    least = self.form(moved[0].right)
+                    at_least = row(self.form(moved[0].left), infix("≥", "relation"), least)
+                    return row(Words("if "), at_least)
         return row(Words("inside "), symbol(node.name))
+
+    def _bound(self, part: ast.Subscript) -> Bound | None:
+        return self.bounds.get(part.id) if isinstance(part, (ast.Name, ast.Rest)) else None
+
+    def _is_earlier(self, part: ast.Binary, bound: Bound) -> bool:
+        """Whether an index is `i - 1`, i below the bound, or the bound itself less something."""
+        steps = part.right.value if isinstance(part.right, ast.Number) else 0
+        if part.op != "-" or steps < 1:
+            return False
+        return self._bound(part.left) == bound or (part.left, False) == bound
 
     def binder(self, node: ast.Binder) -> Form:
         """`k < K`."""
@@ -336,9 +336,7 @@ class Builder:
         inner = self
         for binder in node.binders:  # a bound may use the binders before it
             bounds.append(inner.binder(binder))
-            inner = inner.scope(
-                [binder.name] if binder.rest else [], [] if binder.rest else [binder.name]
-            )
+            inner = inner.scope({binder.name: (binder.bound, binder.rest)})
         where = None if node.where is None else inner.form(node.where)
         if node.kind == "count":
             such = [Words(" such that "), where] if where is not None else []
@@ -361,7 +359,7 @@ class Builder:
 
     def _comprehension(self, node: ast.Comprehension) -> Form:
         bound = self.binder(node.binder)
-        inner = self.scope((), [node.binder.name])
+        inner = self.scope({node.binder.name: (node.binder.bound, False)})
         under = [bound]
         if node.condition is not None:
             under.append(inner.form(node.condition))
@@ -410,110 +408,3 @@ def _number(value: int | float) -> Made:
     if digits == "1":
         return power, FACTOR
     return row(Number(digits), infix("·", "times"), power), PRODUCT
-
-
-# ---- functions that mathematics writes in its own way
-
-Special = Callable[[Builder, tuple[ast.Expr, ...]], Made]
-
-
-def _between(left: str, right: str) -> Special:
-    return lambda build, args: (fenced(build.form(args[0]), left, right), ATOM)
-
-
-def _exp(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    exponent = build.form(args[0])
-    tall = any(isinstance(part, (Cases, Big, Fence)) for part in inside(exponent))
-    if tall or width(exponent) > _WIDEST_EXPONENT:
-        return row(Symbol("exp"), fenced(exponent)), ATOM
-    return Script(Symbol("e"), sup=exponent), FACTOR
-
-
-def _expm1(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return row(_exp(build, args)[0], infix("−"), Number("1")), SUM
-
-
-def _log1p(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return row(
-        Symbol("ln"), fenced(row(Number("1"), infix("+"), build.operand(args[0], PRODUCT)))
-    ), ATOM
-
-
-def _softplus(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return row(Symbol("ln"), fenced(row(Number("1"), infix("+"), _exp(build, args)[0]))), ATOM
-
-
-def _power(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return Script(build.operand(args[0], ATOM, last=False), sup=build.form(args[1])), FACTOR
-
-
-def _square(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return Script(build.operand(args[0], ATOM, last=False), sup=Number("2")), FACTOR
-
-
-def _root(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return Root(build.form(args[0])), ATOM
-
-
-def _inverse_root(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return Fraction(Number("1"), Root(build.form(args[0]))), FACTOR
-
-
-def _ceiling_of_quotient(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return fenced(Fraction(build.form(args[0]), build.form(args[1])), "⌈", "⌉"), ATOM
-
-
-def _is_nan(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return row(build.operand(args[0], SUM), Words(" is NaN")), COMPARISON
-
-
-def _is_infinite(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    absolute = fenced(build.form(args[0]), "|", "|")
-    return row(absolute, infix("=", "relation"), Symbol("∞")), COMPARISON
-
-
-def _is_integral(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    return row(build.form(args[0]), Words(" holds integers")), COMPARISON
-
-
-def _extreme(word: str) -> Special:
-    return lambda build, args: (row(Symbol(word), fenced(build.form(args[0]))), ATOM)
-
-
-def _product_of_sizes(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    """`size(S)`: the product of a list."""
-    return row(Sign("∏", "prefix"), build.form(args[0], ATOM)), FACTOR
-
-
-def _first_integers(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    last = row(build.operand(args[0], SUM, last=False), infix("−"), Number("1"))
-    return fenced(listed([Number("0"), Symbol("…"), last])), ATOM
-
-
-def _unchanged(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
-    """A conversion to real numbers, which changes no value."""
-    return build._made(args[0])
-
-
-_SPECIAL: dict[str, Special] = {
-    "abs": _between("|", "|"),
-    "floor": _between("⌊", "⌋"),
-    "ceil": _between("⌈", "⌉"),
-    "ceildiv": _ceiling_of_quotient,
-    "exp": _exp,
-    "expm1": _expm1,
-    "log1p": _log1p,
-    "softplus": _softplus,
-    "pow": _power,
-    "sq": _square,
-    "sqrt": _root,
-    "rsqrt": _inverse_root,
-    "isnan": _is_nan,
-    "isinf": _is_infinite,
-    "integral": _is_integral,
-    "lowest": _extreme("least"),
-    "largest": _extreme("greatest"),
-    "size": _product_of_sizes,
-    "range": _first_integers,
-    "real": _unchanged,
-}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irlang import ast
-from irlang.mathematics.build import Builder, fenced, infix, lists_of, mark, symbol
+from irlang.mathematics.build import Bound, Builder, lists_of
 from irlang.mathematics.form import (
     Element,
     Form,
@@ -16,12 +16,14 @@ from irlang.mathematics.form import (
     listed,
     row,
 )
+from irlang.mathematics.notation import fenced, infix, mark, symbol
 
 
 def mathematics(op: ast.Op) -> Mathematics:
     """What a definition says, as mathematics."""
+    types = {output.name: output.type for output in op.outputs}
     places = {
-        statement.name: statement.index
+        statement.name: tuple(_bounds(statement, types).values())
         for statement in op.body
         if isinstance(statement, ast.Equation)
     }
@@ -30,11 +32,10 @@ def mathematics(op: ast.Op) -> Mathematics:
     equations: list[Line] = []
     where: list[Line] = []
     remarks: list[Form] = []
-    results = {output.name for output in op.outputs}
     for statement in op.body:
         match statement:
             case ast.Equation():
-                equations.append(_equation(statement, build, results))
+                equations.append(_equation(statement, build, types))
             case ast.Assign():
                 targets = listed([symbol(target) for target in statement.targets])
                 equations.append(Line(targets, "=", build.form(statement.value)))
@@ -47,20 +48,21 @@ def mathematics(op: ast.Op) -> Mathematics:
                 held = build.form(statement.condition)
                 remarks.append(row(Words(f"{statement.name}: "), held))
             case ast.Unspecified():
-                left, inner = _place(statement.name, statement.index, build)
+                left = _place(statement)
+                inner = build.scope(_bounds(statement, types))
                 condition = inner.form(statement.condition)
                 remarks.append(row(left, Words(" is unspecified if "), condition))
     for number, note in enumerate(build.notes, 1):
         where.append(Line(mark(number), "⇔", note))
-    types = [_input(item, build) for item in op.inputs]
-    types += [_output(item, build) for item in op.outputs]
-    return Mathematics(tuple(types), tuple(equations), tuple(where), tuple(remarks))
+    given = [_input(item, build) for item in op.inputs]
+    given += [_output(item, build) for item in op.outputs]
+    return Mathematics(tuple(given), tuple(equations), tuple(where), tuple(remarks))
 
 
 def of_equations(equations: Sequence[ast.Equation]) -> Mathematics:
     """Equations that belong to no definition, such as those of a gradient."""
     build = Builder()
-    lines = tuple(_equation(equation, build, set()) for equation in equations)
+    lines = tuple(_equation(equation, build, {}) for equation in equations)
     return Mathematics((), lines, (), ())
 
 
@@ -86,28 +88,38 @@ def _output(item: ast.Output, build: Builder) -> Line:
     return Line(left, "∈", build.space(item.type), over)
 
 
-def _place(
-    name: str, indices: tuple[ast.Index, ...], build: Builder, member: str = ""
-) -> tuple[Form, Builder]:
-    """The left side, and the scope of its indices."""
-    parts = tuple(symbol(index.name, bold=index.rest) for index in indices)
+def _bounds(
+    statement: ast.Equation | ast.Unspecified, types: Mapping[str, ast.TensorType]
+) -> dict[str, Bound]:
+    """What the indices on a left side are less than: said there, or by the type of the result."""
+    type_ = types.get(statement.name)
+    dims = type_.dims if type_ is not None else ()
+    sizes = [dim.size for dim in dims] if len(dims) == len(statement.index) else []
+    found: dict[str, Bound] = {}
+    for number, index in enumerate(statement.index):
+        bound = index.bound or (sizes[number] if sizes else ast.Name(f"?{index.name}"))
+        found[index.name] = (bound, index.rest)
+    return found
+
+
+def _place(statement: ast.Equation | ast.Unspecified) -> Form:
+    """The left side."""
+    parts = tuple(symbol(index.name, bold=index.rest) for index in statement.index)
+    member = statement.member if isinstance(statement, ast.Equation) else ""
     own = symbol(member) if member else None
-    left: Form = Element(symbol(name), parts, own) if parts or own else symbol(name)
-    bold = [index.name for index in indices if index.rest]
-    plain = [index.name for index in indices if not index.rest]
-    return left, build.scope(bold, plain)
+    return Element(symbol(statement.name), parts, own) if parts or own else symbol(statement.name)
 
 
-def _equation(statement: ast.Equation, build: Builder, results: set[str]) -> Line:
-    left, inner = _place(statement.name, statement.index, build, statement.member)
+def _equation(statement: ast.Equation, build: Builder, types: Mapping[str, ast.TensorType]) -> Line:
+    inner = build.scope(_bounds(statement, types))
     bounds: list[Form] = [
         build.binder(ast.Binder(index.name, index.bound, index.rest))
         for index in statement.index
         if index.bound is not None
     ]
-    over = listed(bounds) if bounds and statement.name not in results else None
+    over = listed(bounds) if bounds and statement.name not in types else None
     relation = "⇔" if _is_condition(statement.value) else "="
-    return Line(left, relation, inner.form(statement.value), over)
+    return Line(_place(statement), relation, inner.form(statement.value), over)
 
 
 def _is_condition(value: ast.Expr) -> bool:
@@ -132,7 +144,7 @@ def _let(statement: ast.Let, build: Builder) -> Line:
     lists = {node.name for node in ast.walk(statement.value) if isinstance(node, ast.Read)} & set(
         statement.params
     )
-    inner = build.scope(lists, set(statement.params) - lists)
+    inner = build.function(lists, set(statement.params) - lists)
     names = listed([inner.name(param) for param in statement.params])
     left = row(symbol(statement.name), fenced(names))
     return Line(left, relation, inner.form(statement.value))

@@ -6,8 +6,8 @@ from typing import Any
 
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node
-from irlang.mathematics.build import fenced, infix, symbol
 from irlang.mathematics.form import Form, Line, Mathematics, Number, Sign, Space, Words, listed, row
+from irlang.mathematics.notation import fenced, infix, symbol
 
 
 def model(graph: Graph, most: int = 80) -> Mathematics:
