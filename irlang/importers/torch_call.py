@@ -273,6 +273,8 @@ class Call:
         """A constant: an array, or one number for every element of a shape."""
         if isinstance(data, np.ndarray):
             names = {row.numpy: name for name, row in DTYPES.items()}
+            if not data.size:
+                return Value(TensorInfo(tuple(data.shape), names[data.dtype]), data=0.0)
             return Value(TensorInfo(tuple(data.shape), names[data.dtype]), data=data)
         kind = DTYPES[dtype].kind
         made = bool(data) if kind == "bool" else int(data) if kind == "int" else float(data)

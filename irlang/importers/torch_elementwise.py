@@ -35,8 +35,13 @@ def unary(op: str, **attrs: Any) -> Rule:
 
 
 def binary(op: str, other: str = "other") -> Rule:
-    """A function of `self` and another."""
-    return lambda c: c(op, *operands(c, "self", other))
+    """A function of `self` and another; of truth values as of 0 and 1."""
+
+    def rule(c: Call) -> Value:
+        work = "u8" if c.out == "bool" else c.out
+        return c.cast(c(op, *operands(c, "self", other, dtype=work)), c.out)  # type: ignore[no-any-return]
+
+    return rule
 
 
 def compare(op: str) -> Rule:
@@ -58,9 +63,11 @@ def _sum(op: str, first: str = "self", second: str = "other") -> Rule:
 
     def rule(c: Call) -> Value:
         a, b = operands(c, first, second)
-        if c.out == "bool":
-            return c("logical_or", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
         factor = plain(c.get("alpha", 1))
+        if c.out == "bool":
+            if not factor:
+                b = c("logical_and", c.as_tensor(b, "bool"), c.as_tensor(False, "bool"))
+            return c("logical_or", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
         if factor != 1:
             b = c("multiply", b, factor) if isinstance(b, Value) else b * factor
         return c(op, a, b)  # type: ignore[no-any-return]
@@ -100,10 +107,7 @@ def _bounded(c: Call) -> Value:
 
 
 def _one_bound(op: str, name: str) -> Rule:
-    def rule(c: Call) -> Value:
-        return c(op, *operands(c, "self", name))  # type: ignore[no-any-return]
-
-    return rule
+    return binary(op, name)
 
 
 def choose(c: Call, condition: Value, a: Any, b: Any, dtype: str = "") -> Value:
@@ -133,15 +137,13 @@ def _bits(logical: str, whole: str) -> Rule:
         a, b = operands(c, "self", "other")
         if c.out == "bool":
             return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
-        return _bitwise(c, whole, a, b)
+        return c(whole, a, b)  # type: ignore[no-any-return]
 
     return rule
 
 
-def _bitwise(c: Call, op: str, a: Any, b: Any) -> Value:
-    if not c.defined(op):
-        raise Uncovered("bits of integers")
-    return c(op, a, b)  # type: ignore[no-any-return]
+def _shift(direction: str) -> Rule:
+    return lambda c: c("bit_shift", *operands(c, "self", "other"), direction=direction)
 
 
 def _logic(op: str) -> Rule:
@@ -238,10 +240,10 @@ def _either(op: str) -> Rule:
     """The larger or smaller of two; where one is NaN, the other."""
 
     def rule(c: Call) -> Value:
+        if c.out not in _FLOATS:
+            return binary(op)(c)  # type: ignore[no-any-return]
         a, b = operands(c, "self", "other")
         found = c(op, a, b)
-        if c.out not in _FLOATS:
-            return found  # type: ignore[no-any-return]
         return c("where", c("isnan", a), b, c("where", c("isnan", b), a, found))  # type: ignore[no-any-return]
 
     return rule
@@ -269,10 +271,11 @@ def _copysign(c: Call) -> Value:
 
 
 def _heaviside(c: Call) -> Value:
-    x, v = operands(c, "self", "values")
-    step = c("where", c("less", x, 0), c.param(0, (), c.out), 1)
+    work = "u8" if c.out == "bool" else c.out
+    x, v = operands(c, "self", "values", dtype=work)
+    step = c("where", c("less", x, 0), c.param(0, (), work), 1)
     step = c("where", c("equal", x, 0), v, step)
-    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else step  # type: ignore[no-any-return]
+    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else c.cast(step, c.out)  # type: ignore[no-any-return]
 
 
 def _isclose(c: Call) -> Value:
@@ -446,6 +449,13 @@ def _hardshrink(c: Call) -> Value:
     return c("where", inside, 0, x)  # type: ignore[no-any-return]
 
 
+def _hardswish(c: Call) -> Value:
+    """As PyTorch computes it: the division is the last step, and rounds beyond the line too."""
+    x = c.tensor("self")
+    line = c("clip", c("add", x, 3), min=0, max=6)
+    return c("divide", c("multiply", x, line), 6)  # type: ignore[no-any-return]
+
+
 def _rrelu(c: Call) -> Value:
     low, high = c.number("lower", 0.125), c.number("upper", 1 / 3)
     if c.flag("training") and low != high:
@@ -539,21 +549,26 @@ ELEMENTWISE: dict[str, Rule] = {
     "isposinf": _test("isinf", negative=False),
     "isneginf": _test("isinf", positive=False),
     "isfinite": _isfinite,
-    "isreal": _test("equal", True),
+    "isreal": lambda c: c.broadcast(c.param(True, (), "bool"), c.tensor("self").shape),
     "isclose": _isclose,
     "signbit": _signbit,
     "logical_and": _logic("logical_and"),
     "logical_or": _logic("logical_or"),
     "logical_xor": _logic("logical_xor"),
     "logical_not": lambda c: c("logical_not", truth(c, c.tensor("self"))),
-    "bitwise_and": _bits("logical_and", "bitwise_and"),
-    "bitwise_or": _bits("logical_or", "bitwise_or"),
-    "bitwise_xor": _bits("logical_xor", "bitwise_xor"),
-    "bitwise_not": lambda c: (
-        c("logical_not", c.tensor("self"))
-        if c.out == "bool"
-        else c("subtract", -1, c.tensor("self"))
+    "bitwise_and": _bits("logical_and", "bit_and"),
+    "bitwise_or": _bits("logical_or", "bit_or"),
+    "bitwise_xor": _bits("logical_xor", "bit_xor"),
+    "bitwise_not": lambda c: c(
+        "logical_not" if c.out == "bool" else "bit_not", c.tensor("self")
     ),
+    "bitwise_left_shift": _shift("left"),
+    "bitwise_right_shift": _shift("right"),
+    "__and__": _bits("logical_and", "bit_and"),
+    "__or__": _bits("logical_or", "bit_or"),
+    "__xor__": _bits("logical_xor", "bit_xor"),
+    "__lshift__": _shift("left"),
+    "__rshift__": _shift("right"),
     "where": _where,
     "masked_fill": _masked_fill,
     # activations
@@ -569,7 +584,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "prelu": _prelu,
     "hardtanh": _hardtanh,
     "hardsigmoid": lambda c: c("hard_sigmoid", c.tensor("self"), alpha=1 / 6),
-    "hardswish": lambda c: c("hard_swish", c.tensor("self")),
+    "hardswish": _hardswish,
     "log_sigmoid": lambda c: c("log_sigmoid", c.tensor("self")),
     "softplus": _softplus,
     "softshrink": lambda c: c("soft_shrink", c.tensor("self"), threshold=c.number("lambd", 0.5)),

@@ -281,12 +281,13 @@ def _put(c: Call) -> Value:
 def _masked_scatter(c: Call) -> Value:
     """The elements of the source, one after another, where the mask holds."""
     x = c.tensor("self")
-    mask = c.broadcast(truth(c, c.tensor("mask")), x.shape)
+    shape = np.broadcast_shapes(*[tuple(int(n) for n in t.shape) for t in (x, c.tensor("mask"))])
+    mask = c.broadcast(truth(c, c.tensor("mask")), shape)
     source = c.tensor("source")
     flat = c.reshape(source, [math.prod(source.shape)])
-    count = c("cumsum", c.cast(c.reshape(mask, [math.prod(x.shape)]), "i64"), axis=0)
+    count = c("cumsum", c.cast(c.reshape(mask, [math.prod(shape)]), "i64"), axis=0)
     places = c("clip", c("subtract", count, 1), min=0, max=int(flat.shape[0]) - 1)
-    taken = c.reshape(c("gather", flat, places, axis=0), x.shape)
+    taken = c.reshape(c("gather", flat, places, axis=0), mask.shape)
     return c("where", mask, taken, x)  # type: ignore[no-any-return]
 
 

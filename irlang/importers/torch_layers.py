@@ -80,53 +80,12 @@ def _window(c: Call, rank: int) -> dict[str, Any]:
 def _max_pool(rank: int) -> Rule:
     def rule(c: Call) -> Any:
         x = c.tensor("self")
-        if x.dtype not in _FLOATS:
-            raise Uncovered("pooling of integers")
         attrs = _window(c, rank)
         attrs |= spread("dilation", c.numbers("dilation", [1], rank))
-        found = batched(c, x, rank, lambda v: c.first("max_pool", v, **attrs))
-        if len(c.node.results) == 1:
-            return found
-        return [found, _pool_places(c, x, rank, attrs)]
+        op = "max_pool" if len(c.node.results) == 1 else "max_pool_with_argmax"
+        return batched(c, x, rank, lambda v: c(op, v, **attrs))
 
     return rule
-
-
-def _pool_places(c: Call, x: Value, rank: int, attrs: dict[str, Any]) -> Value:
-    """Where the largest element of each window is, in the flattened spatial axes: the first of
-    equals in the order of the window."""
-    stride, window = attrs["stride"], attrs["window"]
-    dilation = attrs.get("dilation", [1] * rank)
-    before = attrs.get("before", [0] * rank)
-    sizes = [int(n) for n in x.shape[-rank:]]
-    result = [int(n) for n in c.result(1).shape[-rank:]]
-    lead = list(x.shape[:-rank])
-    inside = math.prod(sizes)
-    places = np.zeros([1] * (2 * rank), np.int64)
-    there = np.ones([1] * (2 * rank), bool)
-    for d in range(rank):
-        step = (
-            np.arange(result[d])[:, None] * stride[d]
-            + np.arange(window[d])[None, :] * dilation[d]
-            - before[d]
-        )
-        shape = [1] * (2 * rank)
-        shape[d], shape[rank + d] = step.shape
-        step = step.reshape(shape)
-        there = there & (step >= 0) & (step < sizes[d])
-        places = places * sizes[d] + np.clip(step, 0, sizes[d] - 1)
-    count = math.prod(window)
-    table = places.reshape(math.prod(result), count)
-    known = np.broadcast_to(there, places.shape).reshape(table.shape)
-    flat = c.reshape(x, [*lead, inside])
-    axis = len(lead)
-    taken = c("gather", flat, c.param(table), axis=axis)
-    mask = c.param(np.ascontiguousarray(known))
-    inner = c("where", mask, taken, -math.inf)
-    best = c("argmax", inner, axis=axis + 1)
-    base = c.broadcast(c.param(table), [*lead, *table.shape])
-    index = c("take_along_axis", base, c("expand_dims", best, axes=[axis + 1]), axis=axis + 1)
-    return c.reshape(index, c.result(1).shape)
 
 
 def _avg_pool(rank: int) -> Rule:
@@ -151,62 +110,57 @@ def _avg_pool(rank: int) -> Rule:
     return rule
 
 
-def edges(size: int, count: int) -> list[tuple[int, int]]:
-    """The windows of adaptive pooling: from floor(i n / m) to ceil((i + 1) n / m)."""
-    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-
-
 def _adaptive(rank: int, op: str) -> Rule:
     def rule(c: Call) -> Any:
         x = c.tensor("self")
-        sizes = list(x.shape[-rank:])
-        wanted = list(c.result().shape[-rank:])
-        if any(is_open(n) for n in sizes) and any(n != 1 for n in wanted):
-            raise Uncovered("adaptive pooling of an open size")
+        sizes, wanted = list(x.shape[-rank:]), list(c.result().shape[-rank:])
         if 0 in c.result().shape:
-            return [c.param(0, c.result(i).shape, c.result(i).dtype) for i in range(2 if "max" in op else 1)]  # fmt: skip
-        even = all(n % m == 0 for n, m in zip(sizes, wanted, strict=True))
-        if op == "avg" and all(n == 1 for n in wanted):
+            count = 2 if op == "max" else 1
+            nothing = [c.param(0, c.result(i).shape, c.result(i).dtype) for i in range(count)]
+            return nothing if op == "max" else nothing[0]
+        if op == "max":
+            found = batched(c, x, rank, lambda v: c("adaptive_max_pool", v, size=wanted))
+            return [found, _adaptive_places(c, x, rank, found)]
+        if all(n == 1 for n in wanted):
             return batched(c, x, rank, lambda v: c("global_avg_pool", v, keepdims=True))
-        if even and op == "avg":
-            window = [int(n) // int(m) for n, m in zip(sizes, wanted, strict=True)]
+        if all(n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
+            window = [n // m for n, m in zip(sizes, wanted, strict=True)]
             return batched(c, x, rank, lambda v: c("avg_pool", v, window=window))
-        if op == "avg":
-            result = x
-            for d in range(rank):
-                axis = x.rank - rank + d
-                means = [
-                    c("reduce_mean", c("slice", result, axes=[axis], begin=[a], end=[b]), axes=[axis], keepdims=True)
-                    for a, b in edges(int(sizes[d]), int(wanted[d]))
-                ]  # fmt: skip
-                result = means[0] if len(means) == 1 else c("concat", *means, axis=axis)
-            return result
-        return _adaptive_max(c, x, rank, [int(n) for n in sizes], [int(n) for n in wanted])
+        return batched(c, x, rank, lambda v: c("adaptive_avg_pool", v, size=wanted))
 
     return rule
 
 
-def _adaptive_max(c: Call, x: Value, rank: int, sizes: list[int], wanted: list[int]) -> list[Value]:
-    """The largest of each window and its place: windows are padded by repeating their last."""
-    tables = []
-    for n, m in zip(sizes, wanted, strict=True):
-        widest = max(b - a for a, b in edges(n, m))
-        tables.append(np.array([[min(a + k, b - 1) for k in range(widest)] for a, b in edges(n, m)]))
+def _adaptive_places(c: Call, x: Value, rank: int, found: Value) -> Value:
+    """Where the largest element of each window is, the first of equals: windows are made as wide as
+    the widest by repeating their last element."""
+    sizes, wanted = ([int(n) for n in v.shape[-rank:]] for v in (x, found))
     places = np.zeros([1] * (2 * rank), np.int64)
-    for d, table in enumerate(tables):
+    for d, (n, m) in enumerate(zip(sizes, wanted, strict=True)):
+        ends = [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+        widest = max(b - a for a, b in ends)
         shape = [1] * (2 * rank)
-        shape[d], shape[rank + d] = table.shape
-        places = places * sizes[d] + table.reshape(shape)
+        shape[d], shape[rank + d] = m, widest
+        line = np.array([[min(a + k, b - 1) for k in range(widest)] for a, b in ends])
+        places = places * n + line.reshape(shape)
     table = places.reshape(math.prod(wanted), -1)
     lead = list(x.shape[:-rank])
-    axis = len(lead)
-    flat = c.reshape(x, [*lead, math.prod(sizes)])
-    taken = c("gather", flat, c.param(table), axis=axis)
-    values = c.reshape(c("reduce_max", taken, axes=[axis + 1]), c.result(0).shape)
-    best = c("argmax", taken, axis=axis + 1)
+    taken = c("gather", c.reshape(x, [*lead, math.prod(sizes)]), c.param(table), axis=len(lead))
+    best = c("expand_dims", c("argmax", taken, axis=-1), axes=[len(lead) + 1])
     base = c.broadcast(c.param(table), [*lead, *table.shape])
-    index = c("take_along_axis", base, c("expand_dims", best, axes=[axis + 1]), axis=axis + 1)
-    return [values, c.reshape(index, c.result(1).shape)]
+    return c.reshape(c("take_along_axis", base, best, axis=-1), c.result(1).shape)
+
+
+def _unpool(rank: int) -> Rule:
+    def rule(c: Call) -> Any:
+        x, places = c.tensor("self"), c.tensor("indices")
+        size = c.numbers("output_size")
+        if x.rank == rank + 2:
+            return c("max_unpool", x, places, size=size)
+        x, places = (c("expand_dims", v, axes=[0]) for v in (x, places))
+        return c("squeeze", c("max_unpool", x, places, size=size), axes=[0])
+
+    return rule
 
 
 # ---- normalisation
@@ -382,26 +336,40 @@ def _attention_by_products(
 # ---- resizing
 
 
-def _resize(op: str, **fixed: Any) -> Rule:
+def _resize(mode: str, **fixed: Any) -> Rule:
+    """A scale that is given is the one that coordinates follow from, else the quotient of sizes."""
+
     def rule(c: Call) -> Value:
         x = c.tensor("input" if "input" in c.node.args else "self")
         rank = x.rank - 2
-        size = list(c.result().shape[2:])
-        attrs: dict[str, Any] = dict(fixed)
-        attrs["size"] = size
+        attrs: dict[str, Any] = {"mode": mode, **fixed, "size": list(c.result().shape[2:])}
         scales = c.get("scale_factors")
         if scales is None:
             names = ("scales",) if rank == 1 else ("scales_d", "scales_h", "scales_w")[-rank:]
             scales = [c.get(name) for name in names]
-        corners = c.flag("align_corners")
-        if corners:
+        if c.flag("align_corners"):
             attrs["coord"] = "align_corners"
-        for n, m, scale in zip(x.shape[2:], size, scales, strict=False):
-            if scale is not None and not corners and not is_open(n) and n * scale != m:
-                raise Uncovered(f"a scale of {scale} that does not give whole sizes")
-        return c(op, x, **attrs)  # type: ignore[no-any-return]
+        elif all(isinstance(scale, float) for scale in scales) and scales:
+            attrs["scale"] = list(scales)
+        return c("resize", x, **attrs)  # type: ignore[no-any-return]
 
     return rule
+
+
+_GRID_MODES = ("linear", "nearest", "cubic")
+_GRID_PADS = ("zeros", "border", "reflection")
+
+
+def _grid_sample(c: Call) -> Value:
+    mode, padding = c.whole("interpolation_mode"), c.whole("padding_mode")
+    return c(  # type: ignore[no-any-return]
+        "grid_sample",
+        c.tensor("input"),
+        c.tensor("grid"),
+        mode=_GRID_MODES[mode],
+        padding=_GRID_PADS[padding],
+        align_corners=c.flag("align_corners"),
+    )
 
 
 def _embedding(c: Call) -> Value:
@@ -420,10 +388,6 @@ def _one_hot(c: Call) -> Value:
     ids = c.tensor("self")
     depth = c.result().shape[-1]
     return c("one_hot", ids, depth=depth, to="i64")  # type: ignore[no-any-return]
-
-
-def _local_response(c: Call) -> Value:
-    raise Uncovered("")
 
 
 def _unfold_images(c: Call) -> Value:
@@ -484,9 +448,13 @@ LAYERS: dict[str, Rule] = {
     "special_log_softmax": _softmax("log_softmax"),
     "_safe_softmax": _safe_softmax,
     "scaled_dot_product_attention": _attention,
-    **{f"upsample_nearest{d}d": _resize("resize", coord="asymmetric", rounding="floor") for d in (1, 2, 3)},
-    **{f"_upsample_nearest_exact{d}d": _resize("resize", coord="half_pixel", rounding="round_prefer_ceil") for d in (1, 2, 3)},
-    **{name: _resize("resize", mode="linear") for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")},
+    **{f"upsample_nearest{d}d": _resize("nearest", coord="asymmetric", rounding="floor") for d in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{d}d": _resize("nearest", rounding="round_prefer_ceil") for d in (1, 2, 3)},
+    **{name: _resize("linear") for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")},
+    "upsample_bicubic2d": _resize("cubic"),
+    **{f"max_unpool{d}d": _unpool(d) for d in (2, 3)},
+    **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
+    "affine_grid_generator": lambda c: c("affine_grid", c.tensor("theta"), size=c.numbers("size"), align_corners=c.flag("align_corners")),
     "embedding": _embedding,
     **dict.fromkeys(("dropout", "native_dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"), _dropout),
     "one_hot": _one_hot,

@@ -83,45 +83,19 @@ def _binary_logits(c: Call) -> Value:
 # ---- classes
 
 
-def _samples(c: Call, x: Value, target: Value) -> tuple[Value, Value]:
-    """With an axis of samples before the classes."""
-    if x.rank == 1:
-        return c("expand_dims", x, axes=[0]), c("expand_dims", target, axes=[0])
-    return x, target
-
-
-def _labelled(c: Call, logs: Value, target: Value, smoothing: float = 0.0) -> Value:
-    """Minus the logarithm of the labelled class, weighted; ignored labels count for nothing."""
-    logs, labels = _samples(c, logs, c.cast(target, "i64"))
-    lone = c.result().shape
-    counts = c("not_equal", labels, c.whole("ignore_index", -100))
-    safe = c("where", counts, labels, 0)
-    picked = c("take_along_axis", logs, c("expand_dims", safe, axes=[1]), axis=1)
-    loss = c("negate", c("squeeze", picked, axes=[1]))
-    weight = c.cast(counts, logs.dtype)
-    if c.has("weight"):
-        weight = c("multiply", weight, c("gather", c.tensor("weight"), safe))
-    loss = c("where", counts, c("multiply", loss, weight), 0)
-    if smoothing:
-        classes = c("negate", logs)
-        if c.has("weight"):
-            shape = [logs.shape[1], *[1] * (logs.rank - 2)]
-            classes = c("multiply", classes, c.reshape(c.tensor("weight"), shape))
-        smooth = c("where", counts, c("reduce_sum", classes, axes=[1]), 0)
-        share = smoothing / int(logs.shape[1])
-        loss = c("add", c("multiply", loss, 1 - smoothing), c("multiply", smooth, share))
-    reduction = how(c)
-    if reduction == "none":
-        return c.reshape(loss, lone)
-    total = c("reduce_sum", loss)
-    return c("divide", total, c("reduce_sum", weight)) if reduction == "mean" else total  # type: ignore[no-any-return]
+def _labelled(c: Call, op: str, x: Value, target: Value, **attrs: Any) -> Value:
+    """A loss of labelled classes, weighted; ignored labels count for nothing."""
+    by_name = {"weight": c.tensor("weight")} if c.has("weight") else {}
+    attrs |= {"axis": max(x.rank - target.rank - 1, 0) if x.rank == 1 else 1, "reduction": how(c)}
+    ignored = [c.whole("ignore_index", -100)]
+    return c(op, x, c.cast(target, "i64"), by_name=by_name, ignore_index=ignored, **attrs)  # type: ignore[no-any-return]
 
 
 def _nll(c: Call) -> Any:
     x, target = c.tensor("self"), c.tensor("target")
     if 0 in x.shape or 0 in target.shape:
         raise Uncovered("a loss of nothing")
-    loss = _labelled(c, x, target)
+    loss = _labelled(c, "nll", x, target)
     if len(c.node.results) == 1:
         return loss
     raise Uncovered("the total weight as a result")
@@ -132,10 +106,8 @@ def _cross_entropy(c: Call) -> Value:
     smoothing = c.number("label_smoothing", 0.0)
     axis = 0 if x.rank == 1 else 1
     if target.dtype not in _FLOATS:
-        plain = not c.has("weight") and not smoothing and c.whole("ignore_index", -100) == -100
-        if plain and 0 not in x.shape and x.rank > 1 and c.known(target) is not None:
-            return c("cross_entropy", x, target, axis=1, reduction=how(c))  # type: ignore[no-any-return]
-        return _labelled(c, c("log_softmax", x, axis=axis), target, smoothing)
+        attrs: dict[str, Any] = {"label_smoothing": smoothing} if smoothing else {}
+        return _labelled(c, "cross_entropy", x, target, **attrs)
     target = c.cast(target, x.dtype)
     if smoothing:
         share = smoothing / int(x.shape[axis])
@@ -217,8 +189,8 @@ def _cosine_embedding(c: Call) -> Value:
 def _multi_margin(c: Call) -> Value:
     x, labels = c.tensor("self"), c.cast(c.tensor("target"), "i64")
     p, margin = c.number("p", 1), c.number("margin", 1)
-    if x.rank == 1:
-        x, labels = c("expand_dims", x, axes=[0]), c.reshape(labels, [1])
+    if x.rank <= 1:
+        x, labels = c.reshape(x, [1, math.prod(x.shape)]), c.reshape(labels, [1])
     own = c("expand_dims", labels, axes=[1])
     right = c("take_along_axis", x, own, axis=1)
     gap = c("maximum", c("add", c("subtract", x, right), float(margin)), 0)

@@ -108,6 +108,12 @@ def _tensordot(c: Call) -> Value:
     right = [int(d) % max(b.rank, 1) for d in c.numbers("dims_other")]
     rows = [d for d in range(a.rank) if d not in left]
     columns = [d for d in range(b.rank) if d not in right]
+    # an axis of size 1 stands for as many as the other has
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] == 1 and b.shape[j] != 1:
+            b = c("reduce_sum", b, axes=[j], keepdims=True)
+        elif b.shape[j] == 1 and a.shape[i] != 1:
+            a = c("reduce_sum", a, axes=[i], keepdims=True)
     inner = math.prod(a.shape[d] for d in left)
     a = c.reshape(c("transpose", a, perm=[*rows, *left]), [math.prod(a.shape[d] for d in rows), inner])  # fmt: skip
     b = c.reshape(c("transpose", b, perm=[*right, *columns]), [inner, math.prod(b.shape[d] for d in columns)])  # fmt: skip
@@ -255,7 +261,8 @@ def _kron(c: Call) -> Value:
     right = [1] * (rank - b.rank) + list(b.shape)
     a = c.reshape(a, [n for pair in zip(left, [1] * rank, strict=True) for n in pair])
     b = c.reshape(b, [n for pair in zip([1] * rank, right, strict=True) for n in pair])
-    return c.reshape(c("multiply", a, b), c.result().shape)
+    product = c("logical_and" if c.out == "bool" else "multiply", a, b)
+    return c.reshape(product, c.result().shape)
 
 
 def _trace(c: Call) -> Value:
@@ -266,6 +273,8 @@ def _trace(c: Call) -> Value:
 
 def _vander(c: Call) -> Value:
     x = c.cast(c.tensor("x"), c.out)
+    if x.rank == 0:
+        x = c.reshape(x, [1])
     count = int(c.result().shape[-1])
     rising = c.flag("increasing") or "linalg" in c.node.target
     powers = [c.broadcast(c.param(1, (), c.out), x.shape)]

@@ -182,25 +182,30 @@ def _matrix_norm(c: Call) -> Value:
 # ---- order
 
 
-def ranked(c: Call, x: Value, axis: int, descending: bool, k: Any = None) -> list[Value]:
-    """Elements in order and where they were; equal ones keep their order."""
+def ranked(c: Call, x: Value, axis: int, descending: bool, stable: bool = False) -> list[Value]:
+    """Elements in order and where they were, which is left open for equal ones unless `stable`."""
     work = c.cast(x, "u8") if x.dtype == "bool" else x
     if x.rank == 0:
         return [x, c.param(0, (), "i64")]
-    k = x.shape[axis] if k is None else k
-    values, places = c("top_k", work, k=k, axis=axis, largest=descending)
+    attrs: dict[str, Any] = {"descending": True} if descending else {}
+    if not stable:
+        attrs["stable"] = False
+    values, places = c("sort", work, axis=axis, **attrs)
     return [c.cast(values, x.dtype), places]
 
 
 def _sort(c: Call) -> list[Value]:
     x = c.tensor("self")
-    return ranked(c, x, c.axis("dim", x.rank, -1), c.flag("descending"))
+    return ranked(c, x, c.axis("dim", x.rank, -1), c.flag("descending"), c.flag("stable"))
 
 
 def _top_k(c: Call) -> list[Value]:
     x = c.tensor("self")
-    largest = c.flag("largest", True)
-    return ranked(c, x, c.axis("dim", x.rank, -1), largest, c.whole("k"))
+    axis = c.axis("dim", x.rank, -1)
+    found = ranked(c, x, axis, c.flag("largest", True))
+    if x.rank == 0:
+        return found
+    return [piece(c, item, axis, 0, c.whole("k")) for item in found]
 
 
 def _kth(c: Call) -> list[Value]:

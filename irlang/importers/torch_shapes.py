@@ -388,9 +388,7 @@ def embedded(c: Call, x: Value, offset: int = 0, i: int = -2, j: int = -1) -> Va
     for n in range(count):
         places[n + max(-offset, 0), n + max(offset, 0)] = n
     before, after = [0] * x.rank, [0] * (x.rank - 1) + [1]
-    longer = c("pad", x, before=before, after=after) if x.dtype != "bool" else None
-    if longer is None:
-        raise Uncovered("a diagonal of truth values")
+    longer = c("pad", x, before=before, after=after)
     full = c("gather", longer, c.param(places), axis=len(lead))
     rank = x.rank + 1
     i, j = i % rank, j % rank
@@ -458,7 +456,7 @@ def _meshgrid(c: Call) -> list[Value]:
         lone = c.reshape(v, [n if e == d else 1 for e, n in enumerate(shape)])
         grids.append(c.broadcast(lone, shape))
     if turned:
-        grids = [swapped(c, g, 0, 1) for g in grids[1::-1]] + [swapped(c, g, 0, 1) for g in grids[2:]]
+        grids[:2] = grids[1::-1]
     return grids
 
 
@@ -631,6 +629,7 @@ def _sum_to_size(c: Call) -> Value:
     axes = list(range(lead)) + [
         lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1
     ]
+    x = c.cast(x, c.out)
     found = c("reduce_sum", x, axes=axes, keepdims=True) if axes else x
     return c.reshape(found, shape)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang import equations as eq
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
@@ -80,8 +81,21 @@ def node_balls(
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
-        results[name] = Ball(ball.value, rounding.oracle_error(ball, dtype))
+        radius = rounding.oracle_error(ball, dtype)
+        results[name] = Ball(ball.value, _stored(ball.value, radius, expansion, formal))
     return results
+
+
+def _stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any:
+    """The radius of a result, rounded once more where its type is coarser than all it is made of."""
+    row = DTYPES[expansion.tensors[formal].dtype]
+    reals = [DTYPES[expansion.tensors[name].dtype] for name in expansion.inputs]
+    finest = min((item.unit for item in reals if item.kind == "real"), default=row.unit)
+    if row.kind != "real" or finest >= row.unit:
+        return radius
+    with np.errstate(all="ignore"):
+        own = row.unit * np.abs(np.asarray(value, dtype=np.float64)) + row.unit * row.tiny
+        return np.where(np.isfinite(own), own, 0.0) + (0.0 if radius is None else radius)
 
 
 def precision(graph: Graph) -> str:

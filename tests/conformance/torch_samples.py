@@ -116,7 +116,9 @@ def _judged(op: Any, sample: Any) -> tuple[str, str, str]:
             for place, tensor in zip(places, tensors, strict=True):
                 given[place] = tensor
             args, kwargs = _pytree.tree_unflatten(given, spec)
-            return op.op(*args, **kwargs)
+            found = op.op(*args, **kwargs)
+            # named tuples of results are no types that a file can hold
+            return tuple(_pytree.tree_leaves(found))
 
     tensors = tuple(leaves[i].detach().clone() for i in places)
     if sum(t.numel() for t in tensors) > _MOST:
