@@ -124,7 +124,7 @@ def _conv_transpose(n: Node) -> Value:
 
 
 def _pool(op: str) -> Row:
-    def row(n: Node) -> Value:
+    def row(n: Node) -> Value | list[Value]:
         x, kernel = n.input(0), n.ints("kernel_shape")
         if kernel is None or len(kernel) != x.rank - 2:
             raise Unsupported("kernel_shape does not fit the input")
@@ -138,7 +138,11 @@ def _pool(op: str) -> Row:
             attrs["ceil_mode"] = True
         if op == "avg_pool" and n.flag("count_include_pad"):
             attrs["count_include_pad"] = True
-        if x.info.kind == "int":
+        if op == "max_pool" and n.wants(1):
+            order = "column" if n.flag("storage_order") else "row"
+            attrs.update(order=order, whole=True)
+            return n.calls(2, "max_pool_with_argmax", x, window=kernel, **attrs)
+        if x.info.kind == "int" and op != "max_pool":
             real = n.step("real", "cast", x, to="f64")
             return n.call("cast", n.step("pooled", op, real, window=kernel, **attrs), to=x.dtype)
         return n.call(op, x, window=kernel, **attrs)

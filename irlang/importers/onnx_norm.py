@@ -100,6 +100,11 @@ def _lp_norm(n: Node) -> Value:
 _TINY = 1e-45
 
 
+def _mean_variance(n: Node) -> Value:
+    axes = n.ints("axes", [0, 2, 3])
+    return n.call("layer_norm", n.input(0), axes=axes, eps=1e-9, eps_to="deviation")
+
+
 def _local_response(n: Node) -> Value:
     return n.call(
         "local_response_norm",
@@ -136,6 +141,7 @@ ROWS: dict[str, Row] = {
     "GroupNormalization": _group_norm,
     "InstanceNormalization": _instance_norm,
     "LpNormalization": _lp_norm,
+    "MeanVarianceNormalization": _mean_variance,
     "LRN": _local_response,
     "Dropout": _dropout,
 }

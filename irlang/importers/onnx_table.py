@@ -36,12 +36,14 @@ from collections.abc import Callable, Sequence
 
 from irlang.importers import (
     onnx_elementwise,
+    onnx_image,
     onnx_indexing,
     onnx_nn,
     onnx_norm,
     onnx_places,
     onnx_reduce,
     onnx_shape,
+    onnx_signal,
 )
 from irlang.importers.onnx_node import Node, Value
 
@@ -55,4 +57,6 @@ ROWS: dict[str, Row] = {
     **onnx_nn.ROWS,
     **onnx_norm.ROWS,
     **onnx_places.ROWS,
+    **onnx_image.ROWS,
+    **onnx_signal.ROWS,
 }

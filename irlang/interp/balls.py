@@ -185,7 +185,8 @@ class Balls:
         """What no product of some of the factors exceeds."""
         peak = 1.0
         for factor in factors:
-            peak *= max(1.0, float(np.max(np.abs(factor.value) + factor.bound, initial=0.0)))
+            size = np.abs(factor.value) + factor.bound  # what is open says nothing of the others
+            peak *= max(1.0, float(np.max(np.where(np.isinf(factor.bound), 0.0, size), initial=0)))
         return peak
 
     def place(self, kind: str, ball: Ball) -> Ball:
@@ -323,11 +324,12 @@ class Balls:
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
         found = self._rounded(value, slack)
-        free = _free(function, a, b) | self._coarse(a, b, value)
+        zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
+        free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
+        if function != "/":
+            free = free | self._coarse(a, b, value)
         if np.any(free):
-            zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
-            free = free & (zero | (np.abs(value) >= self.tiny)) & np.isfinite(found.bound)
-            found.radius = np.where(free, slack, found.bound)
+            found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
         return found
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:

@@ -55,7 +55,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 VERDICTS = ("agree", "disagree", "unsupported")
 
 # Cases whose recorded value is not the only right one, or is wrong, by a pattern of their names.
-CITED: dict[str, str] = {}
+_DIGITS = "onnx/backend/test/case/node writes the expected values out with four decimal places"
+CITED: dict[str, str] = {
+    "test_averagepool_2d_ceil_last_window_starts_on_pad": _DIGITS,
+    "test_gridsample_bicubic": _DIGITS,
+    "test_roialign_aligned_(false|true)": _DIGITS,
+}
 
 
 @dataclass(frozen=True, slots=True)
