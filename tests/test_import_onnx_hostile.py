@@ -187,7 +187,7 @@ def test_operator_sets(tmp_path: Path) -> None:
 def test_long_chains_of_constants_do_not_exhaust_the_stack(tmp_path: Path) -> None:
     chain = [node("Add", f"c{i} one", f"c{i + 1}") for i in range(3000)]
     nodes = [*chain, node("Mul", "x c3000", "y")]
-    numbers = {"one": np.float32([1.0]), "c0": np.float32([0.0])}
+    numbers = {"one": np.ones(1, np.float32), "c0": np.zeros(1, np.float32)}
     path = tmp_path / "m.onnx"
     path.write_bytes(model(nodes, [value("x", 2)], ["y"], numbers).SerializeToString())
     assert "multiply(x" in onnx_model.load(path, "m.safetensors").text

@@ -1,13 +1,14 @@
 """ONNX models as text: what `irlang import` does with a `.onnx` file.
 
-A size that the model leaves open becomes a name of the signature. The walk is done for two examples
-of every open size; where the texts are the same, nothing in them hangs on the example.
+A size that the model leaves open becomes a name of the signature. The walk is done for three
+examples of every open size; where the texts are the same, nothing in them hangs on the example.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ from irlang.importers import onnx_file
 from irlang.importers.onnx_graph import Walk
 from irlang.importers.sizes import Dim
 from irlang.importers.writer import Array, Writer
-
-_PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,12 @@ def translate(
                 first = first or Refused(*found, needed=frozenset(walk.needed))
                 break
             made.append(Imported(_text(walk, model, outputs), writer, walk.inputs, tuple(outputs)))
-        if len(made) == len(examples) and len({item.text for item in made}) == 1:
-            return made[0]
-        if not open_:
-            break
-    if first is not None:
+        else:
+            if len({item.text for item in made}) == 1:
+                return made[0]
+            break  # fits all of them, and hangs on the example
+    else:
+        assert first is not None
         raise first
     names = ", ".join(f"`{name}`" for name in open_)
     raise fail(
@@ -132,20 +132,29 @@ def _open_sizes(model: Any, bind: dict[str, int], constants: Mapping[str, Array]
 
 
 def _examples(names: list[str]) -> Iterator[list[dict[str, int]]]:
-    """Pairs of examples: different for every size, so that nothing fits by chance; then multiples
-    of what networks halve; then the same for all.
+    """Examples: different for every size, so that nothing fits by chance; then multiples of what
+    networks halve; then the same for all.
     """
+
+    def dims(numbers: Iterable[int]) -> dict[str, int]:
+        # the name in the text comes from the writer; here only the example counts
+        return {name: Dim(n, {(name,): 1}) for name, n in zip(names, numbers, strict=False)}
+
     if not names:
         yield [{}]
         return
-
-    def dims(numbers: list[int]) -> dict[str, int]:
-        # the name in the text comes from the writer; here only the example counts
-        return {name: Dim(n, {(name,): 1}) for name, n in zip(names, numbers, strict=True)}
-
     count = len(names)
-    primes = [(_PRIMES[i % 12] + 2 * (i // 12) * 47) for i in range(count + 1)]
-    yield [dims(primes[:-1]), dims(primes[1:])]
-    yield [dims([64 * (i + 1) for i in range(count)]), dims([64 * (i + 2) for i in range(count)])]
-    yield [dims([7] * count), dims([11] * count)]
-    yield [dims([64] * count), dims([128] * count)]
+    yield [dims(_primes(start, count)) for start in (7, 11, 1009)]
+    yield [dims(range(64 * i, 64 * (i + count), 64)) for i in (1, 2, 16)]
+    yield [dims([size] * count) for size in (7, 11, 1009)]
+    yield [dims([size] * count) for size in (64, 128, 1024)]
+
+
+def _primes(start: int, count: int) -> list[int]:
+    """So many primes from a number on."""
+    found: list[int] = []
+    while len(found) < count:
+        if all(start % divisor for divisor in range(2, math.isqrt(start) + 1)):
+            found.append(start)
+        start += 1
+    return found

@@ -237,19 +237,16 @@ class Writer:
 
     def text(self, name: str, doc: str, outputs: Sequence[str]) -> str:
         """The whole file."""
+        inputs = ",\n    ".join(f"{key}: {info}" for key, info in self.inputs.items())
         results = ", ".join(f"{key}: {self.types[key]}" for key in outputs)
         body = "\n".join(self.lines)
-        head = f"model {name}({self._inputs()})\n    -> {results}"
+        changed = [key for key in dict.fromkeys((*self.inputs, *outputs)) if key in self._original]
+        if self.data is not None and changed:
+            olds = (f"{key} is {_printable(self._original[key])}" for key in changed)
+            told = re.sub(r'["\\]', "'", "; ".join(olds))
+            doc += "\n\n" + textwrap.fill(f"Its own names: {told}.", WIDTH)
+        head = f"model {name}({inputs})\n    -> {results}"
         return f'nnir 1\n\n"""{doc}"""\n{head} {{\n{body}\n}}\n'
-
-    def _inputs(self) -> str:
-        """The inputs, with the names that they had."""
-        entries = [f"{key}: {info}" for key, info in self.inputs.items()]
-        olds = [_printable(self._original.get(key, "")) for key in self.inputs]
-        if self.data is None or not any(olds):
-            return ",\n    ".join(entries)
-        remarks = [f"  # {old}" if old else "" for old in olds]
-        return "".join(f"\n    {e},{r}" for e, r in zip(entries, remarks, strict=True)) + "\n"
 
     def save(self, folder: Path) -> None:
         """Writes the parameters that the text refers to, into the folder of the text.
