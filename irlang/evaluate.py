@@ -367,6 +367,8 @@ class Evaluator:
         source = self._name(ast.Name(node.name, span=node.span), scope)
         if isinstance(source, FamilyRef):
             source = self._member(node, source, scope)
+        elif node.member is not None and isinstance(source, tuple):  # a list of lists
+            source = self._item(node, source, self.known(node.member, scope))
         elif node.member is not None:
             raise fail("definition.family", f"`{node.name}` is not variadic", node.span)
         if isinstance(source, TensorRef):

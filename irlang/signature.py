@@ -294,7 +294,11 @@ def _match_input(
     for dim, axes in zip(dims, placed, strict=True):
         sizes = tuple(info.shape[a] for a in axes)
         key = _key(dim)
-        if dim.kind == "rest":
+        if dim.kind == "rest" and isinstance(dim.size, ast.Read):
+            key = dim.size.name
+            names[key] = (*names.get(key, ()), sizes)
+            binding.origins.setdefault(key, []).append(item.name)
+        elif dim.kind == "rest":
             _bind_rest(binding, item, info, key or "", sizes)
         elif key is not None and key not in names:
             names[key] = sizes[0]

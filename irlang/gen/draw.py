@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irlang import ast
+from irlang.equations import TensorInfo
 from irlang.gen.choice import Chooser
 
 
@@ -149,6 +150,18 @@ def _along(low: int, slack: int) -> Recipe:
     return draw
 
 
+def _labels(chooser: Chooser, context: Context) -> tuple[int, ...]:
+    """A label for every axis of all tensors; those of one size may share one."""
+    found: list[tuple[int, int]] = []
+    members = [v for v in context.names.values() if isinstance(v, tuple) and v]
+    shapes = [info.shape for v in members for info in v if isinstance(info, TensorInfo)]
+    for size in (n for shape in shapes or [context.sizes] for n in shape):
+        same = [label for label, other in found if other == size]
+        fresh = max((label for label, _ in found), default=-1) + 1
+        found.append((chooser.pick(same) if same and chooser.below(3) else fresh, size))
+    return tuple(label for label, _ in found)
+
+
 INTS: tuple[Recipe, ...] = (
     lambda chooser, _: chooser.between(1, 3),
     lambda chooser, _: chooser.between(0, 2),
@@ -180,6 +193,7 @@ LISTS: tuple[Recipe, ...] = (
     _grown,
     lambda chooser, context: _partition(chooser, chooser.pick(context.lengths())),
     lambda chooser, _: tuple(chooser.between(1, 3) for _ in range(chooser.between(1, 4))),
+    _labels,
 )
 
 # A number near its default keeps its sense: what is tiny (an epsilon) stays so.

@@ -124,7 +124,11 @@ def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
         allowed,
         dtype if dtype in classes else "",
         sum(dim.kind == "size" for dim in dims),
-        tuple(dim.size.id for dim in dims if dim.kind == "rest" and isinstance(dim.size, ast.Name)),
+        tuple(
+            dim.size.id if isinstance(dim.size, ast.Name) else dim.size.name
+            for dim in dims
+            if dim.kind == "rest" and isinstance(dim.size, (ast.Name, ast.Read))
+        ),
         any(dim.at is not None for dim in dims),
         any(dim.broadcast for dim in dims),
         tuple(name for name in at if name in attrs),

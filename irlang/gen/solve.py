@@ -208,6 +208,9 @@ class _Solver(Settled):
                 group = self.made.ranked_with(dim.size.id)
                 if any(len(names[other]) != len(sizes) for other in group if other in names):
                     return False
+            elif dim.kind == "rest" and isinstance(dim.size, ast.Read):
+                sizes = tuple(info.shape[a] for a in axes)
+                names[dim.size.name] = (*names.get(dim.size.name, ()), sizes)
             elif isinstance(dim.size, ast.Name):
                 if names.setdefault(dim.size.id, info.shape[axes[0]]) != info.shape[axes[0]]:
                     return False
@@ -363,7 +366,11 @@ class _Solver(Settled):
                     return draw.shape(chooser, count, Limits(budget, self.limits.length))
         most = max(0, min(3, self.limits.rank - slot.fixed))
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
-        return draw.shape(chooser, rank, Limits(budget, self.limits.length))
+        sizes = draw.shape(chooser, rank, Limits(budget, self.limits.length))
+        if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
+            others = [n for other in self.names.get(dim.size.name, ()) for n in other]
+            sizes = tuple(chooser.pick(others) if others and chooser.below(3) else n for n in sizes)
+        return sizes
 
     def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
         """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out."""

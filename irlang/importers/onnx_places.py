@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irlang.dtypes import DTYPES
+from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
 from irlang.importers.onnx_rows import axis_of, calls
@@ -49,6 +50,14 @@ def _hardmax(n: Node) -> Value:
     return n.call("reshape", n.step("top", "hardmax", flat), shape=list(x.shape))
 
 
+def _einsum(n: Node) -> Value:
+    try:
+        labels, output = labels_of(n.word("equation"), [value.rank for value in n.x])
+    except Malformed as reason:
+        raise Unsupported(str(reason)) from None
+    return n.call("einsum", *n.x, labels=labels, output=output)
+
+
 def _bit_shift(n: Node) -> Value:
     return n.call("bit_shift", *n.x, direction=n.word("direction").lower())
 
@@ -72,6 +81,7 @@ ROWS: dict[str, Row] = {
     "TensorScatter": _tensor_scatter,
     "ReverseSequence": _reverse_sequence,
     "Hardmax": _hardmax,
+    "Einsum": _einsum,
     "BitShift": _bit_shift,
     "BitCast": _bit_cast,
     "BitwiseAnd": calls("bit_and"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
+from irlang.lower.labels import native
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
@@ -81,6 +82,7 @@ def _reverse_sequence(call: Onnx) -> Value | None:
 
 
 PLACES: dict[str, Native] = {
+    "einsum": native("Einsum", repeats=True),
     "sort": Native("TopK", _sort),
     "scatter_elements": _scatter("ScatterElements"),
     "scatter_nd": _scatter("ScatterND"),

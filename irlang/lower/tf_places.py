@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.labels import native
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -95,6 +96,7 @@ def _meshgrid(call: Tf) -> list[Value]:
 
 
 PLACES: dict[str, Native] = {
+    "einsum": native("tf.einsum", repeats=True),
     "sort": Native("tf.sort, tf.argsort", _sort),
     "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),
     "scatter_nd": Native("tf.tensor_scatter_nd_update, …_add, …_max, …_min", _scatter_nd),

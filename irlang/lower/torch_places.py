@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.labels import native
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -152,6 +153,7 @@ def _meshgrid(call: Torch) -> list[Value]:
 
 
 PLACES: dict[str, Native] = {
+    "einsum": native("torch.einsum", repeats=True),
     "sort": Native("torch.sort", _sort),
     "kth_value": Native("torch.kthvalue", _kth_value),
     "cummax": _running("torch.cummax"),

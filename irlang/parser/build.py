@@ -122,6 +122,9 @@ class Builder:
     def rest_axis(self, span: Span, c: list[Any]) -> ast.Dim:
         return ast.Dim("rest", ast.Name(c[0][:-2], span=span), c[1], span=span)
 
+    def rests_axis(self, span: Span, c: list[Any]) -> ast.Dim:
+        return ast.Dim("rest", c[0], None, span=span)
+
     def broadcast_axis(self, span: Span, c: list[Any]) -> ast.Dim:
         text = c[0]
         kind = "rest" if text.endswith("..") else "size"

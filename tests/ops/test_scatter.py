@@ -121,7 +121,7 @@ def test_scatter_slices(data: st.DataObject, reduction: str) -> None:
     if reduction == "add":
         tensors = (torch.from_numpy(x), torch.from_numpy(ids), torch.from_numpy(updates))
         added = torch.index_add(tensors[0], axis, *tensors[1:]).numpy()
-        np.testing.assert_allclose(wanted, added, atol=1e-12)
+        assert np.abs(wanted - added).max(initial=0) <= 5 * 30 * 2.0**-52  # five terms of size 6
 
 
 def test_scatter_slices_copies() -> None:
