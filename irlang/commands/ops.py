@@ -176,6 +176,15 @@ def _show_coverage(rows: list[Row]) -> None:
         cells += [row.targets[target].how.ljust(11) for target in targets]
         click.echo("  ".join([*cells, row.types]).rstrip())
     click.echo(f"\n{len(rows)} operators; + works, - does not apply, ! fails")
+    reasons: dict[str, list[str]] = {}
     for row in rows:
-        for text in row.remarks():
-            click.echo(f"  {row.name}: {text}")
+        remarks = row.remarks()
+        if len(rows) == 1:
+            remarks += [f"{way.target}: {way.sentence()}" for way in row.targets.values()]
+        for text in remarks:
+            reasons.setdefault(text, []).append(row.name)
+    for text, names in reasons.items():
+        said = f"{text} ({', '.join(names)})" if len(rows) > 1 else text
+        click.echo(click.wrap_text(said, 100, "  ", "    "))
+    if len(rows) > 1:
+        click.echo("irlang ops NAME says when a target runs its own operator, where it does partly")
