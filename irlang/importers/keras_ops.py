@@ -13,6 +13,7 @@ from irlang.equations import TensorInfo
 from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_call import Sheet, Value, element
 from irlang.importers.keras_text import Config
+from irlang.importers.labels import Malformed, labels_of
 
 _MISSING = object()
 
@@ -369,7 +370,11 @@ def _matmul(n: Node) -> str:
 
 def _einsum(n: Node) -> str:
     operands = n.alike([n.x(number) for number in range(len(n.args))])
-    return n.write("einsum", *operands, equation=str(n.get("subscripts")))
+    try:
+        labels, output = labels_of(str(n.get("subscripts")), [n.rank(item) for item in operands])
+    except Malformed as reason:
+        raise n.uncovered(str(reason)) from None
+    return n.write("einsum", *operands, labels=labels, output=output)
 
 
 def _softmax(op: str) -> Write:
@@ -424,6 +429,21 @@ def _scaled(base: float) -> Write:
 def _threshold(n: Node) -> str:
     above = n.write("greater", n.x(), float(n.get("threshold")), suffix="above")
     return n.write("where", above, n.x(), float(n.get("default_value")))
+
+
+def _like(value: float) -> Write:
+    """A tensor of one number, of the shape of another."""
+
+    def write(n: Node) -> str:
+        x = n.x()
+        given = n.get("dtype", None)
+        dtype = n.info(x).dtype if given is None else element(given)
+        info = TensorInfo((), dtype)
+        number = bool(value) if dtype == "bool" else value
+        filled = n.writer.param(f"{n.name}_value", info, number)
+        return n.write("broadcast_to", filled, shape=list(n.info(x).shape))
+
+    return write
 
 
 OPERATIONS: dict[str, Write] = {
@@ -536,6 +556,8 @@ OPERATIONS: dict[str, Write] = {
     "TakeAlongAxis": lambda n: n.write(
         "take_along_axis", n.x(0), n.x(1), axis=n.get("axis"), negative="from_end"
     ),
+    "ZerosLike": _like(0),
+    "OnesLike": _like(1),
     "Tril": lambda n: n.write("trilu", n.x(), k=n.get("k", 0), upper=False),
     "Triu": lambda n: n.write("trilu", n.x(), k=n.get("k", 0)),
     "OneHot": _one_hot,

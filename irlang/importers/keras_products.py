@@ -9,6 +9,7 @@ from typing import Any
 from irlang.importers.keras_activations import activated
 from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_call import Call, same
+from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.writer import Array
 
 
@@ -26,14 +27,20 @@ def _einsum_dense(c: Call) -> str:
     if array is None:
         raise Uncovered(c.a.kind, "its weights are not given")
     w = c.weight("w", 0, list(array.shape), same)
+    try:
+        ranks = [len(c.writer.types[name].shape) for name in (c.x[0], w)]
+        labels, output = labels_of(equation, ranks)
+    except Malformed as reason:
+        raise Uncovered(c.a.kind, str(reason)) from None
+    attrs = {"labels": labels, "output": output}
     add = c.a["bias_axes"] is not None
     if not add:
-        return activated(c, lambda suffix: c.write(suffix, "einsum", c.x[0], w, equation=equation))
+        return activated(c, lambda suffix: c.write(suffix, "einsum", c.x[0], w, **attrs))
     bias = c.weights.get(1)
     if bias is None:
         raise Uncovered(c.a.kind, "its weights are not given")
     b = c.weight("b", 1, list(bias.shape), same)
-    product = c.write("product", "einsum", c.x[0], w, equation=equation)
+    product = c.write("product", "einsum", c.x[0], w, **attrs)
     return activated(c, lambda suffix: c.write(suffix, "add", product, b))
 
 

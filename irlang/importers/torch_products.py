@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import plain
 from irlang.importers.torch_reductions import norm
@@ -128,56 +129,12 @@ def _chain(c: Call) -> Value:
 
 
 def _einsum(c: Call) -> Value:
-    """By products of elements, every letter an axis; two operands as a product of matrices would be
-    the same sum."""
-    equation = c.get("equation").replace(" ", "")
     tensors = c.get("tensors")
-    inputs, arrow, output = equation.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(tensors):
-        raise Uncovered("its equation does not fit its operands")
-    if c.defined("einsum") and all(t.dtype in _FLOATS for t in tensors):
-        return c("einsum", *tensors, equation=f'"{equation}"')  # type: ignore[no-any-return]
-    lettered: list[list[str]] = []
-    widest = 0
-    for term, t in zip(terms, tensors, strict=True):
-        dots = t.rank - len(term.replace("...", ""))
-        widest = max(widest, dots if "..." in term else 0)
-        names = [f".{dots - i}" for i in range(dots)] if "..." in term else []
-        before, _, after = term.partition("...")
-        lettered.append([*before, *names, *after])
-    shared = [f".{widest - i}" for i in range(widest)]
-    if arrow:
-        before, found, after = output.partition("...")
-        result = [*before, *(shared if found else []), *after]
-    else:
-        once = sorted(ch for ch in set(inputs) - {",", "."} if inputs.count(ch) == 1)
-        result = [*shared, *once]
-    letters = result + sorted({n for names in lettered for n in names} - set(result))
-    whole: Value | None = None
-    for names, t in zip(lettered, tensors, strict=True):
-        names, t = _diagonals(c, names, t)
-        order = [names.index(n) for n in letters if n in names]
-        t = c("transpose", t, perm=order) if order != sorted(order) else t
-        shape = [t.shape[sorted(order, key=order.index).index(names.index(n))] if n in names else 1 for n in letters]  # fmt: skip
-        t = c.reshape(t, shape)
-        whole = t if whole is None else c("multiply", whole, t)
-    assert whole is not None
-    axes = list(range(len(result), len(letters)))
-    return c("reduce_sum", whole, axes=axes) if axes else whole  # type: ignore[no-any-return]
-
-
-def _diagonals(c: Call, names: list[str], t: Value) -> tuple[list[str], Value]:
-    """A letter that stands twice in a term takes the diagonal."""
-    from irlang.importers.torch_shapes import diagonal
-
-    while len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        i = names.index(twice)
-        j = names.index(twice, i + 1)
-        t = diagonal(c, t, 0, i, j)
-        names = [n for k, n in enumerate(names) if k not in (i, j)] + [twice]
-    return names, t
+    try:
+        labels, output = labels_of(c.get("equation"), [t.rank for t in tensors])
+    except Malformed as reason:
+        raise Uncovered(str(reason)) from None
+    return c("einsum", *tensors, labels=labels, output=output)  # type: ignore[no-any-return]
 
 
 def _bilinear(c: Call) -> Value:
