@@ -573,8 +573,9 @@ def _free(function: str, a: Ball, b: Ball) -> Any:
     """
     if function in "+-":
         return _exactly(a, _is_zero) | _exactly(b, _is_zero)
-    free = _exactly(b, _is_power) if function == "/" else _exactly(b, _moves)
-    return free | _exactly(a, _is_zero if function == "/" else _moves)
+    if function == "/":  # not by 1: programs fold a mean's divisor into what follows
+        return _exactly(a, _is_zero) | (_exactly(b, _is_power) & (np.abs(b.value) != 1))
+    return _exactly(a, _moves) | _exactly(b, _moves)
 
 
 def _exactly(ball: Ball, test: Callable[[Any], Any]) -> Any:
