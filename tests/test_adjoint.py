@@ -149,6 +149,14 @@ hinge_embedding distance=2,3 target=2,3
 soft_margin prediction=2,3 target=2,3
 multi_margin x=2,3 labels=i3:2 weight=3; p=2
 multilabel_margin x=2,3 labels=i3:2,3
+sgd x=3 gradient=3 velocity=3 lr=; momentum=0.5 dampening=0.25 in 0.2,1
+rmsprop x=2 gradient=2 square=2 velocity=2; momentum=0.5 in 0.2,1
+rmsprop x=2 gradient=2 square=2 mean=2; centered=true in 0.5,0.6
+adagrad x=3 gradient=3 square=3 step=i5:; lr_decay=0.5 in 0.2,1
+adadelta x=3 gradient=3 square=3 step_square=3 in 0.2,1
+adam x=2 gradient=2 mean=2 square=2 largest=2; bias_correction=true in 0.2,1
+adamax x=3 gradient=3 mean=3 largest=3 in 0.2,1
+nadam x=3 gradient=3 mean=3 square=3 in 0.2,1
 ctc log_probs=4,2,3 labels=i3:2,2 input_lengths=i5:2 target_lengths=i3:2; blank=0 zero_infinity=true
 cross_entropy_probs probs=2,3 labels=i3:2 in 0.1,0.9
 nll log_probs=2,3,2 labels=i3:2,2; axis=1

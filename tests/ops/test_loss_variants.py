@@ -44,7 +44,7 @@ def test_labelled_classes_are_those_of_torch(data: st.DataObject) -> None:
     labels = rng.integers(0, k, (n, *space))
     attrs: dict[str, Any] = {"reduction": reduction}
     options = dict(attrs)
-    inputs = {"labels": labels}
+    inputs: dict[str, Array] = {"labels": labels}
     if data.draw(st.booleans()):
         labels.flat[0] = attrs["ignore_index"] = data.draw(st.sampled_from((-100, -1, 0, 7)))
     options["ignore_index"] = attrs.get("ignore_index", -100)
