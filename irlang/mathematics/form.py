@@ -34,7 +34,8 @@ class Sign:
     """A sign between, or before, what it joins.
 
     kind: `plus` and `times` join numbers, `relation` compares, `prefix` stands before, `comma`
-    separates, `break` is where a new line of an equation may begin with the sign after it.
+    separates, `break` is where a new line of an equation may begin, `open` and `close` are
+    parentheses on different lines.
     """
 
     text: str
@@ -239,14 +240,22 @@ def is_plain(index: Form) -> bool:
 
 
 def lines(form: Form, limit: int, measure: Callable[[Form], int] = width) -> list[Form]:
-    """A sum that is wider than `limit`, as lines that begin with their signs."""
-    if not isinstance(form, Row) or measure(form) <= limit:
+    """What is wider than `limit`, on lines: before the signs of a sum, behind commas of a call."""
+    if measure(form) <= limit:
         return [form]
     terms: list[list[Form]] = [[]]
-    for part in form.parts:
+    for part in form.parts if isinstance(form, Row) else (form,):
         if isinstance(part, Sign) and part.kind in ("plus", "break") and terms[-1]:
             terms.append([])
         terms[-1].append(part)
+    found: list[Form] = []
+    for line in _filled(terms, limit, measure):
+        found += [line] if measure(line) <= limit else _filled(_spread(line), limit, measure)
+    return found
+
+
+def _filled(terms: list[list[Form]], limit: int, measure: Callable[[Form], int]) -> list[Form]:
+    """Terms on as few lines as they fit on."""
     found: list[Form] = []
     for term in terms:
         joined = row(*found[-1:], *term)
@@ -255,3 +264,18 @@ def lines(form: Form, limit: int, measure: Callable[[Form], int] = width) -> lis
         else:
             found.append(row(*term))
     return found
+
+
+def _spread(form: Form) -> list[list[Form]]:
+    """A call at the end of a line, by its arguments, so that lines may end between them."""
+    parts = form.parts if isinstance(form, Row) else (form,)
+    call = parts[-1]
+    if not (isinstance(call, Fence) and call.left == "(" and isinstance(call.body, Row)):
+        return [[form]]
+    terms: list[list[Form]] = [[*parts[:-1], Sign("(", "open")]]
+    for part in call.body.parts:
+        terms[-1].append(part)
+        if isinstance(part, Sign) and part.kind == "comma":
+            terms.append([])
+    terms[-1].append(Sign(")", "close"))
+    return terms

@@ -122,9 +122,11 @@ def _symbol(form: Symbol) -> str:
 
 
 def _sign(form: Sign) -> str:
-    kind = form.kind if form.kind == "prefix" else "infix"
+    kind = {"prefix": "prefix", "open": "prefix", "close": "postfix"}.get(form.kind, "infix")
     if form.text == "mod":
         return f"{_GAP}<mi>mod</mi>{_GAP}"
+    if form.kind in ("open", "close"):
+        return f'<mo form="{kind}" stretchy="false">{form.text}</mo>'
     if form.kind == "comma":
         return f'<mo separator="true">{form.text}</mo>'
     return f'<mo form="{kind}">{escape(form.text)}</mo>'

@@ -178,7 +178,7 @@ def _space(form: Space) -> Box:
 
 
 def _sign(sign: Sign) -> str:
-    if sign.kind == "prefix":
+    if sign.kind in ("prefix", "open", "close"):
         return sign.text
     return f"{sign.text} " if sign.kind == "comma" else f" {sign.text} "
 
