@@ -18,7 +18,7 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 
 # A layer may import from itself and from layers to its left; lower and gen never meet.
 LAYERS = (
-    ("dtypes", "diagnostics", "ast", "scalar"),
+    ("dtypes", "diagnostics", "ast", "scalar", "user_cache"),
     ("parser", "render", "sarif", "edits"),
     ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("signature", "instance", "nesting", "expand", "catalog", "graph"),

@@ -24,9 +24,10 @@ from irlang.diff.finding import Found, charge, find, write
 from irlang.diff.localise import localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
-from irlang.diff.verdict import FINDINGS, SEVERITY, gravest
+from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
+from irlang.gen.edge import with_edges
 from irlang.graph import with_loss
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
@@ -35,6 +36,7 @@ BATCH = 32  # programs that go to a worker together
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
+EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -123,6 +125,8 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
         valid += outcome.refusal is None
         for target, verdicts in outcome.verdicts.items():
             verdict = gravest([v.verdict for v in verdicts])
+            if case.edge:
+                verdict = at_edge(verdict)
             if verdict in FINDINGS:
                 if len(found) < _LOCALISED and not _explained(case, target, verdict):
                     found.append(find(session, case, seed, target, outcome))
@@ -131,6 +135,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                 culprit = localise(session.only(target), case, target)
                 if culprit is not None:
                     verdict = culprit.verdict.verdict
+                    verdict = at_edge(verdict) if case.edge else verdict
                     if len(found) < _LOCALISED and not _explained(case, target, verdict):
                         found.append(charge(session, case, seed, target, culprit))
             targets[target][verdict] += 1
@@ -160,12 +165,17 @@ def make_case(
 
     grad: with a loss, where one of its values can be that.
 
-    That is where a precondition on values fails, an output is not finite, or all are unstable.
+    That is where a precondition on values fails, an output is not finite, or all are unstable. One
+    program in `EDGE` is fed with values at the edges of their types; there any output will do.
     """
     graph = generate(catalog, seed, ops=ops or None, coverage=coverage).graph
     if grad:
         graph = with_loss(graph)
-    case = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
+    given = inputs(graph, seed)
+    edge = not grad and seed // _ATTEMPTS % EDGE == 0
+    if edge:
+        given = with_edges(graph, given, seed)
+    case = Case(graph, given, initial_values(graph, seed), catalog, edge=edge)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
     except InvalidInput:
@@ -173,7 +183,7 @@ def make_case(
     found = [case.balls[value] for value in graph.outputs.values()]
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
     known = any(np.any(np.isfinite(np.asarray(ball.bound))) for ball in found)
-    return case if finite and known else None
+    return case if (finite or edge) and known else None
 
 
 def _run_apart(settings: Settings, number: int) -> tuple[int, dict[str, Any], list[Found]]:

@@ -6,7 +6,8 @@ What is written is enough without irlang: the reduced program's text, the values
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.runner import Case, Outcome, Session
-from irlang.diff.verdict import FINDINGS, Verdict, gravest
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.lower.lower import lower, write_program
@@ -43,8 +44,13 @@ class Found:
 
     @property
     def signature(self) -> str:
-        """Culprit, verdict, target and the attributes that are not numbers."""
+        """Culprit, verdict, target and the attributes that are not numbers.
+
+        Of an edge value also what kind of number was expected, and what was got.
+        """
         choices = sorted(f"{k}={v}" for k, v in self.attributes.items() if v.isidentifier())
+        if self.verdict.verdict == "edge":
+            choices.append(f"{_sort(self.verdict.expected)} not {_sort(self.verdict.got)}")
         return " ".join([self.target, self.verdict.verdict, self.operator, *choices])
 
 
@@ -55,6 +61,7 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
     culprit = None
     if verdict.verdict in ("wrong", "inaccurate", "nonfinite"):
         culprit = localise(alone, case, target)
+    verdict = _classed(case, verdict)
     if culprit is not None:
         return charge(session, case, seed, target, culprit)
     last = case.graph.nodes[-1]
@@ -75,7 +82,21 @@ def charge(session: Session, case: Case, seed: int, target: str, culprit: Culpri
         reduced = case
     version = session.workers[target].hello().version
     operator = culprit.node.op.name
+    verdict = _classed(case, verdict)
     return Found(seed, target, verdict, operator, attributes, version, reduced, case)
+
+
+def _classed(case: Case, verdict: Verdict) -> Verdict:
+    return replace(verdict, verdict=at_edge(verdict.verdict)) if case.edge else verdict
+
+
+def _sort(number: float | None) -> str:
+    """What kind of number it is, for telling findings apart."""
+    if number is None:
+        return "nothing"
+    if math.isnan(number) or math.isinf(number):
+        return str(number)
+    return "finite" if number else "zero"
 
 
 def _first_refused(alone: Session, case: Case, target: str, verdict: Verdict) -> str:

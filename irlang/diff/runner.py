@@ -30,7 +30,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Case:
     """A program with the values of its inputs and parameters, in their own types.
 
-    balls: what the oracle says of every value, where that has been computed already.
+    balls: what the oracle says of every value, where that has been computed already. edge: whether
+    values at the edges of their types were put into the inputs on purpose.
     """
 
     graph: Graph
@@ -38,6 +39,7 @@ class Case:
     params: dict[str, Array]
     catalog: Catalog
     balls: dict[str, Ball] | None = None
+    edge: bool = False
 
     @property
     def values(self) -> dict[str, Array]:

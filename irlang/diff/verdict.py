@@ -7,6 +7,9 @@ distinctions only name a disagreement or the strength of an agreement:
   relative to the largest element) that the agreement says little;
 - `inaccurate` lies outside the radius, yet within that same distance: half of the digits are
   right. Further off, it is `wrong`.
+
+A program that was fed with values at the edges of their types (`irlang.gen.edge`) has what is
+`wrong` or `nonfinite` counted apart, as `edge`.
 """
 
 from __future__ import annotations
@@ -26,12 +29,23 @@ Array = np.ndarray[Any, np.dtype[Any]]
 # From the least to the gravest; a program's verdict is the gravest of its outputs'. An unstable
 # output has no verdict, so that the others decide.
 SEVERITY = (
-    "unstable", "agrees", "rounding", "unsupported", "refused", "inaccurate", "nonfinite", "wrong",
-    "accepted", "memory", "timeout", "crash",
+    "unstable", "agrees", "rounding", "unsupported", "refused", "inaccurate", "edge", "nonfinite",
+    "wrong", "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
 FINDINGS = frozenset(
-    {"inaccurate", "nonfinite", "wrong", "accepted", "memory", "timeout", "crash", "refused"}
+    {
+        "inaccurate",
+        "edge",
+        "nonfinite",
+        "wrong",
+        "accepted",
+        "memory",
+        "timeout",
+        "crash",
+        "refused",
+    }
 )
+_OF_VALUES = ("nonfinite", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +83,11 @@ def _plain(value: float | None) -> float | str | None:
 def gravest(verdicts: list[str]) -> str:
     """The gravest of several verdicts; `unstable` for none."""
     return max(verdicts, key=SEVERITY.index, default="unstable")
+
+
+def at_edge(verdict: str) -> str:
+    """The class of a verdict in a program that was fed with values at the edges of their types."""
+    return "edge" if verdict in _OF_VALUES else verdict
 
 
 def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Verdict:

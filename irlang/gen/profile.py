@@ -1,19 +1,27 @@
 """Which recipes suit an attribute, found by trying them on its definition.
 
 A profile depends on the definition alone: the experiments have a seed of their own, so that a
-program does not depend on what was generated before it.
+program does not depend on what was generated before it. It takes a tenth of a second to learn, so
+that profiles are kept in the user's cache, under the digest of all that they depend on.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
+import irlang
 from irlang import ast
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.judge import judge, types
 from irlang.gen.pattern import Pattern
 from irlang.gen.solve import solve
+from irlang.user_cache import private
 
 _TRIALS = 120
 _LEAST = 0.02  # every recipe keeps a chance
@@ -24,8 +32,49 @@ def profile(made: Pattern) -> dict[str, Sequence[float]]:
     """Weights of the recipes for every attribute that has some."""
     found = _profiles.get(id(made.op))
     if found is None or found[0] is not made.op:
-        found = _profiles[id(made.op)] = (made.op, _learn(made))
+        found = _profiles[id(made.op)] = (made.op, _kept(made))
     return found[1]
+
+
+def _kept(made: Pattern) -> dict[str, Sequence[float]]:
+    """The profile from the user's cache, learned if it is not there."""
+    folder = private("profiles")
+    if folder is None:
+        return _learn(made)
+    path = folder / f"{made.op.name}-{hashlib.sha256(f'{_code()}{made.op!r}'.encode()).hexdigest()}"
+    found = _read(path, made)
+    if found is None:
+        found = _learn(made)
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            partial.write_text(json.dumps(found), "utf-8")
+            partial.replace(path)  # whole or not at all, whoever else writes it
+        except OSError:  # no room: it will be learned again
+            partial.unlink(missing_ok=True)
+    return found
+
+
+def _read(path: Path, made: Pattern) -> dict[str, Sequence[float]] | None:
+    """A profile that was written before; None where there is none or it is none."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    recipes = {name: len(draw.recipes(attr)) for name, attr in made.attrs.items()}
+    wanted = {name: count for name, count in recipes.items() if count}
+    if not isinstance(found, dict) or {n: len(row) for n, row in found.items()} != wanted:
+        return None
+    return found
+
+
+@cache
+def _code() -> str:
+    """The digest of the modules that experiments run through."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256(irlang.__version__.encode())
+    for path in sorted([*root.glob("*.py"), *root.parent.glob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _learn(made: Pattern) -> dict[str, Sequence[float]]:

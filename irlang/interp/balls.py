@@ -451,15 +451,20 @@ class Balls:
             return Ball(value)
         with np.errstate(all="ignore"):
             ratio = np.true_divide(a.value, b.value)
-            slack = (a.bound + np.abs(ratio) * b.bound) / np.abs(b.value) + 2 * self.unit * np.abs(
-                ratio
-            )
+            low = np.abs(b.value) - b.bound
+            slack = (a.bound + np.abs(ratio) * b.bound) / np.maximum(low, 0.0)
+            slack = slack + 2 * self.unit * np.abs(ratio)
             jump = np.floor(ratio + slack) != np.floor(ratio - slack)
+            # a divisor that may be zero, or a denormal that may be flushed to it
+            lost = (low <= 0) & (np.asarray(b.bound) > 0) | (b.value != 0) & (low < self.tiny)
             if function != "%":
-                return Ball(value, np.where(jump, np.ceil(slack) + 1.0, 0.0))
+                return Ball(
+                    value, np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
+                )
             own = a.bound + np.abs(np.floor(ratio)) * b.bound + self.unit * np.abs(value)
             whole = (a.radius is None and b.radius is None) & (value == 0)
-            return Ball(value, np.where(jump & ~whole, np.abs(b.value) + own, own))
+            own = np.where(jump & ~whole, np.abs(b.value) + own, own)
+            return Ball(value, np.where(lost, np.inf, own))
 
     def _power(self, function: str, args: list[Ball]) -> Ball:
         a, b = args

@@ -13,7 +13,6 @@ import importlib.util
 import os
 import platform
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import irlang
+from irlang.user_cache import private
 
 Kernel = Callable[..., None]
 
@@ -32,26 +32,12 @@ _loaded: dict[str, Kernel] = {}
 @cache
 def folder() -> Path:
     """The folder of the kernels: in the user's cache, or for this process if that is no good."""
-    kept = _private()
+    kept = private("kernels")
     if kept is not None:
         return kept
     own = Path(tempfile.mkdtemp(prefix="irlang-kernels-"))
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return own
-
-
-def _private() -> Path | None:
-    """The folder in the user's cache, None where it cannot be had or others could write to it."""
-    try:
-        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "irlang", "kernels")
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-            return None
-        path.chmod(0o700)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
-        return None
-    return path if os.access(path, os.W_OK) else None
 
 
 @cache

@@ -1,0 +1,65 @@
+"""Programs that are fed with values at the edges of their types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff.campaign import EDGE, make_case, program_seed
+from irlang.diff.verdict import at_edge, judge
+from irlang.equations import TensorInfo
+from irlang.gen.build import generate
+from irlang.gen.edge import with_edges
+from irlang.graph import Port
+from irlang.interp.balls import Ball
+from irlang.interp.values import inputs
+
+
+def test_edges_are_reached_and_integers_stay_in_range() -> None:
+    seen: set[str] = set()
+    for seed in range(120):
+        graph = generate(builtin(), seed, size=(1, 4)).graph
+        ports = dict(graph.inputs)
+        plain = inputs(graph, seed)
+        found = with_edges(graph, plain, seed)
+        assert found.keys() == plain.keys()
+        for name, array in found.items():
+            assert array.dtype == plain[name].dtype
+            assert array.shape == plain[name].shape
+            info = ports[name].info
+            if info.kind == "int" and ports[name].within is not None:
+                low, high = ports[name].within  # type: ignore[misc]
+                assert np.all((array >= low) & (array <= high))
+            if info.kind == "real" and array.size:
+                assert graph.inputs[name].within is None  # what is there may be anything
+                values = array.astype(np.float64)
+                seen |= {"nan"} if np.isnan(values).any() else set()
+                seen |= {"inf"} if np.isinf(values).any() else set()
+                seen |= {"-0"} if (np.signbit(values) & (values == 0)).any() else set()
+    assert seen == {"nan", "inf", "-0"}
+
+
+def test_the_share_of_such_programs_is_the_stated_one() -> None:
+    cases = [make_case(builtin(), program_seed(7, number), ("add", "relu")) for number in range(60)]
+    edges = [case.edge for case in cases if case is not None]
+    assert sum(edges) == len([n for n in range(60) if program_seed(7, n) // 8 % EDGE == 0])
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "verdict"),
+    [
+        (np.nan, np.nan, "agrees"),
+        (np.nan, 0.0, "edge"),
+        (np.inf, np.float32(3.4e38), "edge"),
+        (0.0, np.nan, "edge"),
+        (1.0, 2.0, "edge"),
+    ],
+)
+def test_a_disagreement_there_has_a_class_of_its_own(
+    expected: float, got: float, verdict: str
+) -> None:
+    info = TensorInfo((1,), "f32")
+    port = Port(info)
+    judged = judge("y", "t", port.info, Ball(np.array([expected])), np.array([got], np.float32))
+    assert at_edge(judged.verdict) == verdict
