@@ -15,14 +15,13 @@ from irlang.lower.gather import gather
 from irlang.lower.reductions import reduction
 from irlang.lower.terms import Axes, Known, Term, Traced, number, signed
 from irlang.lower.value import Array, Builder, Unsupported, Value
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 
 _KNOWN_LIMIT = 1 << 24  # elements of what is computed at lowering time
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
 # What gives the same bits with a sign as without.
-_WRAPPING = frozenset(
+_WRAPPING = WHOLE - {"shift_right"} | frozenset(
     ("+", "-", "*", "neg", "sq", "==", "!=", "select", "and", "or", "not")
-    + ("bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "integer_power")
 )
 
 
