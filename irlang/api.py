@@ -24,7 +24,7 @@ from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph, Initial
+from irlang.graph import Graph
 from irlang.interp.program import run
 from irlang.interp.shape import check as check_file
 from irlang.interp.values import initial_values, inputs, require_memory
@@ -195,9 +195,7 @@ def import_model(
 
     made = read(Path(path), "parameters", bind, constants)
     model = loads(made.text)
-    for param in model.graph.params.values():
-        if param.initial is not None and param.initial.kind == "data":
-            param.initial = Initial("array", (made.writer.tensors[param.initial.args[1]],))
+    made.fill(model.graph)
     return model
 
 

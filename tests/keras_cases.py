@@ -1,4 +1,7 @@
-"""Layers of Keras 3 with their arguments, each as the input shapes and the call that makes a model."""
+"""Layers of Keras 3 with their arguments: the input shapes, and the call that makes a model."""
+
+# ruff: noqa: PLW0108
+# (a layer is made for every model anew)
 
 from __future__ import annotations
 
@@ -28,11 +31,13 @@ CASES: dict[str, Case] = {
     "dense": one((4, 3), lambda: L.Dense(5)),
     "dense flat": one((3,), lambda: L.Dense(5, use_bias=False, activation="relu")),
     "einsum dense": one((4, 3), lambda: L.EinsumDense("abc,cd->abd", (None, 5), bias_axes="d")),
-    "einsum heads": one((4, 3), lambda: L.EinsumDense("...x,xyz->...yz", (2, 5), activation="tanh")),
+    "einsum heads": one(
+        (4, 3), lambda: L.EinsumDense("...x,xyz->...yz", (2, 5), activation="tanh")
+    ),
     "einsum mixing": one((4, 3), lambda: L.EinsumDense("abc,bd->adc", (5, 3), bias_axes="dc")),
     **{
         f"conv{rank}d {name}": one(
-            (6, 7, 5)[:rank] + (4,), lambda rank=rank, kw=kw: getattr(L, f"Conv{rank}D")(**kw)
+            (*(6, 7, 5)[:rank], 4), lambda rank=rank, kw=kw: getattr(L, f"Conv{rank}D")(**kw)
         )
         for rank in (1, 2, 3)
         for name, kw in {
@@ -48,7 +53,7 @@ CASES: dict[str, Case] = {
     "conv1d causal stride": one((7, 3), lambda: L.Conv1D(2, 3, padding="causal", strides=2)),
     **{
         f"transpose{rank}d {name}": one(
-            (3, 4, 2)[:rank] + (3,),
+            (*(3, 4, 2)[:rank], 3),
             lambda rank=rank, kw=kw: getattr(L, f"Conv{rank}DTranspose")(**kw),
         )
         for rank in (1, 2, 3)
@@ -76,7 +81,7 @@ CASES: dict[str, Case] = {
     "separable2d": one(IMAGE, lambda: L.SeparableConv2D(5, 3, padding="same", activation="elu")),
     **{
         f"{kind}{rank}d {name}": one(
-            (6, 5, 4)[:rank] + (2,),
+            (*(6, 5, 4)[:rank], 2),
             lambda kind=kind, rank=rank, kw=kw: getattr(L, f"{kind}Pooling{rank}D")(**kw),
         )
         for kind in ("Max", "Average")
@@ -90,7 +95,7 @@ CASES: dict[str, Case] = {
     },
     **{
         f"global {kind}{rank}d {keep}": one(
-            (6, 5, 4)[:rank] + (2,),
+            (*(6, 5, 4)[:rank], 2),
             lambda kind=kind, rank=rank, keep=keep: getattr(L, f"Global{kind}Pooling{rank}D")(
                 keepdims=keep
             ),
@@ -141,11 +146,37 @@ CASES: dict[str, Case] = {
     **{
         f"activation {name}": one((3, 4), lambda name=name: L.Activation(name))
         for name in (
-            "relu", "relu6", "leaky_relu", "softmax", "log_softmax", "elu", "selu", "celu", "gelu",
-            "softplus", "softsign", "squareplus", "soft_shrink", "sparse_plus", "silu", "swish",
-            "glu", "tanh", "tanh_shrink", "sigmoid", "sparse_sigmoid", "exponential", "mish",
-            "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "hard_shrink", "linear",
-            "log_sigmoid", "sparsemax",
+            "relu",
+            "relu6",
+            "leaky_relu",
+            "softmax",
+            "log_softmax",
+            "elu",
+            "selu",
+            "celu",
+            "gelu",
+            "softplus",
+            "softsign",
+            "squareplus",
+            "soft_shrink",
+            "sparse_plus",
+            "silu",
+            "swish",
+            "glu",
+            "tanh",
+            "tanh_shrink",
+            "sigmoid",
+            "sparse_sigmoid",
+            "exponential",
+            "mish",
+            "hard_sigmoid",
+            "hard_silu",
+            "hard_swish",
+            "hard_tanh",
+            "hard_shrink",
+            "linear",
+            "log_sigmoid",
+            "sparsemax",
         )
     },
     "relu": one((3, 4), lambda: L.ReLU(max_value=0.5, negative_slope=0.25, threshold=0.125)),
@@ -239,7 +270,11 @@ CASES: dict[str, Case] = {
             "last": {"kernel_size": 2},
             "all": {"kernel_size": 3, "padding": "same", "return_sequences": True},
             "back": {"kernel_size": 2, "strides": 2, "go_backwards": True, "return_state": True},
-            "dilated": {"kernel_size": 2, "dilation_rate": 2, "recurrent_activation": "hard_sigmoid"},
+            "dilated": {
+                "kernel_size": 2,
+                "dilation_rate": 2,
+                "recurrent_activation": "hard_sigmoid",
+            },
         }.items()
     },
     # ---- wrappers

@@ -1,4 +1,4 @@
-"""Models saved by Keras, imported, and held to what Keras predicts, within the radius of rounding."""
+"""Models saved by Keras, imported, held to what Keras predicts, within the radius of rounding."""
 
 from __future__ import annotations
 
@@ -52,38 +52,47 @@ def randomised(model: Any, rng: np.random.Generator, scale: float = 0.5) -> None
             if "variance" in variable.path:
                 drawn = np.abs(drawn) + 0.5
             variable.assign(drawn)
+    for layer in model.layers:
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
 
 
 def fed(model: Any, rng: np.random.Generator, batch: int = 2) -> list[Array]:
     """Inputs for a model: evenly drawn; small numbers where it takes integers."""
     found = []
     for tensor in model.inputs:
-        shape = [batch if d == 0 and n is None else 5 if n is None else n for d, n in enumerate(tensor.shape)]
+        shape = [
+            batch if d == 0 and n is None else 5 if n is None else n
+            for d, n in enumerate(tensor.shape)
+        ]
         if tensor.dtype.startswith("int"):
             found.append(rng.integers(0, 4, shape).astype(tensor.dtype))
         elif tensor.dtype == "bool":
             found.append(rng.integers(0, 2, shape).astype(bool))
         else:
-            found.append(rng.uniform(-1, 1, shape).astype(tensor.dtype))
+            # with few digits, so that adding a small number to one is exact
+            found.append((rng.integers(-256, 257, shape) / 256).astype(tensor.dtype))
     return found
 
 
-def agrees(model: Any, folder: Path, seed: int = 0, values: list[Array] | None = None) -> str:
+def agrees(model: Any, folder: Path, seed: int = 0, suffix: str = ".keras") -> str:
     """The text of a model whose every result is within the radius; fails where one is not.
 
     At least half of the elements must have a radius that says something.
     """
     rng = np.random.default_rng(seed)
-    values = fed(model, rng) if values is None else values
-    made = imported(model, folder)
-    wanted = keras.tree.flatten(model.predict(keras.tree.pack_sequence_as(model.input, values), verbose=0))
+    values = fed(model, rng)
+    made = imported(model, folder, suffix)
+    lone = isinstance(model, keras.Sequential)
+    called = values[0] if lone else keras.tree.pack_sequence_as(model.input, values)
+    wanted = keras.tree.flatten(model(called))
     sizes = {}
     for tensor, value in zip(model.inputs, values, strict=True):
         for axis, size in enumerate(tensor.shape):
             if size is None:
                 sizes["N" if axis == 0 else f"D{axis}"] = value.shape[axis]
     found = graph(made, folder, sizes)
-    given = {made.inputs[t.name]: v for t, v in zip(model.inputs, values, strict=True)}
+    given = dict(zip(made.inputs.values(), values, strict=True))
     assert len(wanted) == len(made.outputs)
     start = {**inputs(found, 0, given), **initial_values(found, 0)}
     computed = run(found, start, builtin(), reference.evaluate)

@@ -253,6 +253,31 @@ flatten x=2,3,2
 squeeze x=2,1,3; axes=[1]
 expand_dims x=2,3; axes=[1]
 transpose x=2,3,2; perm=[2,0,1]
+sort x=2,4; axis=1
+kth_value x=2,4; k=2
+hardmax x=4
+cummax x=2,4
+cummin x=2,4
+logcumsumexp x=2,4
+power a=2,2 b=i3:2 in 0.4,2
+gather_nd x=2,3,2 ids=i2:2,2,1; batch_dims=1
+reverse_sequence x=2,4 lengths=i4:2
+scatter_elements x=4,3 ids=i4:2,3 updates=2,3
+scatter_elements x=3,4 ids=i4:3,2 updates=3,2; axis=1 reduction=mul
+scatter_nd x=4,3 ids=i3:3,2 updates=3
+scatter_nd x=4,3 ids=i3:2,1 updates=2,3
+scatter_slices x=4,3 ids=i4:3 updates=3,3
+segment_reduce x=5,2 ids=i2:5; segments=2
+tensor_scatter x=2,4,2 update=2,2,2 start=i3:2
+diagonal x=3,4; offset=1
+diag_embed x=2,3; offset=-1
+trace x=3,3
+kron a=2,2 b=2,3
+cross a=2,3 b=2,3
+meshgrid xs=2/3
+einsum xs=2,3/3,4; labels=[0,1,1,2] output=[0,2]
+einsum xs=3,3; labels=[0,0] output=[0]
+einsum xs=2,3,4/2,4,3/3; labels=[0,1,2,0,2,3,3]
 concat xs=2,2/2,1/2,3; axis=1
 stack xs=2,2/2,2; axis=1
 split x=5,2; parts=2

@@ -378,3 +378,20 @@ def test_what_is_not_supported_is_listed_at_once(tmp_path: Path, capsys: Any) ->
     assert "RandomNormal `noise`" in said
     assert "NoSuchOperator `strange`" in said
     assert not (tmp_path / "m.nnir").exists()
+
+
+def test_the_documented_text_is_what_is_written(tmp_path: Path) -> None:
+    made = model(
+        [node("MatMul", "x layer.w", "/layer/MatMul"), node("Add", "/layer/MatMul layer.b", "y")],
+        [value("x", "batch", 4)],
+        ["y"],
+        {
+            "layer.w": RNG.normal(size=(4, 3)).astype(np.float32),
+            "layer.b": np.array([0.1, 0.2, 0.3], np.float32),
+        },
+    )
+    onnx.save(made, tmp_path / "net.onnx")
+    assert status(["import", str(tmp_path / "net.onnx")]) == 0
+    written = (tmp_path / "net.nnir").read_text("utf-8").removeprefix("nnir 1\n\n")
+    document = Path(__file__).parents[1] / "docs" / "import.md"
+    assert f"```nnir\n{written}```" in document.read_text("utf-8")

@@ -149,4 +149,4 @@ def test_frameworks_are_extras_and_torch_is_exact() -> None:
     assert not core & {"torch", "tensorflow-cpu", "keras", "onnx", "onnxruntime", "jax"}
     extras = project["optional-dependencies"]
     assert extras["torch"] == [f"torch=={_pins()['torch']}"]
-    assert Requirement(extras["all"][0]).extras == {"torch", "tf", "onnx"}
+    assert Requirement(extras["all"][0]).extras == {"torch", "tf", "keras", "onnx"}

@@ -8,6 +8,7 @@ from pathlib import Path
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput, fail
 from irlang.graph import Graph
+from irlang.importers.files import READERS, read
 from irlang.interp.shape import check
 from irlang.interp.values import Array, load_npy, require_memory
 from irlang.parser import parse
@@ -22,11 +23,17 @@ def load_model(
 ) -> tuple[Graph, Catalog]:
     """The model of a file, and the catalogue with the file's own definitions.
 
-    bind: `N=4` texts. shapes: of inputs that are given, which bind symbolic sizes. Raises
-    `InvalidInput` with every fault of the file.
+    bind: `N=4` texts. shapes: of inputs that are given, which bind symbolic sizes. A model of
+    another system is imported first. Raises `InvalidInput` with every fault of the file.
     """
-    file = parse(read_source(Path(path)), path)
     sizes = dict(binding(text) for text in bind)
+    imported = None
+    if Path(path).suffix.lower() in READERS:
+        imported = read(Path(path), "parameters", sizes)
+        file = parse(imported.text)
+        sizes, bind = {}, ()
+    else:
+        file = parse(read_source(Path(path)), path)
     for item in (item for m in file.models for item in m.inputs):
         for dim, size in zip(item.type.dims, (shapes or {}).get(item.name, ()), strict=False):
             name = getattr(dim.size, "id", None)
@@ -53,6 +60,8 @@ def load_model(
             help=f"it has {known}",
         )
     require_memory(graph)
+    if imported is not None:
+        imported.fill(graph)
     return graph, checked.catalog
 
 

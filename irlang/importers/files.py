@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irlang.diagnostics import fail
+from irlang.graph import Graph, Initial
 from irlang.importers.writer import Array, Writer
 from irlang.parser import parse
 from irlang.parser.printer import print_file
@@ -21,6 +22,12 @@ class Imported:
 
     text: str
     writer: Writer
+
+    def fill(self, graph: Graph) -> None:
+        """Gives the parameters of the text's graph their values, without a file."""
+        for param in graph.params.values():
+            if param.initial is not None and param.initial.kind == "data":
+                param.initial = Initial("array", (self.writer.tensors[param.initial.args[1]],))
 
 
 def _onnx(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:

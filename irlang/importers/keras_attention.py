@@ -122,9 +122,7 @@ class _Heads:
         given = self.c.arguments.get(name)
         if given is None:
             return None
-        if not isinstance(given, Value):
-            raise Uncovered(self.c.a.kind, f"`{name}` is no tensor")
-        return self.c.sheet.last(given.name)
+        return self.c.tensor(given, f"`{name}`")
 
     def weights(self, name: str, number: int) -> Weights:
         """Those of a projection, by its name and its number in the order in which they are made."""

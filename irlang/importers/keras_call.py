@@ -106,13 +106,22 @@ class Call:
         """Operands that are reals of another type become those that the layer computes in."""
         if policy(self.config) is None or DTYPES[self.dtype].kind != "real":
             return
-        for number, value in enumerate(self.values):
-            info = self.info(value.name)
-            if info.kind == "real" and info.dtype != self.dtype:
-                cast = self.write(f"as_{self.dtype}", "cast", value.name, to=self.dtype)
-                if value.name in self.sheet.moved:
-                    self.sheet.moved.add(cast)
-                self.values[number] = Value(cast, value.mask)
+        self.values = [self._adapted(value) for value in self.values]
+
+    def _adapted(self, value: Value) -> Value:
+        info = self.info(value.name)
+        if info.kind != "real" or info.dtype == self.dtype:
+            return value
+        cast = self.write(f"as_{self.dtype}", "cast", value.name, to=self.dtype)
+        if value.name in self.sheet.moved:
+            self.sheet.moved.add(cast)
+        return Value(cast, value.mask)
+
+    def tensor(self, value: Any, what: str) -> str:
+        """A tensor that the layer is called with, in Keras's order and the layer's type."""
+        if not isinstance(value, Value):
+            raise Uncovered(self.a.kind, f"{what} is no tensor")
+        return self.sheet.last(self._adapted(value).name)
 
     @property
     def x(self) -> list[str]:

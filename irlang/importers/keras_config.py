@@ -78,9 +78,11 @@ def _spec(raw: dict[str, Any]) -> Spec:
     nodes = raw.get("inbound_nodes") or []
     if not isinstance(nodes, list):
         raise malformed("a layer in it has no list of nodes")
-    module = str(raw.get("module") or "")
     name = str(raw.get("name") or own or found.kind)
-    operation = module.startswith(("keras.src.ops", "keras.ops"))
+    operation = str(raw.get("module") or "").startswith(("keras.src.ops", "keras.ops"))
+    if "module" not in raw:  # as in `.h5` files, where a function has no `trainable`
+        known = found.kind in (*MODELS, "InputLayer") or "trainable" in found.kwargs
+        operation = isinstance(inner, dict) and not known and "batch_input_shape" not in inner
     return Spec(name, found, tuple(_node(item) for item in nodes), operation)
 
 

@@ -41,7 +41,7 @@ class Saved:
 def malformed(what: str) -> InvalidInput:
     """The exception for a file that is not what Keras writes."""
     return fail(
-        "keras.format",
+        "file.keras",
         f"the file is not a saved Keras model: {what}",
         help="save it again with model.save('name.keras')",
     )
@@ -245,7 +245,7 @@ def _legacy(file: Any) -> Saved:
     given = file.attrs.get("model_config")
     if given is None:
         raise fail(
-            "keras.format",
+            "file.keras",
             "the file has weights, but no model",
             help="save the model, not its weights alone: model.save('name.keras')",
         )

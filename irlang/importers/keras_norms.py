@@ -135,6 +135,12 @@ def _spectral_norm(c: Call) -> str:
     return c.sheet.apply(c.sheet, c.name, inner, c.values, weights)[0].name
 
 
+def _layer_scale(c: Call) -> str:
+    """A factor for every channel."""
+    gamma = c.weight("gamma", 0, [c.a.integer("projection_dim")], same)
+    return c.write("", "multiply", c.x[0], gamma)
+
+
 NORMS: dict[str, Callable[[Call], str]] = {
     "BatchNormalization": _batch_norm,
     "LayerNormalization": _layer_norm,
@@ -143,4 +149,5 @@ NORMS: dict[str, Callable[[Call], str]] = {
     "UnitNormalization": _unit_norm,
     "Normalization": _normalization,
     "SpectralNormalization": _spectral_norm,
+    "LayerScale": _layer_scale,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from irlang.importers.keras_activations import activation_name
 from irlang.importers.keras_arguments import Arguments, Uncovered
-from irlang.importers.keras_call import Call, Value
+from irlang.importers.keras_call import Call
 from irlang.importers.keras_names import snake_case, unique
 from irlang.importers.keras_text import Config
 from irlang.importers.keras_weights import Weights
@@ -59,9 +59,7 @@ def _split(c: Call) -> tuple[list[str], list[str]]:
     if given is None:
         return c.x[:1], c.x[1:]
     items = given if isinstance(given, (list, tuple)) else [given]
-    if not all(isinstance(item, Value) for item in items):
-        raise Uncovered(c.a.kind, "its initial state is no tensor")
-    return c.x[:1], [c.sheet.last(item.name) for item in items]
+    return c.x[:1], [c.tensor(item, "its initial state") for item in items]
 
 
 def _run(
@@ -258,12 +256,11 @@ def cell_step(c: Call) -> list[str]:
     """A cell on its own: one step from given states."""
     states = c.arguments.get("states")
     items = states if isinstance(states, (list, tuple)) else [states]
-    if not all(isinstance(item, Value) for item in items):
-        raise Uncovered(c.a.kind, "its states are no tensors")
     kind = c.a.kind.removesuffix("Cell")
     op, _, names = _GATES[kind]
     operands, extra = _weights(c, c.a, kind, c.weights, "")
-    extra |= {name: item.name for name, item in zip(names, items, strict=False)}
+    found = [c.tensor(item, "its state") for item in items]
+    extra |= dict(zip(names, found, strict=False))
     x = c.write("x", "expand_dims", c.x[0], axes=[0])
     wanted = ["y", "", *(["c"] if len(names) > 1 else [])]
     attrs = activations(c.version, c.a, kind)

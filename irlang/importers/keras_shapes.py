@@ -196,6 +196,25 @@ def _merge(op: str) -> Callable[[Call], str]:
     return write
 
 
+def _multiply(c: Call) -> str:
+    """In Keras 3 a masked step is a factor of 1, and 0 where it is masked in all operands."""
+    masks = [mask for mask in c.masks if mask is not None]
+    if c.version == 2 or not masks:
+        return _merge("multiply_n")(c)
+    factors, seen = [], []
+    for number, (x, mask) in enumerate(zip(c.x, c.masks, strict=True)):
+        if mask is not None:
+            seen.append(c.write(f"seen{number}", "expand_dims", mask, axes=[-1]))
+            x = c.write(f"factor{number}", "where", seen[-1], x, 1.0)
+        factors.append(x)
+    if len(seen) < len(factors):
+        return c.write("", "multiply_n", *factors)
+    any_ = seen[0]
+    for number, one in enumerate(seen[1:]):
+        any_ = c.write(f"either{number}", "logical_or", any_, one)
+    return c.write("", "where", any_, c.write("product", "multiply_n", *factors), 0.0)
+
+
 def _dot(c: Call) -> str:
     attrs: dict[str, Any] = {"axes": c.a.ints("axes", 2)}
     if c.a.flag("normalize"):
@@ -252,7 +271,7 @@ SHAPES: dict[str, Callable[[Call], str]] = {
     "Concatenate": _concatenate,
     "Add": _merge("add_n"),
     "Subtract": _merge("subtract"),
-    "Multiply": _merge("multiply_n"),
+    "Multiply": _multiply,
     "Average": _merge("average_n"),
     "Maximum": _merge("maximum_n"),
     "Minimum": _merge("minimum_n"),
@@ -262,6 +281,7 @@ SHAPES: dict[str, Callable[[Call], str]] = {
     **dict.fromkeys(
         (
             *("Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity"),
+            "StochasticDepth",
             *("ActivityRegularization", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D"),
         ),
         plain("identity"),

@@ -125,6 +125,8 @@ SIGNATURES = {
     "GaussianNoise": "stddev",
     "ActivityRegularization": "l1=0, l2=0",
     "Identity": "",
+    "LayerScale": "init_values, projection_dim",  # of keras.applications
+    "StochasticDepth": "drop_path_rate",
 }
 _SEQUENCES = "inputs, initial_state=None, mask=None, training=None"
 _QUERY = (
@@ -150,7 +152,7 @@ PASSED = (
     r"\w+_(initializer|regularizer|constraint)|name|trainable|(batch_)?input_shape|dtype|autocast|"
     r"renorm|renorm_clipping|(renorm_)?momentum|synchronized|seed|noise_shape|rate|stddev|(recurrent_)?dropout|l1|l2|"
     r"implementation|unroll|input_length|unit_forget_bias|use_cudnn|flash_attention|"
-    r"power_iterations|sparse|ragged|optional|build_input_shape|autotune"
+    r"power_iterations|init_values|drop_path_rate|sparse|ragged|optional|build_input_shape|autotune"
 )
 # A name that is not that of a class of its own.
 ALIASES = {

@@ -218,7 +218,7 @@ class Walk:
         if known is None or known.size != 1:
             sources = condition.sources if isinstance(condition, Value) else frozenset()
             self.needed |= sources
-            self._refuse(key, place, "it holds a graph of its own: control flow is not supported")
+            self._refuse(key, place, LEFT_OUT.get(key, "it holds a graph of its own"))
             return
         wanted = "then_branch" if known.reshape(-1)[0] else "else_branch"
         graph = next(item.g for item in node.attribute if item.name == wanted)
@@ -270,7 +270,7 @@ class Walk:
         """Writes a node by the function that ONNX has for its operator, if it has one."""
         if any(isinstance(value, Broken) for value in given) and known_function(node, scope):
             return
-        body = function_of(node, scope, given)
+        body = None if operator(node) in LEFT_OUT else function_of(node, scope, given)
         if body is None:
             self._refuse(operator(node), place, _reason(operator(node)))
         else:

@@ -2,4 +2,47 @@
 
 from __future__ import annotations
 
-LEFT_OUT: dict[str, str] = {}
+_SIZE = "the size of its result depends on the values of elements"
+_SEQUENCE = "sequences are no tensors"
+_OPTIONAL = "optional values are no tensors"
+_STRING = "strings are not numbers"
+_RANDOM = "it is random, and ONNX says no law of its stream that a result could be held to"
+_CONTROL = "it holds a graph of its own: control flow is not supported"
+
+LEFT_OUT: dict[str, str] = {
+    # results of unknown size
+    "NonMaxSuppression": _SIZE,
+    "Unique": _SIZE,
+    # other kinds of values
+    "ConcatFromSequence": _SEQUENCE,
+    "SequenceAt": _SEQUENCE,
+    "SequenceConstruct": _SEQUENCE,
+    "SequenceEmpty": _SEQUENCE,
+    "SequenceErase": _SEQUENCE,
+    "SequenceInsert": _SEQUENCE,
+    "SequenceLength": _SEQUENCE,
+    "SequenceMap": _SEQUENCE,
+    "SplitToSequence": _SEQUENCE,
+    "Optional": _OPTIONAL,
+    "OptionalGetElement": _OPTIONAL,
+    "OptionalHasElement": _OPTIONAL,
+    "RegexFullMatch": _STRING,
+    "StringConcat": _STRING,
+    "StringNormalizer": _STRING,
+    "StringSplit": _STRING,
+    "TfIdfVectorizer": "it counts words, or n-grams of a pool that is a list of lists",
+    "ImageDecoder": "its input is a file in a compressed format",
+    # control flow
+    "If": f"{_CONTROL}, unless the condition is known when the model is read",
+    "Loop": _CONTROL,
+    "Scan": _CONTROL,
+    # random numbers
+    "Bernoulli": _RANDOM,
+    "Multinomial": _RANDOM,
+    "RandomNormal": _RANDOM,
+    "RandomNormalLike": _RANDOM,
+    "RandomUniform": _RANDOM,
+    "RandomUniformLike": _RANDOM,
+    # what the notation does not say well
+    "Det": "elimination chooses its pivots by the values of elements",
+}

@@ -59,7 +59,8 @@ def _einsum(n: Node) -> Value:
 
 
 def _bit_shift(n: Node) -> Value:
-    return n.call("bit_shift", *n.x, direction=n.word("direction").lower())
+    more = {"too_far": "filled"} if n.version >= 28 else {}
+    return n.call("bit_shift", *n.x, direction=n.word("direction").lower(), **more)
 
 
 def _bit_cast(n: Node) -> Value:

@@ -301,12 +301,11 @@ class Balls:
             return Ball(value)
         if function in "+-":
             slack: Any = a.bound + b.bound
+        elif exact:
+            slack = 0.0
         elif function == "*":
-            if exact:
-                slack = 0.0
-            else:
-                slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
-                slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
+            slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
+            slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
         else:
             low = np.abs(b.value) - b.bound
             slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)

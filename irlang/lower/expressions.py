@@ -13,12 +13,16 @@ from irlang.kinds import join
 from irlang.kinds import kind as kind_of
 from irlang.lower.gather import gather
 from irlang.lower.reductions import reduction
-from irlang.lower.terms import Axes, Known, Term, Traced, number
+from irlang.lower.terms import Axes, Known, Term, Traced, number, signed
 from irlang.lower.value import Array, Builder, Unsupported, Value
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, WHOLE
 
 _KNOWN_LIMIT = 1 << 24  # elements of what is computed at lowering time
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
+# What gives the same bits with a sign as without.
+_WRAPPING = WHOLE - {"shift_right"} | frozenset(
+    ("+", "-", "*", "neg", "sq", "==", "!=", "select", "and", "or", "not")
+)
 
 
 class Expressions(ABC):
@@ -159,6 +163,8 @@ class Expressions(ABC):
             known = [arg for arg in args if isinstance(arg, Known)]
             return self._folded(function, known, self.limited(axes), kind)
         if function in ("real", "int"):
+            if function == "real":
+                signed(args)
             value = self.over(args[0], axes, self.dtype(function))
             return Traced(value, axes)
         if function in _WHOLE and kind == "int":
@@ -167,6 +173,8 @@ class Expressions(ABC):
         if simple is not None:
             return self.as_kind(simple, kind or "real")
         dtype = self.dtype(kind)
+        if function not in _WRAPPING:
+            signed(operands)
         values = [self.over(arg, axes, dtype) for arg in operands]
         if function == "select":
             value = self.builder.where(self.over(args[0], axes, "bool"), *values)

@@ -47,7 +47,7 @@ def _hardmax(call: Onnx) -> Value | None:
 
 
 def _shift(call: Onnx) -> Value | None:
-    if call.out.dtype not in ("u8", "u32", "u64"):
+    if call.out.dtype not in ("u8", "u32", "u64") or call["too_far"] != "open":
         return None
     direction = call["direction"].upper()
     values = list(call.values.values())

@@ -14,39 +14,25 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
-import json
 import os
 import queue
 import signal
-import sys
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
-
-import ml_dtypes
-import numpy as np
+from typing import Any, Self
 
 from irlang.lower import worker as wire
+from irlang.lower.launch import Limits, Target, command, environment
+from irlang.lower.message import Hello, Packed, Program, Result, Status, batch, pack, unpack
 from irlang.lower.process import Event, Process
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Status: TypeAlias = Literal["ok", "refused", "crash", "timeout", "memory"]
+__all__ = ["Hello", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError"]
 
-# Programs are small and many processes run side by side; and a sum's order, hence its rounding,
-# must not depend on how many cores the machine has.
-_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
-_GPU_MODES = ("cuda", "gpu")
+_USUAL = Limits()
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
 
 
@@ -61,92 +47,9 @@ class WorkerError(Exception):
         self.output = output
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """What to run programs on: a framework, in one of its modes, under one interpreter.
-
-    `name` is a framework that the worker knows, with a mode behind a colon where it has several
-    (``torch``, ``tf:xla``, ``torch:cuda``). `options` reach the worker: ``graph_optimization``
-    (off, basic, extended, full) for ONNX Runtime. `environment` is set over irlang's own.
-    """
-
-    name: str
-    python: str = sys.executable
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Bounds on one program, and on how long one process is used. Seconds and bytes.
-
-    A process is replaced, between two programs, when it has run `programs` of them or its
-    resident memory has grown by `growth` since its start: what a framework leaks stays bounded.
-    `memory` is resident memory too; frameworks reserve address space without bound. Both are
-    looked after only where the system tells them (Linux).
-    """
-
-    seconds: float = 20.0
-    start_seconds: float = 120.0
-    memory: int = 6 << 30
-    programs: int = 20_000
-    growth: int = 2 << 30
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    """One emitted program, as `irlang.lower.worker` defines its kinds, and the values it is given.
-
-    Arrays may have any dtype of the language, ``ml_dtypes.bfloat16`` included. With `grad`, its
-    gradients are computed after its outputs.
-    """
-
-    kind: Literal["python", "onnx"]
-    code: bytes | str
-    inputs: Mapping[str, Array] = dataclasses.field(default_factory=dict)
-    params: Mapping[str, Array] = dataclasses.field(default_factory=dict)
-    grad: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What became of one program.
-
-    `status` is ok; refused (the framework raised: `detail` has ``type``, ``stage`` and ``line``
-    of the program; stage ``contract`` means that the emitted program itself is at fault); crash
-    (``signal`` or ``exit_code``); timeout; or memory. Where the process was lost, `detail` has its
-    last ``output``, which may be earlier programs' too; ``programs_before``, how many it had run,
-    as a crash may be an earlier program's doing; and ``peak``, its most resident bytes. A memory
-    result of an allocation that merely failed has the details of a refusal. `error` is one
-    message, empty when ok. Outputs are kept when only the gradients failed. bfloat16 arrays have
-    dtype ``ml_dtypes.bfloat16``.
-    """
-
-    status: Status
-    outputs: dict[str, Array]
-    gradients: dict[str, Array]
-    error: str
-    detail: dict[str, Any]
-    seconds: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Hello:
-    """What a started worker says of itself."""
-
-    framework: str
-    version: str
-    python: str
-    numpy: str
-    pid: int
-
-
-_Packed: TypeAlias = tuple[dict[str, Any], list[bytes]]
-
-
 @dataclasses.dataclass
 class _Job:
-    programs: deque[_Packed]
+    programs: deque[Packed]
     future: Future[list[Result]]
 
 
@@ -158,7 +61,7 @@ class Worker:
     threads, nor used after a fork.
     """
 
-    def __init__(self, target: Target, limits: Limits = Limits()) -> None:
+    def __init__(self, target: Target, limits: Limits = _USUAL) -> None:
         self.target = target
         self.limits = limits
         self._process: Process | None = None
@@ -208,7 +111,7 @@ class Worker:
             An array has a dtype that cannot be sent.
         """
         self.start()
-        job = _Job(deque(map(_pack, programs)), Future())
+        job = _Job(deque(map(pack, programs)), Future())
         self._sent.append(job.future)
         self._jobs.put(job)
 
@@ -273,9 +176,9 @@ class Worker:
 
     def _start_process(self) -> Process:
         name = self.target.name
-        command = _command(self.target, self.limits)
+        line = command(self.target, self.limits)
         try:
-            process = Process(command, _environment(self.target), self.limits.memory)
+            process = Process(line, environment(self.target), self.limits.memory)
         except OSError as cause:
             self._unusable = WorkerError(f"{name}: {self.target.python}: {cause.strerror}")
             raise self._unusable from cause
@@ -303,14 +206,14 @@ class Worker:
             self._process.release()
             self._process = None
 
-    def _run(self, pending: deque[_Packed]) -> list[Result]:
+    def _run(self, pending: deque[Packed]) -> list[Result]:
         results: list[Result] = []
         unheard = 0
         while pending:
             if self._closing.is_set():
                 raise WorkerError(f"{self.target.name}: the worker is closed")
             process = self._live_process()
-            process.post(_batch(pending))
+            process.post(batch(pending))
             event = self._collect_answers(process, pending, results)
             if event in ("frame", "closed"):
                 continue
@@ -326,7 +229,7 @@ class Worker:
         return results
 
     def _collect_answers(
-        self, process: Process, pending: deque[_Packed], results: list[Result]
+        self, process: Process, pending: deque[Packed], results: list[Result]
     ) -> Event:
         """Move programs that are answered from `pending` to `results`; what stopped that."""
         while pending:
@@ -334,7 +237,7 @@ class Worker:
             if event != "frame":
                 return event
             answer, body = wire.unpack_frame(frame)
-            results.append(_unpack(answer, body))
+            results.append(unpack(answer, body))
             pending.popleft()
             if answer["retire"]:
                 self._drop()
@@ -370,60 +273,11 @@ class Worker:
         return error, detail
 
 
-def _command(target: Target, limits: Limits) -> list[str]:
-    options = {
-        "gpu": _on_gpu(target),
-        "retire_programs": limits.programs,
-        "retire_growth": limits.growth,
-        **target.options,
-    }
-    return [target.python, str(Path(wire.__file__)), target.name, json.dumps(options)]
-
-
-def _environment(target: Target) -> dict[str, str]:
-    environment = {**os.environ, **_ENVIRONMENT}
-    if not _on_gpu(target):
-        environment["CUDA_VISIBLE_DEVICES"] = ""
-    if target.python != sys.executable:
-        # They point into this interpreter's library.
-        environment.pop("PYTHONPATH", None)
-        environment.pop("PYTHONHOME", None)
-    return {**environment, **target.environment}
-
-
-def _on_gpu(target: Target) -> bool:
-    return target.name.partition(":")[2] in _GPU_MODES
-
-
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # real-time signals have no names of their own
         return f"signal {number}"
-
-
-def _pack(program: Program) -> _Packed:
-    code = program.code.encode("utf-8") if isinstance(program.code, str) else program.code
-    item: dict[str, Any] = {"kind": program.kind, "size": len(code), "grad": program.grad}
-    body = [code]
-    for part in ("inputs", "params"):
-        packed = [wire.pack_array(name, value) for name, value in getattr(program, part).items()]
-        item[part] = [entry for entry, _ in packed]
-        body.extend(data for _, data in packed)
-    return item, body
-
-
-def _batch(programs: deque[_Packed]) -> bytes:
-    header = {"programs": [item for item, _ in programs]}
-    return wire.pack_frame(header, [data for _, body in programs for data in body])
-
-
-def _unpack(answer: Mapping[str, Any], body: memoryview) -> Result:
-    bfloat16 = ml_dtypes.bfloat16
-    outputs, offset = wire.unpack_arrays(answer.get("outputs", ()), body, 0, bfloat16)
-    gradients, _ = wire.unpack_arrays(answer.get("gradients", ()), body, offset, bfloat16)
-    status, error, detail = answer["status"], answer["error"], answer["detail"]
-    return Result(status, outputs, gradients, error, detail, answer["seconds"])
 
 
 _open_workers: weakref.WeakSet[Worker] = weakref.WeakSet()

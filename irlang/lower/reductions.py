@@ -11,7 +11,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.kinds import kind as kind_of
 from irlang.known import EMPTY
-from irlang.lower.terms import Axes, Known, Term, Traced, number
+from irlang.lower.terms import Axes, Known, Term, Traced, number, signed
 from irlang.lower.value import Unsupported
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def _over(walker: Expressions, kind: str, body: Term, names: Axes, wanted: str) 
         if kind in ("argmax", "argmin"):
             return Known(getattr(np, kind)(array, axis=positions[0]), kept)
         return Known(np.asarray(_NUMPY[kind](array.astype(_KINDS[wanted]), axis=positions)), kept)
+    if kind in ("max", "min", "argmax", "argmin"):
+        signed([body])
     value = walker.over(body, axes, walker.dtype(wanted))
     if value.shape != full:
         value = walker.builder.expand(value, full)

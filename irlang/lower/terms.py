@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irlang.dtypes import DTYPES
-from irlang.lower.value import Array, Value
+from irlang.lower.value import Array, Unsupported, Value
 
 Axes = tuple[str, ...]
 _KIND_OF_NUMPY = {"b": "bool", "i": "int", "u": "int", "f": "real"}
@@ -53,3 +54,9 @@ def number(value: Any) -> Known:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         value = float(value)
     return Known(np.asarray(value, dtype=np.int64 if isinstance(value, int) else np.float64))
+
+
+def signed(terms: Sequence[Term]) -> None:
+    """Raises `Unsupported` for numbers that 64 bits with a sign, which is what there is, lack."""
+    if any(isinstance(term, Traced) and term.value.dtype == "u64" for term in terms):
+        raise Unsupported("whole numbers are computed in 64 bits with a sign, which u64 exceeds")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -116,6 +116,11 @@ class TensorFlowBuilder(PythonBuilder):
     def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
         """`tf.broadcast_to`, or `tf.constant` of a number."""
         if value.shape == shape:
+            return value
+        if value.literal is None and _turns(value.shape, shape) > _MOST_TURNS:
+            value = self.reshape(value, (1,) * (len(shape) - len(value.shape)) + value.shape)
+            for axis, size in enumerate(shape):  # an axis at a time
+                value = self.expand(value, (*value.shape[:axis], size, *value.shape[axis + 1 :]))
             return value
         if value.literal is not None:
             text = f"tf.constant({value.text}, {self.dtype(value.dtype)}, {list(shape)})"

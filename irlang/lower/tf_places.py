@@ -50,7 +50,8 @@ def _segment_reduce(call: Tf) -> Value | None:
 
 
 def _shift(call: Tf) -> Value | None:
-    if call["logical"] and not call.out.dtype.startswith("u") and call["direction"] == "right":
+    logical = call["logical"] and call["direction"] == "right"
+    if (logical and not call.out.dtype.startswith("u")) or call["too_far"] != "open":
         return None
     function = f"tf.bitwise.{call['direction']}_shift"
     return call.value(invoke(function, *map(call.build.full, call.values.values())))

@@ -12,12 +12,13 @@ from irlang.graph import Graph
 from irlang.lower.call import Native
 from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_images import IMAGES
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES}
 
 
 def model_file(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
+from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_ops import ELEMENTS
 from irlang.lower.torch_places import PLACES
@@ -14,7 +15,7 @@ from irlang.lower.torch_shapes import SHAPES
 
 TABLE: dict[str, Native] = {
     name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
-    for name, row in {**ELEMENTS, **SHAPES, **PLACES, **LAYERS, **SEQUENCES}.items()
+    for name, row in {**ELEMENTS, **SHAPES, **PLACES, **LAYERS, **SEQUENCES, **IMAGES}.items()
 }
 
 LAYOUT = Layout(

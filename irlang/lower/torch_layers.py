@@ -247,7 +247,7 @@ def _batch_norm_train(call: Torch) -> list[Value] | None:
 
 def _within_root(call: Torch) -> bool:
     """Whether `eps` is added below the root, where the definition leaves it open."""
-    return call.node.instance.binding.scope.names.get("eps_to", "variance") == "variance"
+    return bool(call.node.instance.binding.scope.names.get("eps_to") != "deviation")
 
 
 def _over_last(function: str, *weights: str) -> Native:

@@ -97,7 +97,8 @@ def _scatter_nd(call: Torch) -> Value | None:
 
 
 def _shift(call: Torch) -> Value | None:
-    if call["logical"] and not call.out.dtype.startswith("u") and call["direction"] == "right":
+    logical = call["logical"] and call["direction"] == "right"
+    if (logical and not call.out.dtype.startswith("u")) or call["too_far"] != "open":
         return None
     function = f"torch.bitwise_{call['direction']}_shift"
     return call.value(invoke(function, *map(call.build.full, call.values.values())))

@@ -166,7 +166,9 @@ def _resize(call: Torch) -> Value | None:
     mode = names.get(x.rank)
     if call["mode"] == "cubic":
         mode = "bicubic" if x.rank == 4 and call["cubic_coeff"] == -0.75 + antialias / 4 else None
-    if align is None or mode is None or antialias and (align or x.rank != 4):
+    if align is None or mode is None:
+        return None
+    if antialias and (align or x.rank != 4 or x.dtype not in ("f32", "f64")):
         return None
     return _interpolate(call, mode, align_corners=align, antialias=antialias or None)
 

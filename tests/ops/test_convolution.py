@@ -227,3 +227,85 @@ def test_locally_connected_is_a_kernel_for_every_position(data: st.DataObject) -
         stride=stride, pad=pad, before=before, after=after,
     )["y"]  # fmt: skip
     result.check(unshared(wide, w, b, stride, out))
+
+
+# ---- columns, offsets, time
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_columns_are_those_of_torch(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    size, window = drawn(data, 2, 1, 6), drawn(data, 2, 1, 3)
+    stride, dilation, pad = drawn(data, 2, 1, 3), drawn(data, 2, 1, 2), drawn(data, 2, 0, 2)
+    fives = zip(size, window, dilation, pad, strict=True)
+    assume(all(d * (k - 1) + 1 <= n + 2 * p for n, k, d, p in fives))
+    x = values(rng, 2, 3, *size)
+    attrs = {"stride": stride, "dilation": dilation, "before": pad, "after": pad, "window": window}
+    columns = torch.nn.functional.unfold(torch.tensor(x), window, dilation, pad, stride)
+    call("im2col", {"x": x}, **attrs)["y"].check(columns.numpy())
+    image = torch.nn.functional.fold(columns, size, window, dilation, pad, stride)
+    call("col2im", {"x": columns.numpy()}, size=size, **attrs)["y"].check(image.numpy())
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_a_deformable_convolution_by_loops(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    size, kernel = drawn(data, 2, 2, 5), drawn(data, 2, 1, 2)
+    stride, dilation = drawn(data, 2, 1, 2), drawn(data, 2, 1, 2)
+    before, after = drawn(data, 2, 0, 1), drawn(data, 2, 0, 1)
+    groups, moves = data.draw(st.sampled_from((1, 2))), data.draw(st.sampled_from((1, 2)))
+    span = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    sixes = zip(size, before, after, span, stride, strict=True)
+    out = tuple((n + b + a - s) // t + 1 for n, b, a, s, t in sixes)
+    assume(min(out) >= 1)
+    taps = kernel[0] * kernel[1]
+    x, w = values(rng, 1, 4, *size), values(rng, 2, 4 // groups, *kernel)
+    offset, mask = values(rng, 1, moves * taps * 2, *out), values(rng, 1, moves * taps, *out)
+    b = values(rng, 2)
+    y = np.zeros((1, 2, *out))
+    for f, i, j in np.ndindex(2, *out):
+        y[0, f, i, j] = b[f]
+        for c, p, q in np.ndindex(4 // groups, *kernel):
+            channel = f // (2 // groups) * (4 // groups) + c
+            tap = channel // (4 // moves) * taps + p * kernel[1] + q
+            place = [
+                o * stride[d] - before[d] + k * dilation[d] + offset[0, 2 * tap + d, i, j]
+                for d, (o, k) in enumerate(((i, p), (j, q)))
+            ]
+            for corner in np.ndindex(2, 2):
+                at = [int(np.floor(u)) + e for u, e in zip(place, corner, strict=True)]
+                if all(0 <= a < n for a, n in zip(at, size, strict=True)):
+                    near = (1 - abs(place[0] - at[0])) * (1 - abs(place[1] - at[1]))
+                    pixel = x[0, channel, at[0], at[1]] * near * mask[0, tap, i, j]
+                    y[0, f, i, j] += pixel * w[f, c, p, q]
+    inputs = {"x": x, "w": w, "offset": offset, "b": b, "mask": mask}
+    attrs: dict[str, Any] = {
+        "stride": stride, "dilation": dilation, "before": before, "after": after,
+        "groups": groups, "offset_groups": moves,
+    }  # fmt: skip
+    call("deform_conv", inputs, **attrs)["y"].check(y)
+    still = {"x": x, "w": w, "offset": np.zeros_like(offset), "b": b}
+    frame = {"pad": "given", "groups": groups, "stride": stride, "dilation": dilation}
+    plain = call("conv", {"x": x, "w": w, "b": b}, before=before, after=after, **frame)["y"]
+    call("deform_conv", still, **attrs)["y"].check(plain.value)
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_a_causal_convolution_goes_on_where_it_stopped(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    length, kernel = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
+    x, w, b = values(rng, 2, 3, length), values(rng, 3, 1, kernel), values(rng, 3)
+    padded = torch.nn.functional.pad(torch.tensor(x), (kernel - 1, 0))
+    whole = CONV[0](padded, torch.tensor(w), torch.tensor(b), groups=3).numpy()
+    call("causal_conv", {"x": x, "w": w, "b": b})["y"].check(whole)
+    cut = data.draw(st.integers(0, length))
+    begun = call("causal_conv", {"x": x[..., :cut], "w": w, "b": b})
+    state = begun["present"].value
+    np.testing.assert_array_equal(state, padded[..., cut : cut + kernel - 1].numpy())
+    rest = {"x": x[..., cut:], "w": w, "b": b, "past": state}
+    call("causal_conv", rest)["y"].check(whole[..., cut:])
+    silu = call("causal_conv", rest, activation="silu")["y"]
+    silu.check(torch.nn.functional.silu(torch.tensor(whole[..., cut:].copy())).numpy())

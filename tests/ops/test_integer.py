@@ -113,6 +113,20 @@ def test_shifts(dtype: Any, data: st.DataObject) -> None:
     agrees("bit_shift", {"a": a, "b": b}, logical, direction="right", logical=True)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_shifts_too_far_leave_what_comes_in(dtype: Any) -> None:
+    """As ONNX has it: -1 for what is negative and moved right, else 0."""
+    bits = np.dtype(dtype).itemsize * 8
+    low = np.iinfo(dtype).min
+    a = np.array([max(-8, low), 4, max(-1, low), np.iinfo(dtype).max], dtype)
+    far = np.array([max(-1, low), bits, bits + 1, 0 if low else bits], dtype)
+    inputs = {"a": a, "b": far}
+    still = np.where((far >= 0) & (far < bits), a, 0).astype(dtype)
+    agrees("bit_shift", inputs, still, too_far="filled")
+    right = np.where((far >= 0) & (far < bits), a, np.where(a < 0, -1, 0)).astype(dtype)
+    agrees("bit_shift", inputs, right, too_far="filled", direction="right")
+
+
 def test_shifts_too_far_are_open() -> None:
     inputs = {"a": np.array([1, 1, 1, 1], np.int8), "b": np.array([-1, 0, 7, 8], np.int8)}
     open_ = left_open("bit_shift", inputs)

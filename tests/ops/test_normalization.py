@@ -155,8 +155,21 @@ def test_local_response_norm(data: st.DataObject) -> None:
     # PyTorch has one neighbour more before, where the definition (ONNX) has one more after
     turned = torch.tensor(np.flip(x, 1).copy())
     native = np.flip(F.local_response_norm(turned, size, alpha, beta, bias).numpy(), 1)
-    result = call("local_response_norm", {"x": x}, size=size, alpha=alpha, beta=beta, bias=bias)
-    result["y"].check(native)
+    attrs = {"size": size, "alpha": alpha, "beta": beta, "bias": bias}
+    call("local_response_norm", {"x": x}, **attrs)["y"].check(native)
+    straight = F.local_response_norm(torch.tensor(x), size, alpha, beta, bias).numpy()
+    call("local_response_norm", {"x": x}, **attrs, before=size // 2)["y"].check(straight)
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_the_epsilon_of_mean_variance_normalization(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x, axes = values(rng, 3, 2, *shape(data, 2, 2)), (0, 2, 3)
+    deviation = x.std(axes, keepdims=True) + 0.01
+    expected = (x - x.mean(axes, keepdims=True)) / deviation
+    attrs = {"axes": axes, "eps": 0.01, "eps_to": "deviation"}
+    call("layer_norm", {"x": x}, **attrs)["y"].check(expected)
 
 
 @settings(max_examples=30)

@@ -161,3 +161,59 @@ def test_global_pools(size: tuple[int, ...], keepdims: bool) -> None:
     axes = tuple(range(2, x.ndim))
     call("global_max_pool", {"x": x}, keepdims=keepdims)["y"].check(x.max(axes, keepdims=keepdims))
     call("global_avg_pool", {"x": x}, keepdims=keepdims)["y"].check(x.mean(axes, keepdims=keepdims))
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_positions_of_the_largest_are_those_of_torch(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2, 3)))
+    size, window = drawn(data, rank, 1, 6 if rank < 3 else 4), drawn(data, rank, 1, 3)
+    dilation, stride = drawn(data, rank, 1, 2), drawn(data, rank, 1, 3)
+    pad = tuple(data.draw(st.integers(0, k // 2)) for k in window)
+    span = [d * (k - 1) + 1 for d, k in zip(dilation, window, strict=True)]
+    assume(fits(size, span, pad))
+    ceil_mode = data.draw(st.booleans())
+    x = rng.integers(-2, 3, (2, 2, *size)).astype(np.float64)  # ties: the first of several
+    attrs: dict[str, Any] = {
+        "window": window, "stride": stride, "dilation": dilation, "pad": "given", "before": pad,
+        "after": pad, "ceil_mode": ceil_mode,
+    }  # fmt: skip
+    found = call("max_pool_with_argmax", {"x": x}, **attrs)
+    arguments = (torch.tensor(x), window, stride, pad, dilation, ceil_mode, True)
+    y, indices = (value.numpy() for value in MAX[rank - 1](*arguments))
+    found["y"].check(y)
+    found["indices"].check(indices)
+    # over the whole tensor, and with the first axis counted first
+    plane = np.arange(4).reshape(2, 2, *(1,) * rank) * int(np.prod(size))
+    call("max_pool_with_argmax", {"x": x}, **attrs, whole=True)["indices"].check(indices + plane)
+    places = np.unravel_index(indices, size)
+    column = np.ravel_multi_index(places, size, order="F")
+    call("max_pool_with_argmax", {"x": x}, **attrs, order="column")["indices"].check(column)
+    if not ceil_mode:
+        undone = call("max_unpool", {"x": y, "indices": indices}, size=size)["y"]
+        flat = np.zeros((2, 2, int(np.prod(size))))
+        np.put_along_axis(flat, indices.reshape(2, 2, -1), y.reshape(2, 2, -1), 2)
+        undone.check(flat.reshape(x.shape))
+        whole = {"x": y, "indices": indices + plane}
+        call("max_unpool", whole, size=size, whole=True)["y"].check(flat.reshape(x.shape))
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_adaptive_pools_are_those_of_torch(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rank = data.draw(st.sampled_from((1, 2, 3)))
+    size, out = drawn(data, rank, 1, 6), drawn(data, rank, 1, 8 if rank < 3 else 4)
+    x = values(rng, 2, 2, *size)
+    for kind in ("avg", "max"):
+        native = getattr(F, f"adaptive_{kind}_pool{rank}d")
+        result = call(f"adaptive_{kind}_pool", {"x": x}, size=out)["y"]
+        result.check(native(torch.tensor(x), out).numpy())
+
+
+def test_the_largest_of_integers() -> None:
+    x = np.array([[[-128, -127, 5, 127]]], np.int8)
+    attrs = {"window": 3, "stride": 1, "pad": "given", "before": 1, "after": 1}
+    result = call("max_pool", {"x": x}, **attrs)["y"]
+    np.testing.assert_array_equal(result.value, [[[-127, 5, 127, 127]]])

@@ -370,3 +370,53 @@ def test_blocks_and_channels(data: st.DataObject) -> None:
 def test_a_boolean_and_a_small_float_can_be_moved() -> None:
     assert expansion("transpose", {"x": np.zeros((2, 3), bool)}).tensors["y"].dtype == "bool"
     assert expansion("reshape", {"x": np.zeros(4, np.float16)}, shape=(2, 2)).outputs == ("y",)
+
+
+@given(data=st.data())
+@few
+def test_blocks_and_batches_are_those_of_tensorflow(data: st.DataObject) -> None:
+    tf = pytest.importorskip("tensorflow")
+    n, c = per_axis(data, 2, 1, 2)
+    rank = data.draw(st.integers(1, 3))
+    block, out = per_axis(data, rank, 1, 3), per_axis(data, rank, 1, 3)
+    before = tuple(data.draw(st.integers(0, b * o - 1)) for b, o in zip(block, out, strict=True))
+    after = tuple(
+        data.draw(st.integers(0, b * o - 1 - p)) for b, o, p in zip(block, out, before, strict=True)
+    )
+    size = [b * o - p - q for b, o, p, q in zip(block, out, before, after, strict=True)]
+    x = numbered((n, c, *size))
+    pads = list(zip(before, after, strict=True))
+    native = tf.space_to_batch(np.moveaxis(x, 1, -1), block, pads).numpy()
+    attrs = {"block_size": block, "before": before, "after": after}
+    agrees("space_to_batch", {"x": x}, np.moveaxis(native, -1, 1), **attrs)
+    agrees("batch_to_space", {"x": np.moveaxis(native, -1, 1)}, x, **attrs)
+
+
+@given(data=st.data())
+@few
+def test_groups_of_channels_in_turn(data: st.DataObject) -> None:
+    groups, each = per_axis(data, 2, 1, 3)
+    x = numbered(
+        (2, groups * each, *per_axis(data, data.draw(st.integers(1, 2)), 1, 2)), np.float64
+    )
+    expected = F.channel_shuffle(torch.from_numpy(x), groups).numpy()
+    agrees("channel_shuffle", {"x": x}, expected, groups=groups)
+
+
+@given(data=st.data())
+@few
+def test_the_middle(data: st.DataObject) -> None:
+    x = numbered(data.draw(shapes(least=1, most=3, low=0, high=5)))
+    size = per_axis(data, x.ndim, 0, 6)
+    expected = x
+    for axis, (n, m) in enumerate(zip(x.shape, size, strict=True)):
+        if m < n:
+            expected = expected.take(range((n - m) // 2, (n - m) // 2 + m), axis)
+        else:
+            pads = [(0, 0)] * x.ndim
+            pads[axis] = ((m - n) // 2, (m - n) - (m - n) // 2)
+            expected = np.pad(expected, pads)
+    agrees("center_crop_pad", {"x": x}, expected, size=size)
+    if x.ndim > 1:
+        one = numbered((2, 5))
+        agrees("center_crop_pad", {"x": one}, one[:, 1:4], size=(3,), axes=(-1,))

@@ -1,0 +1,83 @@
+"""How the process of a worker is started: on what, within which bounds, in which environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from irlang.lower import worker
+
+# Programs are small and many processes run side by side; and a sum's order, hence its rounding,
+# must not depend on how many cores the machine has.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+_GPU_MODES = ("cuda", "gpu")
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What to run programs on: a framework, in one of its modes, under one interpreter.
+
+    `name` is a framework that the worker knows, with a mode behind a colon where it has several
+    (``torch``, ``tf:xla``, ``torch:cuda``). `options` reach the worker: ``graph_optimization``
+    (off, basic, extended, full) for ONNX Runtime. `environment` is set over irlang's own.
+    """
+
+    name: str
+    python: str = sys.executable
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Bounds on one program, and on how long one process is used. Seconds and bytes.
+
+    A process is replaced, between two programs, when it has run `programs` of them or its
+    resident memory has grown by `growth` since its start: what a framework leaks stays bounded.
+    `memory` is resident memory too; frameworks reserve address space without bound. Both are
+    looked after only where the system tells them (Linux).
+    """
+
+    seconds: float = 20.0
+    start_seconds: float = 120.0
+    memory: int = 6 << 30
+    programs: int = 20_000
+    growth: int = 2 << 30
+
+
+def command(target: Target, limits: Limits) -> list[str]:
+    """The command line of the process."""
+    options = {
+        "gpu": _on_gpu(target),
+        "retire_programs": limits.programs,
+        "retire_growth": limits.growth,
+        **target.options,
+    }
+    return [target.python, str(Path(worker.__file__)), target.name, json.dumps(options)]
+
+
+def environment(target: Target) -> dict[str, str]:
+    """The variables that it sees."""
+    variables = {**os.environ, **_ENVIRONMENT}
+    if not _on_gpu(target):
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    if target.python != sys.executable:
+        # They point into this interpreter's library.
+        variables.pop("PYTHONPATH", None)
+        variables.pop("PYTHONHOME", None)
+    return {**variables, **target.environment}
+
+
+def _on_gpu(target: Target) -> bool:
+    return target.name.partition(":")[2] in _GPU_MODES

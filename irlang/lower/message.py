@@ -1,0 +1,93 @@
+"""What goes to a worker and what comes back: programs and results, and how they are packed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from irlang.lower import worker as wire
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Status: TypeAlias = Literal["ok", "refused", "crash", "timeout", "memory"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One emitted program, as `irlang.lower.worker` defines its kinds, and the values it is given.
+
+    Arrays may have any dtype of the language, ``ml_dtypes.bfloat16`` included. With `grad`, its
+    gradients are computed after its outputs.
+    """
+
+    kind: Literal["python", "onnx"]
+    code: bytes | str
+    inputs: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    params: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    grad: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one program.
+
+    `status` is ok; refused (the framework raised: `detail` has ``type``, ``stage`` and ``line``
+    of the program; stage ``contract`` means that the emitted program itself is at fault); crash
+    (``signal`` or ``exit_code``); timeout; or memory. Where the process was lost, `detail` has its
+    last ``output``, which may be earlier programs' too; ``programs_before``, how many it had run,
+    as a crash may be an earlier program's doing; and ``peak``, its most resident bytes. A memory
+    result of an allocation that merely failed has the details of a refusal. `error` is one
+    message, empty when ok. Outputs are kept when only the gradients failed. bfloat16 arrays have
+    dtype ``ml_dtypes.bfloat16``.
+    """
+
+    status: Status
+    outputs: dict[str, Array]
+    gradients: dict[str, Array]
+    error: str
+    detail: dict[str, Any]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Hello:
+    """What a started worker says of itself."""
+
+    framework: str
+    version: str
+    python: str
+    numpy: str
+    pid: int
+
+
+Packed: TypeAlias = tuple[dict[str, Any], list[bytes]]
+
+
+def pack(program: Program) -> Packed:
+    """A program as a header and the bytes that follow it."""
+    code = program.code.encode("utf-8") if isinstance(program.code, str) else program.code
+    item: dict[str, Any] = {"kind": program.kind, "size": len(code), "grad": program.grad}
+    body = [code]
+    for part in ("inputs", "params"):
+        packed = [wire.pack_array(name, value) for name, value in getattr(program, part).items()]
+        item[part] = [entry for entry, _ in packed]
+        body.extend(data for _, data in packed)
+    return item, body
+
+
+def batch(programs: Sequence[Packed]) -> bytes:
+    """Programs as one frame."""
+    header = {"programs": [item for item, _ in programs]}
+    return wire.pack_frame(header, [data for _, body in programs for data in body])
+
+
+def unpack(answer: Mapping[str, Any], body: memoryview) -> Result:
+    """The result of an answer and the bytes that follow it."""
+    bfloat16 = ml_dtypes.bfloat16
+    outputs, offset = wire.unpack_arrays(answer.get("outputs", ()), body, 0, bfloat16)
+    gradients, _ = wire.unpack_arrays(answer.get("gradients", ()), body, offset, bfloat16)
+    status, error, detail = answer["status"], answer["error"], answer["detail"]
+    return Result(status, outputs, gradients, error, detail, answer["seconds"])

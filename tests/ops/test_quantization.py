@@ -1,0 +1,182 @@
+"""Quantised layers against NumPy in integers, and against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irlang.catalog import builtin
+from irlang.equations import TensorInfo
+from irlang.expand import expand
+from irlang.instance import instantiate
+from irlang.interp import exact, reference, rounding
+from irlang.interp.plain import load
+from tests.ops.compare import info
+from tests.ops.oracle import Array, call
+
+ort = pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx")
+
+LIMITS = {"u8": (0, 255), "i8": (-128, 127), "u16": (0, 65535), "i16": (-32768, 32767)}
+NUMPY = {"u8": np.uint8, "i8": np.int8, "u16": np.uint16, "i16": np.int16}
+
+
+def found(name: str, inputs: dict[str, Array], **attrs: Any) -> list[tuple[Array, Array]]:
+    """Results and radii at the precision of the inputs; reference and exact agree within them."""
+    op = builtin().op(name)
+    assert op is not None
+    types: dict[str, TensorInfo] = {key: info(value) for key, value in inputs.items()}
+    instance = instantiate(op, types, attrs)
+    assert not instance.faults, instance.faults
+    expansion = expand(instance, builtin())
+    loaded = {key: rounding.Ball(load(types[key], value)) for key, value in inputs.items()}
+    dtype = next((t.dtype for t in types.values() if t.dtype.startswith("f")), "f64")
+    balls = rounding.evaluate(expansion, loaded, dtype)
+    computed, true = reference.evaluate(expansion, inputs), exact.evaluate(expansion, inputs)
+    results = []
+    for output in expansion.outputs:
+        radius = np.broadcast_to(balls[output].bound, true[output].numpy().shape)
+        gap = np.abs(computed[output].astype(np.float64) - true[output].numpy())
+        assert np.all((gap <= radius + 2.0**-50 * np.abs(computed[output])) | np.isinf(radius))
+        results.append((true[output].numpy(), radius))
+    return results
+
+
+def native(op: str, inputs: list[Array], count: int = 1, **attrs: Any) -> list[Array]:
+    """Results of ONNX Runtime."""
+    names = [f"x{i}" for i in range(len(inputs))]
+    outputs = [f"y{i}" for i in range(count)]
+    kind = onnx.helper.np_dtype_to_tensor_dtype
+    given = [
+        onnx.helper.make_tensor_value_info(n, kind(x.dtype), x.shape)
+        for n, x in zip(names, inputs, strict=True)
+    ]
+    made = [onnx.ValueInfoProto(name=name) for name in outputs]
+    node = onnx.helper.make_node(op, names, outputs, **attrs)
+    graph = onnx.helper.make_graph([node], "g", given, made)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    model.ir_version = 10
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return list(session.run(None, dict(zip(names, inputs, strict=True))))
+
+
+def check(results: list[tuple[Array, Array]], others: list[Array]) -> None:
+    for (value, radius), other in zip(results, others, strict=True):
+        assert value.shape == other.shape
+        gap = np.abs(value.astype(np.float64) - other.astype(np.float64))
+        half = 2.0**-24 * np.abs(value) if other.dtype.kind == "f" else 0.0
+        assert np.all((gap <= radius + half) | np.isinf(radius)), (value, other, radius)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_quantize_rounds_to_even_and_saturates(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    to = data.draw(st.sampled_from(tuple(LIMITS)))
+    low, high = LIMITS[to]
+    shape, axis = (3, 4), data.draw(st.sampled_from((0, 1, -1)))
+    scale = rng.choice([0.25, 0.5, 2.0, 0.1], shape[axis])
+    zero = rng.integers(low // 2, high // 2 + 1, shape[axis]).astype(NUMPY[to])
+    # half steps, and values beyond the type
+    x = rng.integers(-9, 10, shape) / 4 * rng.choice([1, 1, 1e6], shape)
+    x[0, 0] = rng.choice([np.inf, -np.inf, 0.0])
+    spread = [1, 1]
+    spread[axis] = shape[axis]
+    by, at = scale.reshape(spread), zero.astype(np.int64).reshape(spread)
+    with np.errstate(invalid="ignore"):
+        expected = np.clip(np.rint(x / by) + at, low, high).astype(NUMPY[to])
+    inputs = {"x": x, "scale": scale, "zero_point": zero}
+    ((value, radius),) = found("quantize_linear", inputs, axis=axis, to=to)
+    np.testing.assert_array_equal(value[radius == 0], expected[radius == 0])
+    assert (radius == 0)[:, by.ravel() != 0.1].all() if axis != 0 else True
+    back = call("dequantize_linear", {**inputs, "x": expected}, axis=axis)["y"]
+    back.check((expected.astype(np.int64) - at) * by)
+
+
+def test_blocks_and_what_is_no_number() -> None:
+    x = np.array([[1.0, 2.0, 3.0, np.nan, 5.0]])
+    scale = np.array([[1.0, 2.0, 4.0]])
+    ((value, radius),) = found("quantize_linear", {"x": x, "scale": scale}, block_size=2, to="i8")
+    np.testing.assert_array_equal(np.isinf(radius), [[False, False, False, True, False]])
+    np.testing.assert_array_equal(value[0, [0, 1, 2, 4]], [1, 2, 2, 1])
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_products_of_integers(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    m, k, n = (data.draw(st.integers(1, 5)) for _ in range(3))
+    a, b = rng.integers(0, 256, (m, k), np.uint8), rng.integers(-128, 128, (k, n), np.int8)
+    p, q = np.array(rng.integers(0, 256), np.uint8), np.array(rng.integers(-128, 128), np.int8)
+    expected = (a.astype(int) - int(p)) @ (b.astype(int) - int(q))
+    ((value, radius),) = found("matmul_integer", {"a": a, "b": b, "a_zero": p, "b_zero": q})
+    assert not radius.any()
+    np.testing.assert_array_equal(value, expected)
+    check([(value, radius)], native("MatMulInteger", [a, b, p, q]))
+    s, r, t = (np.array(rng.uniform(0.01, 0.1), np.float32) for _ in range(3))
+    z = np.array(rng.integers(0, 256), np.uint8)
+    names = ("a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero")
+    given_ = [a, s, p, b, r, q, t, z]
+    results = found("qlinear_matmul", dict(zip(names, given_, strict=True)))
+    check(results, native("QLinearMatMul", given_))
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_convolutions_of_integers(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    groups = data.draw(st.sampled_from((1, 2)))
+    x = rng.integers(0, 256, (2, 2, 5, 4), np.uint8)
+    w = rng.integers(0, 256, (4, 2 // groups, 2, 3), np.uint8)
+    p, q = (np.array(rng.integers(0, 256), np.uint8) for _ in range(2))
+    stride, before, after = (data.draw(st.integers(low, 2)) for low in (1, 0, 0))
+    attrs = {
+        "stride": stride, "groups": groups, "pad": "given", "before": before, "after": after,
+    }  # fmt: skip
+    options = {"strides": [stride] * 2, "group": groups, "pads": [before] * 2 + [after] * 2}
+    results = found("conv_integer", {"x": x, "w": w, "x_zero": p, "w_zero": q}, **attrs)
+    assert not results[0][1].any()
+    check(results, native("ConvInteger", [x, w, p, q], **options))
+    s, t = (np.array(rng.uniform(0.01, 0.1), np.float32) for _ in range(2))
+    r = rng.uniform(0.01, 0.1, 4).astype(np.float32)
+    z, each = np.array(rng.integers(0, 256), np.uint8), np.full(4, q)
+    bias = rng.integers(-999, 999, 4).astype(np.int32)
+    names = (
+        "x", "x_scale", "x_zero", "w", "w_scale", "w_zero", "y_scale", "y_zero", "bias",
+    )  # fmt: skip
+    given_ = [x, s, p, w, r, each, t, z, bias]
+    results = found("qlinear_conv", dict(zip(names, given_, strict=True)), **attrs)
+    check(results, native("QLinearConv", given_, **options))
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_a_range_of_its_own(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    low, high = data.draw(st.sampled_from(((-3, 5), (1, 4), (-7, -2))))
+    x = rng.uniform(low, high, (2, 5)).astype(np.float32)
+    check(found("dynamic_quantize_linear", {"x": x}), native("DynamicQuantizeLinear", [x], 3))
+
+
+def test_the_range_of_zeros_is_open() -> None:
+    y, scale, zero = found("dynamic_quantize_linear", {"x": np.zeros(3)})
+    assert np.isinf(y[1]).all()
+    assert np.isinf(zero[1]).all()
+    assert scale[0] == 0
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_there_and_back(data: st.DataObject) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = rng.uniform(-20, 20, 9).astype(np.float32)
+    scale, zero = np.array(rng.uniform(0.1, 0.9), np.float32), int(rng.integers(0, 16))
+    inputs = {"x": x, "scale": scale, "zero_point": np.array(zero, np.int32)}
+    results = found("fake_quantize", inputs, low=0, high=15)
+    wanted = torch.fake_quantize_per_tensor_affine(torch.tensor(x), float(scale), zero, 0, 15)
+    check(results, [wanted.numpy()])
