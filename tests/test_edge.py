@@ -41,9 +41,11 @@ def test_edges_are_reached_and_integers_stay_in_range() -> None:
 
 
 def test_the_share_of_such_programs_is_the_stated_one() -> None:
-    cases = [make_case(builtin(), program_seed(7, number), ("add", "relu")) for number in range(60)]
-    edges = [case.edge for case in cases if case is not None]
-    assert sum(edges) == len([n for n in range(60) if program_seed(7, n) // 8 % EDGE == 0])
+    seeds = [program_seed(7, number) for number in range(60)]
+    cases = [make_case(builtin(), seed, ("add", "relu")) for seed in seeds]
+    made = [(seed, case) for seed, case in zip(seeds, cases, strict=True) if case is not None]
+    assert all(case.edge == (seed // 8 % EDGE == 0) for seed, case in made)
+    assert {case.edge for _, case in made} == {True, False}
 
 
 @pytest.mark.parametrize(

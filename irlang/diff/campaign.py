@@ -130,8 +130,9 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             if verdict in FINDINGS:
                 if len(found) < _LOCALISED and not _explained(case, target, verdict):
                     found.append(find(session, case, seed, target, outcome))
-            elif verdict in _WEAK and seed % _SHARE == 0:
-                # Radii grow with depth until an output says little: judge the calls one by one.
+            elif case.edge or (verdict in _WEAK and seed % _SHARE == 0):
+                # Radii grow with depth until an output says little, and a NaN hides all that it
+                # meets: judge the calls one by one.
                 culprit = localise(session.only(target), case, target)
                 if culprit is not None:
                     verdict = culprit.verdict.verdict
