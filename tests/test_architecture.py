@@ -21,7 +21,7 @@ LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar", "user_cache"),
     ("parser", "render", "sarif", "edits"),
     ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
-    ("signature", "instance", "nesting", "expand", "catalog", "graph"),
+    ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "mathematics"),
     ("lower", "gen", "importers"),

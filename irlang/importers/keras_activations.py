@@ -85,12 +85,22 @@ def activation(c: Call, wanted: Any, value: str, suffix: str = "") -> str:
         raise Uncovered(c.a.kind, f"the activation {wanted!r}")
     op, attrs = found
     moved = value in c.sheet.moved
+    if wanted == "gelu" and c.version == 2 and c.info(value).dtype == "f64":
+        result = _single_root(c, value, suffix)
+        return c.keep(result) if moved else result
     if "axis" in attrs and moved:
         attrs = {**attrs, "axis": 1}
     result = c.write(suffix, op, value, **attrs)
     if moved:
         c.sheet.moved.add(result)
     return result
+
+
+def _single_root(c: Call, value: str, suffix: str) -> str:
+    """TensorFlow 2.4 has the root of 2 in `gelu` in single precision."""
+    part = c.write("part", "erf", c.write("scaled", "divide", value, float(np.float32(2**0.5))))
+    half = c.write("half", "multiply", value, 0.5)
+    return c.write(suffix, "multiply", half, c.write("whole", "add", part, 1.0))
 
 
 # ---- layers

@@ -52,6 +52,8 @@ class Walk:
         if self.problems:
             return []
         given = [self._input(spec) for spec in _inputs(found)]
+        if self.problems:
+            return []
         outputs = self.model(sheet, found, given, self.saved.weights, ())
         names: list[str] = []
         for value in outputs:
@@ -111,7 +113,11 @@ class Walk:
             self._note((spec.name,), "InputLayer", "its tensor is sparse or ragged")
         sizes = [self.sizes[_open(d)] if n is None else n for d, n in enumerate(shape)]
         given = kwargs.get("dtype", "float32")
-        dtype = element(given.kwargs.get("name") if isinstance(given, Config) else given)
+        try:
+            dtype = element(given.kwargs.get("name") if isinstance(given, Config) else given)
+        except Uncovered as error:
+            self._note((spec.name,), "InputLayer", error.reason)
+            dtype = "f32"
         name = self.writer.input(spec.name, TensorInfo(tuple(sizes), dtype))
         self.inputs[spec.name] = name
         return Value(name)

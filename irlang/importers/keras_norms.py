@@ -10,14 +10,20 @@ import numpy as np
 from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_call import Call, same
 from irlang.importers.keras_text import Config
+from irlang.importers.writer import Array
 
 
-def _statistics(c: Call, names: dict[str, float], sizes: list[int | None]) -> dict[str, str]:
+def _statistics(
+    c: Call,
+    names: dict[str, float],
+    sizes: list[int | None],
+    arrange: Callable[[Array], Array] = same,
+) -> dict[str, str]:
     """Weights in Keras's order; what a layer starts from where no weight is given at all."""
     found = {}
     for position, (name, start) in enumerate(names.items()):
         if len(c.weights):
-            found[name] = c.weight(name, position, sizes, same)
+            found[name] = c.weight(name, position, sizes, arrange)
         else:
             found[name] = c.param(name, start, [size or 1 for size in sizes])
     return found
@@ -36,12 +42,28 @@ def _wanted(c: Call, scale: str = "scale", bias: str = "bias") -> dict[str, floa
 
 def _batch_norm(c: Call) -> str:
     axes = c.a.ints("axis")
+    names = {**_wanted(c), "mean": 0.0, "var": 1.0}
     if len(axes) != 1:
-        raise Uncovered(c.a.kind, f"`axis` is {c.a['axis']!r}")
-    w = _statistics(c, {**_wanted(c), "mean": 0.0, "var": 1.0}, _sizes(c, axes))
+        return _batch_norm_of_axes(c, axes, names)
+    w = _statistics(c, names, _sizes(c, axes))
     attrs = {"axis": c.axis(axes[0])} if c.axis(axes[0]) != 1 else {}
     eps = c.a.real("epsilon")
     return c.keep(c.write("", "batch_norm", c.held(), by_name=w, **attrs, eps=eps))
+
+
+def _batch_norm_of_axes(c: Call, axes: list[int], names: dict[str, float]) -> str:
+    """Statistics for every place along several axes, which the definition has for one."""
+    rank = len(c.shape())
+    kept = {axis % rank for axis in axes}
+    wide: list[int | None] = [c.shape()[d] if d in kept else 1 for d in range(rank)]
+    w = _statistics(c, names, wide)
+    root = c.write("root", "rsqrt", c.write("shifted", "add", w["var"], c.a.real("epsilon")))
+    x = c.write("centred", "subtract", c.x[0], w["mean"])
+    if "scale" in w:
+        root = c.write("factor", "multiply", root, w["scale"])
+    if "bias" not in w:
+        return c.write("", "multiply", x, root)
+    return c.write("", "add", c.write("scaled", "multiply", x, root), w["bias"])
 
 
 def _layer_norm(c: Call) -> str:
@@ -49,7 +71,11 @@ def _layer_norm(c: Call) -> str:
     names = _wanted(c, "gamma", "beta")
     if c.a.flag("rms_scaling"):
         return _rms_scaled(c, axes, eps)
-    w = _statistics(c, names, _sizes(c, axes)) if len(c.weights) else {}
+    sizes, rank = _sizes(c, axes), len(c.shape())
+    axes = sorted(axes, key=lambda axis: axis % rank)
+    # TensorFlow 2.4 takes the weights of axes named out of order as if they were in order
+    ordered = [size or 1 for size in _sizes(c, axes)]
+    w = _statistics(c, names, sizes, lambda w: w.reshape(ordered)) if len(c.weights) else {}
     places = [c.axis(axis) for axis in axes]
     return c.keep(c.write("", "layer_norm", c.held(), by_name=w, axes=places, eps=eps))
 

@@ -95,6 +95,9 @@ def _conv_transpose(rank: int) -> Callable[[Call], str]:
         filters, kernel = c.a.integer("filters"), c.a.ints("kernel_size", rank)
         attrs = steps(c, rank)
         stride, dilation = c.a.ints("strides", rank), c.a.ints("dilation_rate", rank)
+        if c.version == 2 and rank == 3:  # which TensorFlow 2.4 passes over
+            dilation = [1] * rank
+            attrs.pop("dilation", None)
         span = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=False)]
         if c.a["output_padding"] is not None:
             size = c.info(c.first(rank)).shape[2:]
@@ -192,7 +195,15 @@ def _local(rank: int) -> Callable[[Call], str]:
         b = []
         if c.a.flag("use_bias"):
             shape = [*[None] * rank, filters]
-            b = [c.weight("b", 1, shape, lambda b: b.reshape(-1, filters))]
+            # with channels first, Keras takes the numbers for filters, then positions
+            b = [
+                c.weight(
+                    "b",
+                    1,
+                    shape,
+                    lambda b: b.reshape(filters, -1).T if ahead else b.reshape(-1, filters),
+                )
+            ]
         return _convolved(c, "locally_connected", rank, w, *b, **attrs)
 
     return write

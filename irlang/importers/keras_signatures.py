@@ -151,7 +151,7 @@ CALL = "inputs, mask=None, training=None"  # of all others
 PASSED = (
     r"\w+_(initializer|regularizer|constraint)|name|trainable|(batch_)?input_shape|dtype|autocast|"
     r"renorm|renorm_clipping|(renorm_)?momentum|synchronized|seed|noise_shape|rate|stddev|(recurrent_)?dropout|l1|l2|"
-    r"implementation|unroll|input_length|unit_forget_bias|use_cudnn|flash_attention|"
+    r"implementation|unroll|fused|virtual_batch_size|input_length|unit_forget_bias|use_cudnn|flash_attention|"
     r"power_iterations|init_values|drop_path_rate|sparse|ragged|optional|build_input_shape|autotune"
 )
 # A name that is not that of a class of its own.

@@ -54,6 +54,7 @@ class Walk:
         constants: Mapping[str, Array],
     ) -> None:
         self.model = model
+        writer.results.update(item.name for item in model.graph.output)
         self.folder = folder
         self.writer = writer
         self.sizes = sizes

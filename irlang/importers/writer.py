@@ -55,7 +55,8 @@ class Writer:
     written. A parameter stands before the first call that uses it; one that nothing uses is left
     out. A size of a type, and a number of an attribute, may be open (`irlang.importers.sizes`).
 
-    types: of every value by name. owners: whose statement (`owner` at the time) names a value.
+    results: names outside that are for calls, not for parameters. types: of every value by name.
+    owners: whose statement (`owner` at the time) names a value.
     """
 
     def __init__(self, catalog: Catalog, data: str | None = None) -> None:
@@ -67,6 +68,7 @@ class Writer:
         self.owner = ""
         self.inputs: dict[str, TensorInfo] = {}
         self.params: set[str] = set()
+        self.results: set[str] = set()
         self.lines: list[str] = []
         self._taken: set[str] = set()
         self._original: dict[str, str] = {}  # of names that had to change
@@ -109,6 +111,7 @@ class Writer:
 
     def param(self, wanted: str, info: TensorInfo, value: Array | float) -> str:
         """A parameter with its values."""
+        wanted = f"{wanted}_value" if wanted in self.results else wanted
         name = self.name(wanted, info)
         self.params.add(name)
         stored = None

@@ -223,11 +223,11 @@ class OnnxBuilder:
         return self.apply("*", [half, self.apply("+", [self.apply("exp", [a]), self.number(1, a)])])
 
     def _log1p(self, a: Value) -> Value:
-        """log(u) * a / (u - 1) with u = 1 + a, which undoes the rounding of u (Kahan)."""
+        """log(u) * (a / (u - 1)) with u = 1 + a, which undoes the rounding of u (Kahan)."""
         one = self.number(1, a)
         u = self.apply("+", [a, one])
         log = self.apply("log", [u])
-        scaled = self.apply("/", [self.apply("*", [log, a]), self.apply("-", [u, one])])
+        scaled = self.apply("*", [log, self.apply("/", [a, self.apply("-", [u, one])])])
         tiny, huge = self.apply("==", [u, one]), self.apply("isinf", [a])
         return self.where(tiny, a, self.where(huge, log, scaled))
 

@@ -28,8 +28,8 @@ def test_eye(rows: int, columns: int, k: int, to: str) -> None:
 @few
 def test_arange(start: int, stop: int, step: int) -> None:
     agrees("arange", {}, np.arange(start, stop, step), start=start, stop=stop, step=step)
-    ends = {"start": start / 2, "stop": stop / 2, "step": step / 4}
-    agrees("arange", {}, np.arange(start / 2, stop / 2, step / 4), to="f64", **ends)
+    halves = np.arange(start / 2, stop / 2, step / 4)
+    agrees("arange", {}, halves, to="f64", start=start / 2, stop=stop / 2, step=step / 4)
 
 
 @given(shape=shapes(), value=st.sampled_from([0, 1, 2.5, -3]), to=TYPES)

@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.ops.compare import Array, agrees, broadcasting, integers, left_open, shapes
+from irlang.diagnostics import InvalidInput
+from tests.ops.compare import (
+    MEANINGS,
+    Array,
+    agrees,
+    broadcasting,
+    expansion,
+    integers,
+    left_open,
+    shapes,
+)
 
 few = settings(max_examples=30)
 TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -149,10 +159,18 @@ def test_power_of_mixed_types() -> None:
     tf = pytest.importorskip("tensorflow")
     a, b = np.array([1.5, -2.0, 3.0]), np.array([2, 3, -2], np.int32)
     agrees("power", {"a": a, "b": b}, tf.pow(a, b.astype(np.float64)).numpy(), operations=16)
-    base = np.array([2, 3, 0], np.int64)
-    open_ = left_open("power", {"a": base, "b": b})
+    base, half = np.array([9, 2, 3], np.int8), np.array([0.5, 6.5, 7.0])
+    agrees("power", {"a": base[:1], "b": half[:1]}, np.array([3], np.int8))
+    open_ = left_open("power", {"a": base, "b": half})
     assert open_ is not None
     np.testing.assert_array_equal(open_, [False, False, True])
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_an_integer_to_a_negative_power_is_refused(meaning: str) -> None:
+    inputs = {"a": np.array([2, 3]), "b": np.array([1, -1])}
+    with pytest.raises(InvalidInput, match="power.exponent"):
+        MEANINGS[meaning](expansion("power", inputs), inputs)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
