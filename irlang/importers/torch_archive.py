@@ -36,8 +36,11 @@ DTYPES = {
 _NUMPY: dict[str, np.dtype[Any]] = {
     "bool": np.dtype(bool),
     "bf16": np.dtype(ml_dtypes.bfloat16),
-    **{name: np.dtype(f"<{name[0]}{int(name[1:]) // 8}") for name in DTYPES.values() if name[0] in "iu"},
-    **{f"f{bits}": np.dtype(f"<f{bits // 8}") for bits in (16, 32, 64)},
+    **{
+        name: np.dtype(f"<{name[0]}{int(name[1:]) // 8}")
+        for name in DTYPES.values()
+        if name[0] in "iuf"
+    },
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class Call:
             array = self.known(found)
             if array is None or array.size != 1:
                 raise Uncovered(f"`{name}` is no number that is known")
-            found = array.reshape(-1)[0].item()
+            return array.reshape(-1)[0].item()
         if not isinstance(found, (int, float)):
             raise Uncovered(f"`{name}` is no number")
         return found
@@ -181,15 +181,12 @@ class Call:
             raise Uncovered("the element type has no place in irlang (complex or float8)")
         return found.name
 
-    @property
-    def overload(self) -> str:
-        """What follows the operator's name: `Tensor` of `aten.add.Tensor`."""
-        return self.node.target.split(".")[-1]
-
     def result(self, position: int = 0) -> Meta:
         """The recorded type of a result."""
         flat = [
-            item for part in self.node.results for item in (part if isinstance(part, list) else [part])
+            item
+            for part in self.node.results
+            for item in (part if isinstance(part, list) else [part])
         ]
         if position >= len(flat) or not isinstance(flat[position], Ref):
             raise Uncovered("it gives no tensor")
@@ -209,13 +206,21 @@ class Call:
 
     # ---- what becomes of it
 
-    def __call__(self, op: str, *operands: Any, by_name: Any = None, **attrs: Any) -> Any:
-        """A call: its result, or the list of its results where it has several."""
+    def __call__(self, op: str, *operands: Any, by_name: Any = None, **attrs: Any) -> Value:
+        """A call of a definition with one result."""
+        (found,) = self.several(op, *operands, by_name=by_name, **attrs)
+        return found
+
+    def several(self, op: str, *operands: Any, by_name: Any = None, **attrs: Any) -> list[Value]:
+        """A call: the list of its results."""
         by_name = {key: value for key, value in (by_name or {}).items() if value is not None}
+        if not all(isinstance(item, (Value, int, float)) for item in operands):
+            raise Uncovered("an argument is neither a tensor nor a number")
         if op == "where":  # a number takes the type of the other choice, not of the condition
             dtype = next((i.dtype for i in operands[1:] if isinstance(i, Value)), "f32")
             operands = tuple(
-                item if isinstance(item, Value) else self.as_tensor(item, dtype) for item in operands
+                item if isinstance(item, Value) else self.as_tensor(item, dtype)
+                for item in operands
             )
         values = [item for item in operands if isinstance(item, Value)]
         lone = values[0].dtype if values else "f32"
@@ -227,8 +232,7 @@ class Call:
         made = Made(op, tuple(operands), by_name, attrs)
         for position, (_, info) in enumerate(instance.outputs or ()):
             made.results.append(Value(info, made, position))
-        family = instance.binding.op.outputs[0].family
-        return made.results if family or len(made.results) != 1 else made.results[0]
+        return made.results
 
     def defined(self, op: str) -> bool:
         """Whether there is a definition of that name."""
@@ -239,10 +243,10 @@ class Call:
     def turned(self, value: Value) -> Value:
         """A matrix transposed."""
         if isinstance(value.data, np.ndarray) and value.made is None:
-            if value.turned is None:
-                value.turned = self._like(value, np.ascontiguousarray(value.data.T))
-            return value.turned
-        return self("transpose", value)  # type: ignore[no-any-return]
+            turned = value.turned or self._like(value, np.ascontiguousarray(value.data.T))
+            value.turned = turned
+            return turned
+        return self("transpose", value)
 
     def gates(self, value: Value, order: Sequence[int]) -> Value:
         """Weights of gates one after another: an axis of gates before them, in another order."""
@@ -251,25 +255,26 @@ class Call:
         count = len(order)
         shape = (count, value.shape[0] // count, *value.shape[1:])
         if isinstance(value.data, np.ndarray) and value.made is None:
-            split = value.data.reshape(tuple(int(n) for n in shape))
-            return self._like(value, np.ascontiguousarray(split[list(order)]))
+            array = value.data.reshape(tuple(int(n) for n in shape))
+            return self._like(value, np.ascontiguousarray(array[list(order)]))
         split = self.reshape(value, shape)
         places = self.param(np.array(order, np.int64))
-        return self("gather", split, places, axis=0)  # type: ignore[no-any-return]
+        return self("gather", split, places, axis=0)
 
     def total(self, *values: Value) -> Value:
         """The sum of weights."""
-        return self("add", *values)  # type: ignore[no-any-return]
+        return self("add", *values)
 
     def _like(self, value: Value, data: Array) -> Value:
         return Value(TensorInfo(tuple(data.shape), value.dtype), data=data, wanted=value.wanted)
 
     def first(self, op: str, *operands: Any, **attrs: Any) -> Value:
         """A call of which the first result is wanted."""
-        found = self(op, *operands, **attrs)
-        return found[0] if isinstance(found, list) else found  # type: ignore[no-any-return]
+        return self.several(op, *operands, **attrs)[0]
 
-    def param(self, data: Array | float, shape: Sequence[int] | None = None, dtype: str = "") -> Value:
+    def param(
+        self, data: Array | float, shape: Sequence[int] | None = None, dtype: str = ""
+    ) -> Value:
         """A constant: an array, or one number for every element of a shape."""
         if isinstance(data, np.ndarray):
             names = {row.numpy: name for name, row in DTYPES.items()}
@@ -280,6 +285,10 @@ class Call:
         made = bool(data) if kind == "bool" else int(data) if kind == "int" else float(data)
         return Value(TensorInfo(tuple(shape or ()), dtype), data=made)
 
+    @overload
+    def cast(self, value: Value, dtype: str) -> Value: ...
+    @overload
+    def cast(self, value: Any, dtype: str) -> Any: ...
     def cast(self, value: Any, dtype: str) -> Any:
         """In another element type; numbers have none of their own."""
         if not isinstance(value, Value):
@@ -289,23 +298,25 @@ class Call:
     def as_tensor(self, value: Any, dtype: str) -> Value:
         """A value in a type, a number as a constant."""
         if isinstance(value, Value):
-            return self.cast(value, dtype)  # type: ignore[no-any-return]
-        found = self.program.numbers.get((dtype, repr(value)))
-        if found is None:
-            found = self.program.numbers[dtype, repr(value)] = self.param(value, (), dtype)
-        return found  # type: ignore[no-any-return]
+            found: Value = self.cast(value, dtype)
+            return found
+        numbers: dict[tuple[str, str], Value] = self.program.numbers
+        key = (dtype, repr(value))
+        if key not in numbers:
+            numbers[key] = self.param(value, (), dtype)
+        return numbers[key]
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         """In another shape."""
         if tuple(shape) == value.shape:
             return value
-        return self("reshape", value, shape=list(shape))  # type: ignore[no-any-return]
+        return self("reshape", value, shape=list(shape))
 
     def broadcast(self, value: Value, shape: Sequence[int]) -> Value:
         """Along axes of size 1 and new leading axes."""
         if tuple(shape) == value.shape:
             return value
-        return self("broadcast_to", value, shape=list(shape))  # type: ignore[no-any-return]
+        return self("broadcast_to", value, shape=list(shape))
 
     def common(self, *values: Any) -> str:
         """The element type that operands are brought to (torch.result_type)."""
@@ -318,14 +329,18 @@ class Call:
                 return None
             if value.made is None and value.data is not None:
                 numpy = DTYPES[value.dtype].numpy
-                value.known = np.asarray(np.broadcast_to(np.asarray(value.data, numpy), value.shape))
+                value.known = np.asarray(
+                    np.broadcast_to(np.asarray(value.data, numpy), value.shape)
+                )
             elif value.made is not None:
                 self._evaluate(value.made)
         return value.known
 
     def _evaluate(self, made: Made) -> None:
         """Computes a call whose operands are known."""
-        operands = [item for item in (*made.operands, *made.by_name.values()) if isinstance(item, Value)]
+        operands = [
+            item for item in (*made.operands, *made.by_name.values()) if isinstance(item, Value)
+        ]
         if any(self.known(item) is None for item in operands):
             return
         lone = operands[0].dtype if operands else "f32"
@@ -379,7 +394,8 @@ def _wider(a: str, b: str) -> str:
 
 def promoted(values: Sequence[Any]) -> str:
     """The type of a computation: tensors with axes decide before those without, and these before
-    numbers, unless a later one is of a higher kind (torch.result_type)."""
+    numbers, unless a later one is of a higher kind (torch.result_type).
+    """
     ranks: list[list[str]] = [[], [], []]
     for item in values:
         if isinstance(item, Value):

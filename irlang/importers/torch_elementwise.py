@@ -39,7 +39,7 @@ def binary(op: str, other: str = "other") -> Rule:
 
     def rule(c: Call) -> Value:
         work = "u8" if c.out == "bool" else c.out
-        return c.cast(c(op, *operands(c, "self", other, dtype=work)), c.out)  # type: ignore[no-any-return]
+        return c.cast(c(op, *operands(c, "self", other, dtype=work)), c.out)
 
     return rule
 
@@ -53,13 +53,13 @@ def compare(op: str) -> Rule:
         if dtype == "bool":
             dtype = "u8"
         pair = [c.cast(plain(item), dtype) for item in pair]
-        return c(op, *pair)  # type: ignore[no-any-return]
+        return c(op, *pair)
 
     return rule
 
 
 def _sum(op: str, first: str = "self", second: str = "other") -> Rule:
-    """self + alpha * other, or minus; of truth values a sum is "or"."""
+    """The sum self + alpha * other, or the difference; of truth values a sum is "or"."""
 
     def rule(c: Call) -> Value:
         a, b = operands(c, first, second)
@@ -67,10 +67,10 @@ def _sum(op: str, first: str = "self", second: str = "other") -> Rule:
         if c.out == "bool":
             if not factor:
                 b = c("logical_and", c.as_tensor(b, "bool"), c.as_tensor(False, "bool"))
-            return c("logical_or", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
+            return c("logical_or", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
         if factor != 1:
             b = c("multiply", b, factor) if isinstance(b, Value) else b * factor
-        return c(op, a, b)  # type: ignore[no-any-return]
+        return c(op, a, b)
 
     return rule
 
@@ -78,17 +78,17 @@ def _sum(op: str, first: str = "self", second: str = "other") -> Rule:
 def _product(c: Call) -> Value:
     a, b = operands(c, "self", "other")
     if c.out == "bool":
-        return c("logical_and", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
-    return c("multiply", a, b)  # type: ignore[no-any-return]
+        return c("logical_and", c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
+    return c("multiply", a, b)
 
 
 def _quotient(c: Call) -> Value:
     mode = c.get("rounding_mode")
     a, b = operands(c, "self", "other")
     if mode == "floor":
-        return c("floor_divide", a, b)  # type: ignore[no-any-return]
+        return c("floor_divide", a, b)
     quotient = c("divide", a, b)
-    return c("trunc", quotient) if mode == "trunc" and c.out in _FLOATS else quotient  # type: ignore[no-any-return]
+    return c("trunc", quotient) if mode == "trunc" and c.out in _FLOATS else quotient
 
 
 def _remainder(sign: str) -> Rule:
@@ -101,9 +101,9 @@ def _bounded(c: Call) -> Value:
     if isinstance(low, Value) or isinstance(high, Value):
         if low is not None:
             x = c("maximum", x, c.cast(low, c.out))
-        return c("minimum", x, c.cast(high, c.out)) if high is not None else x  # type: ignore[no-any-return]
+        return c("minimum", x, c.cast(high, c.out)) if high is not None else x
     bounds = {"min": low, "max": high}
-    return c("clip", x, **{k: plain(v) for k, v in bounds.items() if v is not None})  # type: ignore[no-any-return]
+    return c("clip", x, **{k: plain(v) for k, v in bounds.items() if v is not None})
 
 
 def _one_bound(op: str, name: str) -> Rule:
@@ -114,7 +114,7 @@ def choose(c: Call, condition: Value, a: Any, b: Any, dtype: str = "") -> Value:
     """`a` where the condition holds, `b` elsewhere; one of them is a tensor or a type is given."""
     if not isinstance(a, Value) and not isinstance(b, Value):
         a = c.as_tensor(a, dtype or c.out)
-    return c("where", condition, a, b)  # type: ignore[no-any-return]
+    return c("where", condition, a, b)
 
 
 def _where(c: Call) -> Value:
@@ -129,15 +129,15 @@ def _masked_fill(c: Call) -> Value:
     x = c.tensor("self")
     value = c.get("value")
     value = c.as_tensor(value, x.dtype) if x.dtype == "bool" or isinstance(value, Value) else value
-    return c("where", c.cast(c.tensor("mask"), "bool"), plain(value), x)  # type: ignore[no-any-return]
+    return c("where", c.cast(c.tensor("mask"), "bool"), plain(value), x)
 
 
 def _bits(logical: str, whole: str) -> Rule:
     def rule(c: Call) -> Value:
         a, b = operands(c, "self", "other")
         if c.out == "bool":
-            return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
-        return c(whole, a, b)  # type: ignore[no-any-return]
+            return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
+        return c(whole, a, b)
 
     return rule
 
@@ -148,14 +148,14 @@ def _shift(direction: str) -> Rule:
 
 def _logic(op: str) -> Rule:
     def rule(c: Call) -> Value:
-        return c(op, *[truth(c, c.tensor(name)) for name in ("self", "other")])  # type: ignore[no-any-return]
+        return c(op, *[truth(c, c.tensor(name)) for name in ("self", "other")])
 
     return rule
 
 
 def truth(c: Call, x: Value) -> Value:
     """Whether elements are not zero."""
-    return c.cast(x, "bool")  # type: ignore[no-any-return]
+    return c.cast(x, "bool")
 
 
 def _power(c: Call) -> Value:
@@ -164,10 +164,10 @@ def _power(c: Call) -> Value:
         return _whole_power(c, a, b)
     a, b = c.cast(a, c.out), c.cast(b, c.out)
     if b == 2:
-        return c("square", a)  # type: ignore[no-any-return]
+        return c("square", a)
     if b == 1:
-        return c("identity", a)  # type: ignore[no-any-return]
-    return c("power", a, b)  # type: ignore[no-any-return]
+        return c("identity", a)
+    return c("power", a, b)
 
 
 def _whole_power(c: Call, a: Any, b: Any) -> Value:
@@ -178,27 +178,27 @@ def _whole_power(c: Call, a: Any, b: Any) -> Value:
         result = a
         for _ in range(b - 1):
             result = c("multiply", result, a)
-        return result if b > 1 else c("identity", a)  # type: ignore[no-any-return]
+        return result if b > 1 else c("identity", a)
     a, b = c.as_tensor(a, c.out), c.as_tensor(b, c.out)
-    return c("power", a, b)  # type: ignore[no-any-return]
+    return c("power", a, b)
 
 
 def _scaled_sum(op: str) -> Rule:
-    """self + value * (tensor1 op tensor2)"""
+    """The sum self + value * (tensor1 op tensor2)."""
 
     def rule(c: Call) -> Value:
         x, a, b = operands(c, "self", "tensor1", "tensor2")
         value = plain(c.get("value", 1))
         if value != 1:
             a = c("multiply", a, value)
-        return c("add", x, c(op, a, b))  # type: ignore[no-any-return]
+        return c("add", x, c(op, a, b))
 
     return rule
 
 
 def _lerp(c: Call) -> Value:
     a, b, w = operands(c, "self", "end", "weight")
-    return c("add", a, c("multiply", c("subtract", b, a), w))  # type: ignore[no-any-return]
+    return c("add", a, c("multiply", c("subtract", b, a), w))
 
 
 def _log_base(base: int) -> Rule:
@@ -210,7 +210,7 @@ def _scaled(factor: float) -> Rule:
 
 
 def _product_or_zero(function: str) -> Rule:
-    """self * f(other), 0 where self is 0, NaN where other is (xlogy and its like)."""
+    """The product self * f(other), 0 where self is 0, NaN where other is (xlogy and its like)."""
 
     def rule(c: Call) -> Value:
         a, b = operands(c, "self", "other")
@@ -231,7 +231,7 @@ def _logaddexp(base: float) -> Rule:
         total = c("add", c("maximum", a, b), gap)
         same = c("logical_and", c("isinf", a), c("equal", a, b))
         total = c("where", same, a, total)
-        return c("divide", total, math.log(base)) if base != math.e else total  # type: ignore[no-any-return]
+        return c("divide", total, math.log(base)) if base != math.e else total
 
     return rule
 
@@ -241,10 +241,11 @@ def _either(op: str) -> Rule:
 
     def rule(c: Call) -> Value:
         if c.out not in _FLOATS:
-            return binary(op)(c)  # type: ignore[no-any-return]
+            whole: Value = binary(op)(c)
+            return whole
         a, b = operands(c, "self", "other")
         found = c(op, a, b)
-        return c("where", c("isnan", a), b, c("where", c("isnan", b), a, found))  # type: ignore[no-any-return]
+        return c("where", c("isnan", a), b, c("where", c("isnan", b), a, found))
 
     return rule
 
@@ -252,22 +253,22 @@ def _either(op: str) -> Rule:
 def _nan_to_num(c: Call) -> Value:
     x = c.cast(c.tensor("self"), c.out)
     if c.out not in _FLOATS:
-        return c("identity", x)  # type: ignore[no-any-return]
+        return c("identity", x)
     largest = DTYPES[c.out].largest
     high = c.get("posinf")
     low = c.get("neginf")
     y = c("where", c("isnan", x), c.get("nan") or 0.0, x)
     y = c("where", c("isinf", x, negative=False), largest if high is None else high, y)
-    return c("where", c("isinf", x, positive=False), -largest if low is None else low, y)  # type: ignore[no-any-return]
+    return c("where", c("isinf", x, positive=False), -largest if low is None else low, y)
 
 
 def _copysign(c: Call) -> Value:
     a, b = operands(c, "self", "other")
     if not isinstance(b, Value):
         size = c("abs", a)
-        return c("negate", size) if math.copysign(1, b) < 0 else size  # type: ignore[no-any-return]
+        return c("negate", size) if math.copysign(1, b) < 0 else size
     size = c("abs", c.as_tensor(a, c.out))
-    return c("where", c("less", b, 0), c("negate", size), size)  # type: ignore[no-any-return]
+    return c("where", c("less", b, 0), c("negate", size), size)
 
 
 def _heaviside(c: Call) -> Value:
@@ -275,7 +276,7 @@ def _heaviside(c: Call) -> Value:
     x, v = operands(c, "self", "values", dtype=work)
     step = c("where", c("less", x, 0), c.param(0, (), work), 1)
     step = c("where", c("equal", x, 0), v, step)
-    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else c.cast(step, c.out)  # type: ignore[no-any-return]
+    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else c.cast(step, c.out)
 
 
 def _isclose(c: Call) -> Value:
@@ -288,7 +289,7 @@ def _isclose(c: Call) -> Value:
     same = c("logical_or", c("equal", a, b), c("logical_and", near, finite))
     if c.flag("equal_nan"):
         same = c("logical_or", same, c("logical_and", c("isnan", a), c("isnan", b)))
-    return same  # type: ignore[no-any-return]
+    return same
 
 
 def _atan2(c: Call) -> Value:
@@ -298,7 +299,7 @@ def _atan2(c: Call) -> Value:
     turn = c("where", c("less", y, 0), c("subtract", angle, math.pi), c("add", angle, math.pi))
     upright = c("multiply", c("sign", y), math.pi / 2)
     beside = c("where", c("less", x, 0), turn, upright)
-    return c("where", c("greater", x, 0), angle, beside)  # type: ignore[no-any-return]
+    return c("where", c("greater", x, 0), angle, beside)
 
 
 def _sinc(c: Call) -> Value:
@@ -311,31 +312,31 @@ def _round(c: Call) -> Value:
     x = c.tensor("self")
     decimals = c.whole("decimals", 0)
     if x.dtype not in _FLOATS:
-        return c("identity", x)  # type: ignore[no-any-return]
+        return c("identity", x)
     if decimals == 0:
-        return c("round", x)  # type: ignore[no-any-return]
+        return c("round", x)
     ten = 10.0 ** abs(decimals)
     there, back = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
-    return c(back, c("round", c(there, x, ten)), ten)  # type: ignore[no-any-return]
+    return c(back, c("round", c(there, x, ten)), ten)
 
 
 def _whole_or(op: str) -> Rule:
-    """floor and its like, which leave integers as they are."""
+    """Rounding (floor and its like), which leave integers as they are."""
 
     def rule(c: Call) -> Value:
         x = c.tensor("self")
-        return c(op if x.dtype in _FLOATS else "identity", x)  # type: ignore[no-any-return]
+        return c(op if x.dtype in _FLOATS else "identity", x)
 
     return rule
 
 
 def _test(op: str, of_integers: bool = False, **attrs: Any) -> Rule:
-    """isnan and its like, decided for integers."""
+    """Tests (isnan and its like), decided for integers."""
 
     def rule(c: Call) -> Value:
         x = c.tensor("self")
         if x.dtype in _FLOATS:
-            return c(op, x, **attrs)  # type: ignore[no-any-return]
+            return c(op, x, **attrs)
         return c.broadcast(c.param(of_integers, (), "bool"), x.shape)
 
     return rule
@@ -345,20 +346,20 @@ def _isfinite(c: Call) -> Value:
     x = c.tensor("self")
     if x.dtype not in _FLOATS:
         return c.broadcast(c.param(True, (), "bool"), x.shape)
-    return c("logical_not", c("logical_or", c("isnan", x), c("isinf", x)))  # type: ignore[no-any-return]
+    return c("logical_not", c("logical_or", c("isnan", x), c("isinf", x)))
 
 
 def _signbit(c: Call) -> Value:
     x = c.tensor("self")
     if x.dtype == "bool":
         return c.broadcast(c.param(False, (), "bool"), x.shape)
-    return c("less", x, 0)  # type: ignore[no-any-return]
+    return c("less", x, 0)
 
 
 def _angle(c: Call) -> Value:
     x = c.cast(c.tensor("self"), c.out)
     found = choose(c, c("less", x, 0), math.pi, c.param(0.0, (), c.out))
-    return c("where", c("isnan", x), x, found)  # type: ignore[no-any-return]
+    return c("where", c("isnan", x), x, found)
 
 
 def _logit(c: Call) -> Value:
@@ -366,25 +367,25 @@ def _logit(c: Call) -> Value:
     eps = c.get("eps")
     if eps is not None:
         x = c("clip", x, min=eps, max=1 - eps)
-    return c("log", c("divide", x, c("subtract", 1, x)))  # type: ignore[no-any-return]
+    return c("log", c("divide", x, c("subtract", 1, x)))
 
 
 def _entropy(c: Call) -> Value:
     x = c.cast(c.tensor("self"), c.out)
     inner = choose(c, c("equal", x, 0), 0, c("negate", c("multiply", x, c("log", x))))
     low = choose(c, c("less", x, 0), -math.inf, inner)
-    return c("where", c("isnan", x), x, low)  # type: ignore[no-any-return]
+    return c("where", c("isnan", x), x, low)
 
 
 def _ldexp(c: Call) -> Value:
     a, b = operands(c, "self", "other")
     two = c.param(2.0, (), c.out)
-    return c("multiply", a, c("power", two, b))  # type: ignore[no-any-return]
+    return c("multiply", a, c("power", two, b))
 
 
 def _float_power(c: Call) -> Value:
     a, b = operands(c, "self", "exponent")
-    return c("power", a, b)  # type: ignore[no-any-return]
+    return c("power", a, b)
 
 
 # ---- activations
@@ -392,29 +393,29 @@ def _float_power(c: Call) -> Value:
 
 def _relu(c: Call) -> Value:
     x = c.tensor("self")
-    return c("relu", x) if x.dtype in _FLOATS else c("maximum", x, 0)  # type: ignore[no-any-return]
+    return c("relu", x) if x.dtype in _FLOATS else c("maximum", x, 0)
 
 
 def _relu6(c: Call) -> Value:
     x = c.tensor("self")
-    return c("relu", x, max_value=6) if x.dtype in _FLOATS else c("clip", x, min=0, max=6)  # type: ignore[no-any-return]
+    return c("relu", x, max_value=6) if x.dtype in _FLOATS else c("clip", x, min=0, max=6)
 
 
 def _elu(c: Call) -> Value:
     x = c.tensor("self")
     alpha, scale, inner = (c.number(n, 1.0) for n in ("alpha", "scale", "input_scale"))
     if scale == 1 and inner == 1:
-        return c("elu", x, alpha=alpha)  # type: ignore[no-any-return]
+        return c("elu", x, alpha=alpha)
     low = c("multiply", c("expm1", c("multiply", c("minimum", x, 0), inner)), alpha)
-    return c("multiply", c("add", c("maximum", x, 0), low), scale)  # type: ignore[no-any-return]
+    return c("multiply", c("add", c("maximum", x, 0), low), scale)
 
 
 def _hardtanh(c: Call) -> Value:
     x = c.tensor("self")
     low, high = c.number("min_val", -1.0), c.number("max_val", 1.0)
     if x.dtype in _FLOATS:
-        return c("hard_tanh", x, min=low, max=high)  # type: ignore[no-any-return]
-    return c("clip", x, min=low, max=high)  # type: ignore[no-any-return]
+        return c("hard_tanh", x, min=low, max=high)
+    return c("clip", x, min=low, max=high)
 
 
 def _softplus(c: Call) -> Value:
@@ -422,14 +423,14 @@ def _softplus(c: Call) -> Value:
     x = c.tensor("self")
     beta, threshold = plain(c.get("beta", 1)), plain(c.get("threshold", 20))
     scaled = x if beta == 1 else c("multiply", x, beta)
-    return c("where", c("greater", scaled, threshold), x, c("softplus", x, beta=beta))  # type: ignore[no-any-return]
+    return c("where", c("greater", scaled, threshold), x, c("softplus", x, beta=beta))
 
 
 def _threshold(c: Call) -> Value:
     x = c.tensor("self")
     value = c.number("value")
     beyond = c("greater", x, c.number("threshold"))
-    return c("where", beyond, x, value)  # type: ignore[no-any-return]
+    return c("where", beyond, x, value)
 
 
 def _prelu(c: Call) -> Value:
@@ -438,29 +439,29 @@ def _prelu(c: Call) -> Value:
         slope = c.reshape(slope, [*slope.shape, *[1] * (x.rank - 2)])
     elif slope.rank > x.rank:
         slope = c.reshape(slope, [])
-    return c("prelu", x, slope)  # type: ignore[no-any-return]
+    return c("prelu", x, slope)
 
 
 def _hardshrink(c: Call) -> Value:
     x, bound = c.tensor("self"), c.number("lambd", 0.5)
     if bound >= 0:
-        return c("hard_shrink", x, threshold=bound)  # type: ignore[no-any-return]
+        return c("hard_shrink", x, threshold=bound)
     inside = c("logical_and", c("greater_equal", x, bound), c("less_equal", x, -bound))
-    return c("where", inside, 0, x)  # type: ignore[no-any-return]
+    return c("where", inside, 0, x)
 
 
 def _hardswish(c: Call) -> Value:
     """As PyTorch computes it: the division is the last step, and rounds beyond the line too."""
     x = c.tensor("self")
     line = c("clip", c("add", x, 3), min=0, max=6)
-    return c("divide", c("multiply", x, line), 6)  # type: ignore[no-any-return]
+    return c("divide", c("multiply", x, line), 6)
 
 
 def _rrelu(c: Call) -> Value:
     low, high = c.number("lower", 0.125), c.number("upper", 1 / 3)
     if c.flag("training") and low != high:
         raise Uncovered("it is random in training")
-    return c("leaky_relu", c.tensor("self"), alpha=(low + high) / 2)  # type: ignore[no-any-return]
+    return c("leaky_relu", c.tensor("self"), alpha=(low + high) / 2)
 
 
 ELEMENTWISE: dict[str, Rule] = {
@@ -559,9 +560,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "bitwise_and": _bits("logical_and", "bit_and"),
     "bitwise_or": _bits("logical_or", "bit_or"),
     "bitwise_xor": _bits("logical_xor", "bit_xor"),
-    "bitwise_not": lambda c: c(
-        "logical_not" if c.out == "bool" else "bit_not", c.tensor("self")
-    ),
+    "bitwise_not": lambda c: c("logical_not" if c.out == "bool" else "bit_not", c.tensor("self")),
     "bitwise_left_shift": _shift("left"),
     "bitwise_right_shift": _shift("right"),
     "__and__": _bits("logical_and", "bit_and"),
@@ -608,5 +607,5 @@ ELEMENTWISE |= {
 def _extreme(c: Call, op: str, logical: str) -> Value:
     a, b = operands(c, "self", "other")
     if c.out == "bool":
-        return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))  # type: ignore[no-any-return]
-    return c(op, a, b)  # type: ignore[no-any-return]
+        return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
+    return c(op, a, b)

@@ -29,6 +29,10 @@ from irlang.importers.torch_views import VIEWS, put_back
 from irlang.importers.writer import Array, Fault, Writer
 
 _LINE = re.compile(r'File "([^"]*)", line (\d+), in (\w+)')
+_MISMATCHES = (
+    *(TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError),
+    *(StopIteration, AssertionError),
+)
 DATA = "weights.safetensors"
 
 
@@ -128,15 +132,17 @@ class Translation:
             self.values[name] = value
             self._kept[name] = (kind, outside)
         self.values.update(
-            {name: value for name, value in self.program.constants.items() if name not in self.values}
+            {
+                name: value
+                for name, value in self.program.constants.items()
+                if name not in self.values
+            }
         )
 
     def _stored(self, outside: str, info: TensorInfo) -> Array:
         array = self.archive.tensor(outside)
         if array.shape != tuple(info.shape) or self.archive.tensors[outside].dtype != info.dtype:
-            raise fail(
-                "torch.format", f"the archive is malformed: `{outside[:80]}` is not {info}"
-            )
+            raise fail("torch.format", f"the archive is malformed: `{outside[:80]}` is not {info}")
         return array
 
     # ---- the nodes
@@ -166,6 +172,13 @@ class Translation:
                         self._parents[result.name] = (source.name, node)
         except Hole:
             self._give_up(node)
+        except _MISMATCHES as error:
+            # a file from outside may give an operator what its schema does not allow
+            self._give_up(node)
+            told = (
+                f"{node.target} has arguments that it cannot take: {type(error).__name__}: {error}"
+            )
+            self._fault("torch.arguments", told, node.name, _place(node))
         except Uncovered as error:
             self._give_up(node)
             reason = str(error)
@@ -219,11 +232,13 @@ class Translation:
         self.values[name] = value
         if alias:
             # the result is the tensor itself; later changes of either are changes of both
-            self._parents.setdefault(alias, (name, Node(alias, "aten.alias.default", {"self": source}, (Ref(alias),))))
+            self._parents.setdefault(
+                alias, (name, Node(alias, "aten.alias.default", {"self": source}, (Ref(alias),)))
+            )
         while name in self._parents:
             parent, node = self._parents[name]
             call = Call(node, self.program, self.values, self.writer)
-            self.values[parent] = value = put_back(call, name, self.values[name])
+            self.values[parent] = value = put_back(call, self.values[name])
             name = parent
         if name in self._kept:
             self.changed[name] = self._kept[name][1]
@@ -269,7 +284,7 @@ class Translation:
         for wanted, value in outputs:
             if value.made is None or any(value is other for other in results):
                 value = call("identity", value)
-                value.wanted = wanted
+            value.wanted = wanted
             results.append(value)
         for value in results:
             self._need(value)
@@ -296,7 +311,10 @@ class Translation:
                 continue
             made = top.made
             names = self.writer.call(
-                [item.wanted or f"{top.wanted or made.op}_{i}" for i, item in enumerate(made.results)],
+                [
+                    item.wanted or f"{top.wanted or made.op}_{i}"
+                    for i, item in enumerate(made.results)
+                ],
                 made.op,
                 *[item.name if isinstance(item, Value) else item for item in made.operands],
                 by_name={key: item.name for key, item in made.by_name.items()},

@@ -9,7 +9,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
-from irlang.importers.torch_elementwise import compare, plain, truth
+from irlang.importers.torch_elementwise import plain, truth
 from irlang.importers.torch_shapes import permuted
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -22,20 +22,20 @@ def _lined(x: Value, c: Call) -> Value:
 
 def _whole(c: Call, ids: Value) -> Value:
     """Positions as signed integers."""
-    return c.cast(ids, "i64") if ids.dtype in ("u8", "bool") else ids  # type: ignore[no-any-return]
+    return c.cast(ids, "i64") if ids.dtype in ("u8", "bool") else ids
 
 
 def _select(c: Call) -> Value:
     x, ids = c.tensor("self"), c.tensor("index")
     if x.rank == 0:
         return x
-    return c("gather", x, _lined(ids, c), axis=c.axis("dim", x.rank))  # type: ignore[no-any-return]
+    return c("gather", x, _lined(ids, c), axis=c.axis("dim", x.rank))
 
 
 def _take(c: Call) -> Value:
     x, ids = c.tensor("self"), c.tensor("index")
     flat = c.reshape(x, [math.prod(x.shape)])
-    return c("gather", flat, ids, axis=0, negative="from_end")  # type: ignore[no-any-return]
+    return c("gather", flat, ids, axis=0, negative="from_end")
 
 
 def fitted(c: Call, x: Value, ids: Value, axis: int) -> Value:
@@ -43,7 +43,7 @@ def fitted(c: Call, x: Value, ids: Value, axis: int) -> Value:
     axes = [d for d in range(x.rank) if d != axis and x.shape[d] != ids.shape[d]]
     if not axes:
         return x
-    return c("slice", x, axes=axes, end=[ids.shape[d] for d in axes])  # type: ignore[no-any-return]
+    return c("slice", x, axes=axes, end=[ids.shape[d] for d in axes])
 
 
 def _gather(c: Call) -> Value:
@@ -60,7 +60,7 @@ def _take_along(c: Call) -> Value:
     x, ids = c.tensor("self"), c.tensor("indices")
     if not c.has("dim"):
         flat, places = (c.reshape(t, [math.prod(t.shape)]) for t in (x, ids))
-        return c("take_along_axis", flat, places, axis=0, negative="from_end")  # type: ignore[no-any-return]
+        return c("take_along_axis", flat, places, axis=0, negative="from_end")
     axis = c.axis("dim", x.rank)
     shape = np.broadcast_shapes(
         *[tuple(1 if d == axis else int(n) for d, n in enumerate(t.shape)) for t in (x, ids)]
@@ -69,7 +69,7 @@ def _take_along(c: Call) -> Value:
         c.broadcast(t, [t.shape[d] if d == axis else n for d, n in enumerate(shape)])
         for t in (x, ids)
     )
-    return c("take_along_axis", x, ids, axis=axis, negative="from_end")  # type: ignore[no-any-return]
+    return c("take_along_axis", x, ids, axis=axis, negative="from_end")
 
 
 # ---- indices for several axes
@@ -132,7 +132,7 @@ def _index(c: Call) -> Value:
     if 0 in c.result().shape:
         return c.param(0, c.result().shape, c.out)
     if len(found.axes) == 1:
-        return c("gather", x, found.rows, axis=found.axes[0], negative="from_end")  # type: ignore[no-any-return]
+        return c("gather", x, found.rows, axis=found.axes[0], negative="from_end")
     taken = c("gather", found.moved, found.rows, axis=0)
     return permuted(c, taken, found.result_order())
 
@@ -147,10 +147,10 @@ def _index_put(c: Call) -> Value:
             raise Uncovered("how many values it takes depends on a mask")
         mask = c.reshape(masks[0], [*masks[0].shape, *[1] * (x.rank - masks[0].rank)])
         values = c.reshape(values, [])
-        return c("where", mask, c("add", x, values) if add else values, x)  # type: ignore[no-any-return]
+        return c("where", mask, c("add", x, values) if add else values, x)
     if all(item is None for item in indices):
         values = c.broadcast(values, x.shape)
-        return c("add", x, values) if add else values  # type: ignore[no-any-return]
+        return c("add", x, values) if add else values
     found = Places(c, x, indices)
     rest = [x.shape[d] for d in found.rest]
     order = found.result_order()
@@ -175,7 +175,7 @@ def _index_put(c: Call) -> Value:
 
 
 def _number(c: Call, x: Value) -> Value:
-    return c.cast(x, "u8") if x.dtype == "bool" else x  # type: ignore[no-any-return]
+    return c.cast(x, "u8") if x.dtype == "bool" else x
 
 
 # ---- scattering
@@ -194,7 +194,16 @@ def _neutral(dtype: str, reduction: str) -> Any:
     return integer_range(dtype)[0 if reduction == "max" else 1]
 
 
-def put(c: Call, x: Value, ids: Value, updates: Value, axis: int, how: str | None, own: bool, op: str) -> Value:  # fmt: skip
+def put(
+    c: Call,
+    x: Value,
+    ids: Value,
+    updates: Value,
+    axis: int,
+    how: str | None,
+    own: bool,
+    op: str,
+) -> Value:
     """A scatter of elements or slices. own: whether what was there takes part."""
     reduction = _REDUCTIONS[how]
     dtype = x.dtype
@@ -212,7 +221,7 @@ def put(c: Call, x: Value, ids: Value, updates: Value, axis: int, how: str | Non
     if how == "mean" and hits is not None:
         count = c("add", hits, 1) if own else c("maximum", hits, 1)
         y = c("divide" if work in _FLOATS else "floor_divide", y, c.cast(count, work))
-    return c.cast(y, dtype)  # type: ignore[no-any-return]
+    return c.cast(y, dtype)
 
 
 def _scatter(reduction: str | None = None) -> Rule:
@@ -248,7 +257,9 @@ def _slices(reduction: str | None = None) -> Rule:
         alpha = plain(c.get("alpha", 1))
         shape = x.shape
         x = _lined(x, c)
-        source = c.reshape(source, [ids.shape[0] if d == axis else n for d, n in enumerate(x.shape)])
+        source = c.reshape(
+            source, [ids.shape[0] if d == axis else n for d, n in enumerate(x.shape)]
+        )
         if alpha != 1:
             source = c("multiply", source, alpha)
         how = c.get("reduce") or reduction
@@ -267,7 +278,7 @@ def _index_fill(c: Call) -> Value:
     there = c.reshape(there, [size if d == axis else 1 for d in range(x.rank)])
     value = c.get("value")
     value = c.as_tensor(value, x.dtype) if isinstance(value, Value) or x.dtype == "bool" else value
-    return c("where", there, value, x)  # type: ignore[no-any-return]
+    return c("where", there, value, x)
 
 
 def _put(c: Call) -> Value:
@@ -288,7 +299,7 @@ def _masked_scatter(c: Call) -> Value:
     count = c("cumsum", c.cast(c.reshape(mask, [math.prod(shape)]), "i64"), axis=0)
     places = c("clip", c("subtract", count, 1), min=0, max=int(flat.shape[0]) - 1)
     taken = c.reshape(c("gather", flat, places, axis=0), mask.shape)
-    return c("where", mask, taken, x)  # type: ignore[no-any-return]
+    return c("where", mask, taken, x)
 
 
 # ---- searching
@@ -307,13 +318,12 @@ def _below(c: Call, line: Value, wanted: Any, right: bool) -> Value:
     dtype = c.common(line, wanted)
     line = c.cast(line, dtype)
     wanted = c.as_tensor(plain(wanted), dtype)
-    lead = wanted.rank if line.rank == 1 else wanted.rank - 1
-    line = c.reshape(line, [*([1] * wanted.rank if line.rank == 1 else [*line.shape[:-1], 1]), line.shape[-1]])  # fmt: skip
+    before = [1] * wanted.rank if line.rank == 1 else [*line.shape[:-1], 1]
+    line = c.reshape(line, [*before, line.shape[-1]])
     wanted = c("expand_dims", wanted, axes=[wanted.rank])
     below = c("less_equal" if right else "less", line, wanted)
-    del lead
     total = c("reduce_sum", c.cast(below, "i64"), axes=[-1])
-    return c.cast(total, c.out)  # type: ignore[no-any-return]
+    return c.cast(total, c.out)
 
 
 def _buckets(c: Call) -> Value:
@@ -328,7 +338,7 @@ def _is_in(c: Call) -> Value:
     a, b = c.as_tensor(plain(a), dtype), c.as_tensor(plain(b), dtype)
     line = c.reshape(b, [*[1] * a.rank, math.prod(b.shape)])
     same = c("reduce_any", c("equal", c("expand_dims", a, axes=[a.rank]), line), axes=[-1])
-    return c("logical_not", same) if c.flag("invert") else same  # type: ignore[no-any-return]
+    return c("logical_not", same) if c.flag("invert") else same
 
 
 def _running(op: str) -> Rule:
@@ -336,7 +346,7 @@ def _running(op: str) -> Rule:
         x = c.tensor("self")
         if x.rank == 0:
             return [x, c.param(0, (), "i64")]
-        y, at = c(op, _number(c, x), axis=c.axis("dim", x.rank))
+        y, at = c.several(op, _number(c, x), axis=c.axis("dim", x.rank))
         return [c.cast(y, x.dtype), at]
 
     return rule
@@ -344,7 +354,7 @@ def _running(op: str) -> Rule:
 
 def _log_running(c: Call) -> Value:
     x = c.tensor("self")
-    return c("logcumsumexp", x, axis=c.axis("dim", x.rank)) if x.rank else x  # type: ignore[no-any-return]
+    return c("logcumsumexp", x, axis=c.axis("dim", x.rank)) if x.rank else x
 
 
 def _nonzero(c: Call) -> Value:
@@ -352,10 +362,6 @@ def _nonzero(c: Call) -> Value:
     if mask is None:
         raise Uncovered("the size of its result depends on values")
     return c.param(np.argwhere(mask).astype(np.int64))
-
-
-def _unravel(c: Call) -> Any:
-    raise Uncovered("")
 
 
 INDEXING: dict[str, Rule] = {
@@ -384,6 +390,4 @@ INDEXING: dict[str, Rule] = {
     "logcumsumexp": _log_running,
     "nonzero": _nonzero,
     "argwhere": _nonzero,
-    "equal": compare("equal"),
 }
-del INDEXING["equal"]

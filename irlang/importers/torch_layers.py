@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from irlang.importers.sizes import is_open
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
 from irlang.importers.torch_products import matmul
 from irlang.importers.torch_shapes import padded, swapped
@@ -36,7 +35,7 @@ def batched(c: Call, x: Value, rank: int, make: Any) -> Any:
     return c("squeeze", found, axes=[0])
 
 
-def convolve(c: Call, transposed: bool, output: Sequence[int] = ()) -> Value:
+def convolve(c: Call, transposed: bool, output: Sequence[int] = ()) -> Any:
     """conv1d to conv3d, their transposed forms, and `convolution`."""
     x, w = (c.tensor(name) for name in ("input", "weight"))
     if x.dtype not in _FLOATS:
@@ -51,16 +50,20 @@ def convolve(c: Call, transposed: bool, output: Sequence[int] = ()) -> Value:
     padding = c.get("padding", [0])
     if padding == "same":
         need = [d * (int(k) - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
-        attrs |= {"pad": "given", "before": [n // 2 for n in need], "after": [n - n // 2 for n in need]}
+        attrs |= {
+            "pad": "given",
+            "before": [n // 2 for n in need],
+            "after": [n - n // 2 for n in need],
+        }
     elif padding != "valid":
         attrs |= pads(c.numbers("padding", [0], rank))
     more = [int(n) for n in output] or [int(n) for n in c.numbers("output_padding", [0], rank)]
     operands = [w, *([c.tensor("bias")] if c.has("bias") else [])]
     if not transposed:
-        return batched(c, x, rank, lambda v: c("conv", v, *operands, **attrs))  # type: ignore[no-any-return]
+        return batched(c, x, rank, lambda v: c("conv", v, *operands, **attrs))
     if any(more):
         attrs["output_padding"] = more
-    return batched(c, x, rank, lambda v: c("conv_transpose", v, *operands, **attrs))  # type: ignore[no-any-return]
+    return batched(c, x, rank, lambda v: c("conv_transpose", v, *operands, **attrs))
 
 
 # ---- pooling
@@ -82,14 +85,15 @@ def _max_pool(rank: int) -> Rule:
         x = c.tensor("self")
         attrs = _window(c, rank)
         attrs |= spread("dilation", c.numbers("dilation", [1], rank))
-        op = "max_pool" if len(c.node.results) == 1 else "max_pool_with_argmax"
-        return batched(c, x, rank, lambda v: c(op, v, **attrs))
+        if len(c.node.results) == 1:
+            return batched(c, x, rank, lambda v: c("max_pool", v, **attrs))
+        return batched(c, x, rank, lambda v: c.several("max_pool_with_argmax", v, **attrs))
 
     return rule
 
 
 def _avg_pool(rank: int) -> Rule:
-    def rule(c: Call) -> Value:
+    def rule(c: Call) -> Any:
         x = c.tensor("self")
         if x.dtype not in _FLOATS:
             raise Uncovered("pooling of integers")
@@ -98,12 +102,12 @@ def _avg_pool(rank: int) -> Rule:
         if c.flag("count_include_pad", True) or divisor is not None:
             attrs["count_include_pad"] = True
         if divisor is None:
-            return batched(c, x, rank, lambda v: c("avg_pool", v, **attrs))  # type: ignore[no-any-return]
+            return batched(c, x, rank, lambda v: c("avg_pool", v, **attrs))
         # the sum of a window is the mean of the whole window times its size
         if attrs.get("ceil_mode"):
             raise Uncovered("divisor_override with ceil_mode")
         whole = math.prod(attrs["window"])
-        return batched(  # type: ignore[no-any-return]
+        return batched(
             c, x, rank, lambda v: c("multiply", c("avg_pool", v, **attrs), whole / divisor)
         )
 
@@ -133,7 +137,8 @@ def _adaptive(rank: int, op: str) -> Rule:
 
 def _adaptive_places(c: Call, x: Value, rank: int, found: Value) -> Value:
     """Where the largest element of each window is, the first of equals: windows are made as wide as
-    the widest by repeating their last element."""
+    the widest by repeating their last element.
+    """
     sizes, wanted = ([int(n) for n in v.shape[-rank:]] for v in (x, found))
     places = np.zeros([1] * (2 * rank), np.int64)
     for d, (n, m) in enumerate(zip(sizes, wanted, strict=True)):
@@ -184,7 +189,9 @@ def _layer_norm(c: Call) -> Any:
     return [y, mean, spread_]
 
 
-def _moments(c: Call, x: Value, axes: list[int], eps: float, keep: bool = True) -> tuple[Value, Value]:
+def _moments(
+    c: Call, x: Value, axes: list[int], eps: float, keep: bool = True
+) -> tuple[Value, Value]:
     mean = c("reduce_mean", x, axes=axes, keepdims=keep)
     variance = c("reduce_variance", x, axes=axes, keepdims=keep)
     return mean, c("rsqrt", c("add", variance, eps))
@@ -198,7 +205,7 @@ def _rms_norm(c: Call) -> Value:
         eps = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}[x.dtype]
     by_name = _named(c, gamma="weight")
     axes = list(range(x.rank - count, x.rank))
-    return c("rms_norm", x, by_name=by_name, axes=axes, eps=eps)  # type: ignore[no-any-return]
+    return c("rms_norm", x, by_name=by_name, axes=axes, eps=eps)
 
 
 def _group_norm(c: Call) -> Any:
@@ -233,7 +240,7 @@ def _batch_norm(c: Call) -> Any:
         y = c("batch_norm", x, by_name=by_name, eps=eps)
         nothing = c.param(0, (0,), c.out)
         return [y, nothing, nothing, nothing][: len(c.node.results)]
-    y, mean, variance = c("batch_norm_train", x, by_name=by_name, eps=eps)
+    y, mean, variance = c.several("batch_norm_train", x, by_name=by_name, eps=eps)
     if c.has("running_mean") and kind != "_native_batch_norm_legit_functional":
         _update(c, x, mean, variance)
     if len(c.node.results) == 1:
@@ -249,9 +256,7 @@ def _update(c: Call, x: Value, mean: Value, variance: Value) -> None:
     unbiased = c("multiply", variance, count / (count - 1)) if count > 1 else variance
     for name, fresh in (("running_mean", mean), ("running_var", unbiased)):
         old = c.tensor(name)
-        c.extra[name] = c(
-            "add", c("multiply", old, 1 - momentum), c("multiply", fresh, momentum)
-        )
+        c.extra[name] = c("add", c("multiply", old, 1 - momentum), c("multiply", fresh, momentum))
 
 
 def _instance_norm(c: Call) -> Value:
@@ -260,7 +265,7 @@ def _instance_norm(c: Call) -> Value:
     if not c.flag("use_input_stats"):
         by_name = _named(c, scale="weight", bias="bias")
         by_name |= {"mean": c.tensor("running_mean"), "var": c.tensor("running_var")}
-        return c("batch_norm", x, by_name=by_name, eps=eps)  # type: ignore[no-any-return]
+        return c("batch_norm", x, by_name=by_name, eps=eps)
     if c.has("running_mean"):
         axes = list(range(2, x.rank))
         mean = c("reduce_mean", x, axes=[0, *axes])
@@ -271,7 +276,7 @@ def _instance_norm(c: Call) -> Value:
             old = c("multiply", c.tensor(name), 1 - momentum)
             c.extra[name] = c("add", old, c("multiply", fresh, momentum))
     by_name = _named(c, gamma="weight", beta="bias")
-    return c("instance_norm", x, by_name=by_name, eps=eps)  # type: ignore[no-any-return]
+    return c("instance_norm", x, by_name=by_name, eps=eps)
 
 
 def _softmax(op: str) -> Rule:
@@ -279,19 +284,19 @@ def _softmax(op: str) -> Rule:
         x = c.cast(c.tensor("self"), c.out)
         if x.rank == 0:
             return c.reshape(c(op, c.reshape(x, [1]), axis=0), [])
-        return c(op, x, axis=c.axis("dim", x.rank))  # type: ignore[no-any-return]
+        return c(op, x, axis=c.axis("dim", x.rank))
 
     return rule
 
 
-def _safe_softmax(c: Call) -> Value:
+def _safe_softmax(c: Call) -> Any:
     """0 where all are -inf."""
     y = _softmax("softmax")(c)
     x = c.cast(c.tensor("self"), c.out)
     if x.rank == 0:
-        return y  # type: ignore[no-any-return]
+        return y
     top = c("reduce_max", x, axes=[c.axis("dim", x.rank)], keepdims=True)
-    return c("where", c("equal", top, -math.inf), 0, y)  # type: ignore[no-any-return]
+    return c("where", c("equal", top, -math.inf), 0, y)
 
 
 # ---- attention
@@ -314,7 +319,7 @@ def _attention(c: Call) -> Value:
     grouped = c.flag("enable_gqa")
     if q.rank != 4 or (not grouped and {q.shape[:-2], k.shape[:-2], v.shape[:-2]} != {lead}):
         return _attention_by_products(c, q, k, v, by_name)
-    return c("attention", q, k, v, by_name=by_name, **attrs)  # type: ignore[no-any-return]
+    return c("attention", q, k, v, by_name=by_name, **attrs)
 
 
 def _attention_by_products(
@@ -351,7 +356,7 @@ def _resize(mode: str, **fixed: Any) -> Rule:
             attrs["coord"] = "align_corners"
         elif all(isinstance(scale, float) for scale in scales) and scales:
             attrs["scale"] = list(scales)
-        return c("resize", x, **attrs)  # type: ignore[no-any-return]
+        return c("resize", x, **attrs)
 
     return rule
 
@@ -362,7 +367,7 @@ _GRID_PADS = ("zeros", "border", "reflection")
 
 def _grid_sample(c: Call) -> Value:
     mode, padding = c.whole("interpolation_mode"), c.whole("padding_mode")
-    return c(  # type: ignore[no-any-return]
+    return c(
         "grid_sample",
         c.tensor("input"),
         c.tensor("grid"),
@@ -373,7 +378,7 @@ def _grid_sample(c: Call) -> Value:
 
 
 def _embedding(c: Call) -> Value:
-    return c("embedding", c.tensor("weight"), c.tensor("indices"))  # type: ignore[no-any-return]
+    return c("embedding", c.tensor("weight"), c.tensor("indices"))
 
 
 def _dropout(c: Call) -> Any:
@@ -387,7 +392,7 @@ def _dropout(c: Call) -> Any:
 def _one_hot(c: Call) -> Value:
     ids = c.tensor("self")
     depth = c.result().shape[-1]
-    return c("one_hot", ids, depth=depth, to="i64")  # type: ignore[no-any-return]
+    return c("one_hot", ids, depth=depth, to="i64")
 
 
 def _unfold_images(c: Call) -> Value:
@@ -435,7 +440,7 @@ LAYERS: dict[str, Rule] = {
     **dict.fromkeys(
         (
             *("batch_norm", "native_batch_norm", "_native_batch_norm_legit"),
-            *("_native_batch_norm_legit_no_training", "_batch_norm_with_update", "cudnn_batch_norm"),
+            *("_native_batch_norm_legit_no_training", "_batch_norm_with_update"),
         ),
         _batch_norm,
     ),
@@ -448,15 +453,34 @@ LAYERS: dict[str, Rule] = {
     "special_log_softmax": _softmax("log_softmax"),
     "_safe_softmax": _safe_softmax,
     "scaled_dot_product_attention": _attention,
-    **{f"upsample_nearest{d}d": _resize("nearest", coord="asymmetric", rounding="floor") for d in (1, 2, 3)},
-    **{f"_upsample_nearest_exact{d}d": _resize("nearest", rounding="round_prefer_ceil") for d in (1, 2, 3)},
-    **{name: _resize("linear") for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")},
+    **{
+        f"upsample_nearest{d}d": _resize("nearest", coord="asymmetric", rounding="floor")
+        for d in (1, 2, 3)
+    },
+    **{
+        f"_upsample_nearest_exact{d}d": _resize("nearest", rounding="round_prefer_ceil")
+        for d in (1, 2, 3)
+    },
+    "upsample_linear1d": _resize("linear"),
+    "upsample_bilinear2d": _resize("linear"),
+    "upsample_trilinear3d": _resize("linear"),
     "upsample_bicubic2d": _resize("cubic"),
     **{f"max_unpool{d}d": _unpool(d) for d in (2, 3)},
     **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
-    "affine_grid_generator": lambda c: c("affine_grid", c.tensor("theta"), size=c.numbers("size"), align_corners=c.flag("align_corners")),
+    "affine_grid_generator": lambda c: c(
+        "affine_grid",
+        c.tensor("theta"),
+        size=c.numbers("size"),
+        align_corners=c.flag("align_corners"),
+    ),
     "embedding": _embedding,
-    **dict.fromkeys(("dropout", "native_dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"), _dropout),
+    **dict.fromkeys(
+        (
+            *("dropout", "native_dropout", "feature_dropout", "alpha_dropout"),
+            "feature_alpha_dropout",
+        ),
+        _dropout,
+    ),
     "one_hot": _one_hot,
     "im2col": _unfold_images,
 }  # fmt: skip

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
-from irlang.importers.torch_products import cosine
 from irlang.importers.torch_reductions import norm
 
 _NAMES = ("none", "mean", "sum")
@@ -24,7 +23,7 @@ def reduced(c: Call, x: Value, reduction: str = "") -> Value:
     x = c.cast(x, c.out)
     if reduction == "none":
         return x
-    return c("reduce_sum" if reduction == "sum" else "reduce_mean", x)  # type: ignore[no-any-return]
+    return c("reduce_sum" if reduction == "sum" else "reduce_mean", x)
 
 
 def pair(c: Call, first: str = "self", second: str = "target") -> list[Value]:
@@ -43,24 +42,24 @@ def _simple(op: str) -> Rule:
 
 
 def _huber(c: Call) -> Value:
-    return c("huber", *pair(c), delta=c.number("delta", 1.0), reduction=how(c))  # type: ignore[no-any-return]
+    return c("huber", *pair(c), delta=c.number("delta", 1.0), reduction=how(c))
 
 
 def _smooth(c: Call) -> Value:
     beta = c.number("beta", 1.0)
     if beta == 0:
-        return c("mae", *pair(c), reduction=how(c))  # type: ignore[no-any-return]
+        return c("mae", *pair(c), reduction=how(c))
     loss = c("huber", *pair(c), delta=beta, reduction=how(c))
-    return loss if beta == 1 else c("divide", loss, beta)  # type: ignore[no-any-return]
+    return loss if beta == 1 else c("divide", loss, beta)
 
 
 def _kl(c: Call) -> Value:
-    return c("kl_div", *pair(c), log_target=c.flag("log_target"), reduction=how(c))  # type: ignore[no-any-return]
+    return c("kl_div", *pair(c), log_target=c.flag("log_target"), reduction=how(c))
 
 
 def _binary(c: Call) -> Value:
     if not c.has("weight"):
-        return c("binary_cross_entropy", *pair(c), eps=0, floor=-100, reduction=how(c))  # type: ignore[no-any-return]
+        return c("binary_cross_entropy", *pair(c), eps=0, floor=-100, reduction=how(c))
     loss = c("binary_cross_entropy", *pair(c), eps=0, floor=-100, reduction="none")
     return reduced(c, c("multiply", loss, c.tensor("weight")))
 
@@ -74,7 +73,7 @@ def _binary_logits(c: Call) -> Value:
     elif c.has("weight"):
         loss = c("binary_cross_entropy_logits", x, t, reduction="none")
     else:
-        return c("binary_cross_entropy_logits", x, t, reduction=how(c))  # type: ignore[no-any-return]
+        return c("binary_cross_entropy_logits", x, t, reduction=how(c))
     if c.has("weight"):
         loss = c("multiply", loss, c.tensor("weight"))
     return reduced(c, loss)
@@ -88,7 +87,7 @@ def _labelled(c: Call, op: str, x: Value, target: Value, **attrs: Any) -> Value:
     by_name = {"weight": c.tensor("weight")} if c.has("weight") else {}
     attrs |= {"axis": max(x.rank - target.rank - 1, 0) if x.rank == 1 else 1, "reduction": how(c)}
     ignored = [c.whole("ignore_index", -100)]
-    return c(op, x, c.cast(target, "i64"), by_name=by_name, ignore_index=ignored, **attrs)  # type: ignore[no-any-return]
+    return c(op, x, c.cast(target, "i64"), by_name=by_name, ignore_index=ignored, **attrs)
 
 
 def _nll(c: Call) -> Any:
@@ -178,7 +177,7 @@ def _cosine_embedding(c: Call) -> Value:
     a, b = (c.cast(c.tensor(n), c.out) for n in ("input1", "input2"))
     t = c.tensor("target")
     axis = a.rank - 1
-    squares = [c("add", c("reduce_sum_square", x, axes=[axis]), 1e-12 if c.out == "f64" else 1e-12) for x in (a, b)]  # fmt: skip
+    squares = [c("add", c("reduce_sum_square", x, axes=[axis]), 1e-12) for x in (a, b)]  # fmt: skip
     product = c("reduce_sum", c("multiply", a, b), axes=[axis])
     angle = c("divide", product, c("sqrt", c("multiply", *squares)))
     apart = c("maximum", c("subtract", angle, c.number("margin", 0.0)), 0)
@@ -196,16 +195,14 @@ def _multi_margin(c: Call) -> Value:
     gap = c("maximum", c("add", c("subtract", x, right), float(margin)), 0)
     gap = c("square", gap) if p == 2 else gap
     if c.has("weight"):
-        gap = c("multiply", gap, c("expand_dims", c("gather", c.tensor("weight"), labels), axes=[1]))
+        gap = c(
+            "multiply", gap, c("expand_dims", c("gather", c.tensor("weight"), labels), axes=[1])
+        )
     here = c("one_hot", labels, depth=x.shape[1], to=x.dtype)
     gap = c("where", c("equal", here, 1), 0, gap)
     loss = c("divide", c("reduce_sum", gap, axes=[1]), int(x.shape[1]))
     found = reduced(c, loss)
     return c.reshape(found, c.result().shape)
-
-
-def _unused() -> Any:
-    return cosine
 
 
 LOSSES: dict[str, Rule] = {

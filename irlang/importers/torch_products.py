@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import plain
 from irlang.importers.torch_reductions import norm
-from irlang.importers.torch_shapes import at, piece, swapped
+from irlang.importers.torch_shapes import diagonal, piece
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -24,7 +23,7 @@ def matmul(c: Call, a: Value, b: Value) -> Value:
     right = c("expand_dims", b, axes=[1]) if b.rank == 1 else b
     y = c("matmul", left, right)
     gone = [y.rank - 2] * (a.rank == 1) + [y.rank - 1] * (b.rank == 1)
-    return c("squeeze", y, axes=gone) if gone else y  # type: ignore[no-any-return]
+    return c("squeeze", y, axes=gone) if gone else y
 
 
 def _whole_product(c: Call, a: Value, b: Value) -> Value:
@@ -38,7 +37,7 @@ def _whole_product(c: Call, a: Value, b: Value) -> Value:
         left, right = c.cast(left, "i64"), c.cast(right, "i64")
     y = c("reduce_sum", c("multiply", left, right), axes=[-2])
     gone = [y.rank - 2] * (a.rank == 1) + [y.rank - 1] * (b.rank == 1)
-    return c.cast(c("squeeze", y, axes=gone) if gone else y, dtype)  # type: ignore[no-any-return]
+    return c.cast(c("squeeze", y, axes=gone) if gone else y, dtype)
 
 
 def _product(first: str, second: str) -> Rule:
@@ -49,14 +48,14 @@ def _linear(c: Call) -> Value:
     x, w = c.tensor("input"), c.tensor("weight")
     if x.dtype not in _FLOATS:
         y = _whole_product(c, x, c("transpose", w)) if w.rank == 2 else _whole_product(c, x, w)
-        return c("add", y, c.tensor("bias")) if c.has("bias") else y  # type: ignore[no-any-return]
+        return c("add", y, c.tensor("bias")) if c.has("bias") else y
     if w.rank == 1:
         y = matmul(c, x, w)
-        return c("add", y, c.tensor("bias")) if c.has("bias") else y  # type: ignore[no-any-return]
+        return c("add", y, c.tensor("bias")) if c.has("bias") else y
     bias = [c.tensor("bias")] if c.has("bias") else []
     if bias and bias[0].shape != (w.shape[0],):
-        return c("add", c("dense", x, _turned(c, w)), bias[0])  # type: ignore[no-any-return]
-    return c("dense", x, _turned(c, w), *bias)  # type: ignore[no-any-return]
+        return c("add", c("dense", x, _turned(c, w)), bias[0])
+    return c("dense", x, _turned(c, w), *bias)
 
 
 def _turned(c: Call, w: Value) -> Value:
@@ -65,39 +64,39 @@ def _turned(c: Call, w: Value) -> Value:
 
 
 def _added(first: str, second: str, kind: str = "matmul") -> Rule:
-    """beta * self + alpha * (first second)"""
+    """The sum beta * self + alpha * (first second)"""
 
     def rule(c: Call) -> Value:
         x, a, b = c.tensor("self"), c.tensor(first), c.tensor(second)
         alpha, beta = plain(c.get("alpha", 1)), plain(c.get("beta", 1))
-        if kind == "outer":
-            product = c("multiply", c("expand_dims", a, axes=[1]), c("expand_dims", b, axes=[0])) if a.dtype != "bool" else c("logical_and", c("expand_dims", a, axes=[1]), c("expand_dims", b, axes=[0]))  # fmt: skip
-        else:
-            product = matmul(c, a, b)
+        product = _outer_product(c, a, b) if kind == "outer" else matmul(c, a, b)
         if kind == "sum":
             product = c("reduce_sum", product, axes=[0])
         if c.out == "bool":
-            return c("logical_or", x, product)  # type: ignore[no-any-return]
+            return c("logical_or", x, product)
         if alpha != 1:
             product = c("multiply", product, alpha)
         if beta == 0:
-            return product  # type: ignore[no-any-return]
+            return product
         x = x if beta == 1 else c("multiply", x, beta)
-        return c("add", x, product)  # type: ignore[no-any-return]
+        return c("add", x, product)
 
     return rule
 
 
-def _outer(c: Call) -> Value:
-    a, b = c.cast(c.tensor("self"), c.out), c.cast(c.tensor("vec2"), c.out)
+def _outer_product(c: Call, a: Value, b: Value) -> Value:
     left, right = c("expand_dims", a, axes=[1]), c("expand_dims", b, axes=[0])
-    return c("logical_and" if c.out == "bool" else "multiply", left, right)  # type: ignore[no-any-return]
+    return c("logical_and" if a.dtype == "bool" else "multiply", left, right)
+
+
+def _outer(c: Call) -> Value:
+    return _outer_product(c, c.cast(c.tensor("self"), c.out), c.cast(c.tensor("vec2"), c.out))
 
 
 def _inner(c: Call) -> Value:
     a, b = c.tensor("self"), c.tensor("other")
     if a.rank == 0 or b.rank == 0:
-        return c("multiply", a, b)  # type: ignore[no-any-return]
+        return c("multiply", a, b)
     flat = c.reshape(b, [math.prod(b.shape[:-1]), b.shape[-1]])
     y = matmul(c, c.reshape(a, [math.prod(a.shape[:-1]), a.shape[-1]]), c("transpose", flat))
     return c.reshape(y, c.result().shape)
@@ -116,16 +115,19 @@ def _tensordot(c: Call) -> Value:
         elif b.shape[j] == 1 and a.shape[i] != 1:
             a = c("reduce_sum", a, axes=[i], keepdims=True)
     inner = math.prod(a.shape[d] for d in left)
-    a = c.reshape(c("transpose", a, perm=[*rows, *left]), [math.prod(a.shape[d] for d in rows), inner])  # fmt: skip
-    b = c.reshape(c("transpose", b, perm=[*right, *columns]), [inner, math.prod(b.shape[d] for d in columns)])  # fmt: skip
+    high = math.prod(a.shape[d] for d in rows)
+    wide = math.prod(b.shape[d] for d in columns)
+    a = c.reshape(c("transpose", a, perm=[*rows, *left]), [high, inner])
+    b = c.reshape(c("transpose", b, perm=[*right, *columns]), [inner, wide])
     return c.reshape(matmul(c, a, b), c.result().shape)
 
 
 def _chain(c: Call) -> Value:
-    first, *rest = c.get("tensors")
+    tensors: list[Value] = c.get("tensors")
+    first, *rest = tensors
     for item in rest:
         first = matmul(c, first, item)
-    return first  # type: ignore[no-any-return]
+    return first
 
 
 def _einsum(c: Call) -> Value:
@@ -134,28 +136,31 @@ def _einsum(c: Call) -> Value:
         labels, output = labels_of(c.get("equation"), [t.rank for t in tensors])
     except Malformed as reason:
         raise Uncovered(str(reason)) from None
-    return c("einsum", *tensors, labels=labels, output=output)  # type: ignore[no-any-return]
+    return c("einsum", *tensors, labels=labels, output=output)
 
 
 def _bilinear(c: Call) -> Value:
     a, b, w = c.tensor("input1"), c.tensor("input2"), c.tensor("weight")
     bias = [c.tensor("bias")] if c.has("bias") else []
-    return c("bilinear", a, b, w, *bias)  # type: ignore[no-any-return]
+    return c("bilinear", a, b, w, *bias)
 
 
 def _dot(c: Call) -> Value:
     a = c.tensor("self")
-    return c("reduce_sum", c("multiply", a, c.tensor("other" if "other" in c.node.args else "tensor")))  # type: ignore[no-any-return]  # fmt: skip
+    b = c.tensor("other" if "other" in c.node.args else "tensor")
+    return c("reduce_sum", c("multiply", a, b))  # fmt: skip
 
 
 def _vecdot(c: Call) -> Value:
     product = c("multiply", c.tensor("x"), c.tensor("y"))
-    return c("reduce_sum", product, axes=[c.axis("dim", product.rank, -1)])  # type: ignore[no-any-return]
+    return c("reduce_sum", product, axes=[c.axis("dim", product.rank, -1)])
 
 
 def _cdist(c: Call) -> Value:
     a, b = c.tensor("x1"), c.tensor("x2")
-    gap = c("subtract", c("expand_dims", a, axes=[a.rank - 1]), c("expand_dims", b, axes=[b.rank - 2]))
+    gap = c(
+        "subtract", c("expand_dims", a, axes=[a.rank - 1]), c("expand_dims", b, axes=[b.rank - 2])
+    )
     if 0 in gap.shape:
         return c.param(0, c.result().shape, c.out)
     return norm(c, gap, c.number("p", 2.0), [gap.rank - 1], False)
@@ -171,7 +176,11 @@ def _pdist(c: Call) -> Value:
 
 
 def _pair_distance(c: Call) -> Value:
-    gap = c("add", c("subtract", *[c.cast(c.tensor(n), c.out) for n in ("x1", "x2")]), c.number("eps", 1e-6))
+    gap = c(
+        "add",
+        c("subtract", *[c.cast(c.tensor(n), c.out) for n in ("x1", "x2")]),
+        c.number("eps", 1e-6),
+    )
     return norm(c, gap, c.number("p", 2.0), [gap.rank - 1], c.flag("keepdim"))
 
 
@@ -187,7 +196,7 @@ def cosine(c: Call, a: Value, b: Value, axis: int, eps: float) -> Value:
     ]
     unit = [c("divide", t, n) for t, n in zip((a, b), lengths, strict=True)]
     product = c("multiply", *unit)
-    return c("reduce_sum", product, axes=[axis % product.rank])  # type: ignore[no-any-return]
+    return c("reduce_sum", product, axes=[axis % product.rank])
 
 
 def _cosine(c: Call) -> Value:
@@ -208,7 +217,7 @@ def _cross(c: Call) -> Value:
         for t in (a, b)
     ]
     (a1, a2), (b1, b2) = parts
-    return c("subtract", c("multiply", a1, b2), c("multiply", a2, b1))  # type: ignore[no-any-return]
+    return c("subtract", c("multiply", a1, b2), c("multiply", a2, b1))
 
 
 def _kron(c: Call) -> Value:
@@ -223,9 +232,7 @@ def _kron(c: Call) -> Value:
 
 
 def _trace(c: Call) -> Value:
-    from irlang.importers.torch_shapes import diagonal
-
-    return c("reduce_sum", c.cast(diagonal(c, c.tensor("self"), 0, 0, 1), c.out))  # type: ignore[no-any-return]
+    return c("reduce_sum", c.cast(diagonal(c, c.tensor("self"), 0, 0, 1), c.out))
 
 
 def _vander(c: Call) -> Value:
@@ -240,7 +247,7 @@ def _vander(c: Call) -> Value:
     powers = powers[:count] if rising else powers[:count][::-1]
     if not count:
         return c.param(0, c.result().shape, c.out)
-    return c("stack", *powers, axis=x.rank)  # type: ignore[no-any-return]
+    return c("stack", *powers, axis=x.rank)
 
 
 def _trapezoid(cumulative: bool) -> Rule:
@@ -256,14 +263,15 @@ def _trapezoid(cumulative: bool) -> Rule:
             if x.rank == 1 and y.rank > 1:
                 x = c.reshape(x, [x.shape[0] if d == axis else 1 for d in range(y.rank)])
             inner = x.rank - (y.rank - axis)
-            gap = c("subtract", piece(c, x, inner, 1, x.shape[inner]), piece(c, x, inner, 0, x.shape[inner] - 1))  # fmt: skip
+            size = x.shape[inner]
+            gap = c("subtract", piece(c, x, inner, 1, size), piece(c, x, inner, 0, size - 1))
             pair = c("multiply", pair, gap)
         elif c.get("dx", 1) != 1:
             pair = c("multiply", pair, plain(c.get("dx")))
         half = c("multiply", pair, 0.5) if c.out in _FLOATS else pair
         if cumulative:
-            return c("cumsum", half, axis=axis)  # type: ignore[no-any-return]
-        return c("reduce_sum", half, axes=[axis])  # type: ignore[no-any-return]
+            return c("cumsum", half, axis=axis)
+        return c("reduce_sum", half, axes=[axis])
 
     return rule
 
@@ -271,7 +279,8 @@ def _trapezoid(cumulative: bool) -> Rule:
 def _diff(c: Call) -> Value:
     x = c.tensor("self")
     axis = c.axis("dim", x.rank, -1)
-    parts = [c.cast(c.tensor(n), x.dtype) if n != "self" else x for n in ("prepend", "self", "append") if c.has(n)]  # fmt: skip
+    names = [name for name in ("prepend", "self", "append") if c.has(name)]
+    parts = [c.cast(c.tensor(name), x.dtype) for name in names]
     x = parts[0] if len(parts) == 1 else c("concat", *parts, axis=axis)
     for _ in range(c.whole("n", 1)):
         size = x.shape[axis]
@@ -279,7 +288,7 @@ def _diff(c: Call) -> Value:
             break
         a, b = piece(c, x, axis, 1, size), piece(c, x, axis, 0, size - 1)
         x = c("logical_xor", a, b) if x.dtype == "bool" else c("subtract", a, b)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _renorm(c: Call) -> Value:
@@ -289,7 +298,7 @@ def _renorm(c: Call) -> Value:
     size = norm(c, x, c.number("p"), axes, True)
     factor = c("divide", most, c("add", size, 1e-7))
     factor = c("where", c("greater", size, most), factor, 1)
-    return c("multiply", x, factor)  # type: ignore[no-any-return]
+    return c("multiply", x, factor)
 
 
 def _matrix_power(c: Call) -> Value:
@@ -306,15 +315,15 @@ def _matrix_power(c: Call) -> Value:
 
 
 def _cartesian(c: Call) -> Value:
-    tensors = c.get("tensors")
+    tensors: list[Value] = c.get("tensors")
     if len(tensors) == 1:
-        return tensors[0]  # type: ignore[no-any-return]
+        return tensors[0]
     shape = [t.shape[0] for t in tensors]
     columns = []
     for d, t in enumerate(tensors):
         lone = c.reshape(t, [n if e == d else 1 for e, n in enumerate(shape)])
         columns.append(c.reshape(c.broadcast(lone, shape), [math.prod(shape)]))
-    return c("stack", *columns, axis=1)  # type: ignore[no-any-return]
+    return c("stack", *columns, axis=1)
 
 
 def _shift(inverse: bool) -> Rule:
@@ -327,10 +336,6 @@ def _shift(inverse: bool) -> Rule:
         return x
 
     return rule
-
-
-def _first_of(kind: str) -> Any:
-    return at, swapped, kind
 
 
 PRODUCTS: dict[str, Rule] = {

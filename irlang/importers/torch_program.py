@@ -73,7 +73,8 @@ class Meta:
 class Node:
     """A call. target: `aten.add.Tensor`. args: by the names of the schema. results: of names, a
     list standing for a result that is a list of tensors. module: path and class of the innermost
-    module. trace: where it was written."""
+    module. trace: where it was written.
+    """
 
     name: str
     target: str
@@ -86,7 +87,8 @@ class Node:
 @dataclass(slots=True)
 class Program:
     """The graph. inputs and outputs: (kind, name of the value, name outside) triples. numbers: what
-    stands for numbers that no call can take as such, by type and text."""
+    stands for numbers that no call can take as such, by type and text.
+    """
 
     nodes: list[Node]
     inputs: list[tuple[str, str, str]]
@@ -259,7 +261,7 @@ def _text(raw: Any) -> str:
 
 
 _ARGUMENTS: dict[str, Any] = {
-    "as_none": lambda raw: None,
+    "as_none": lambda _: None,
     "as_tensor": _ref,
     "as_tensors": _many(_ref),
     "as_int": _integer,

@@ -59,7 +59,7 @@ def _layers(kind: str) -> Rule:
                 for name, state in zip(("h0", "c0"), states, strict=False):
                     by_name[name] = at(c, state, 0, number)
                 more = {"reverse": True} if side else {}
-                y, *ends = c(op, x, *kernels, by_name=by_name, **fixed, **more)
+                y, *ends = c.several(op, x, *kernels, by_name=by_name, **fixed, **more)
                 sides.append(y)
                 for found, end in zip(last, ends, strict=True):
                     found.append(end)
@@ -78,7 +78,7 @@ def _cell(kind: str) -> Rule:
         by_name |= dict(zip(("h0", "c0"), states, strict=False))
         op, _ = _KINDS[kind]
         fixed = {"activation": "relu"} if kind == "rnn_relu" else {}
-        _, *ends = c(op, c("expand_dims", x, axes=[0]), *kernels, by_name=by_name, **fixed)
+        _, *ends = c.several(op, c("expand_dims", x, axes=[0]), *kernels, by_name=by_name, **fixed)
         return ends if len(ends) > 1 else ends[0]
 
     return rule

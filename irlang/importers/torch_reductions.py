@@ -27,7 +27,7 @@ def _reduce(op: str) -> Rule:
 
     def rule(c: Call) -> Value:
         x = c.cast(c.tensor("self"), c.out)
-        return c(op, x, **over(c, x))  # type: ignore[no-any-return]
+        return c(op, x, **over(c, x))
 
     return rule
 
@@ -35,26 +35,26 @@ def _reduce(op: str) -> Rule:
 def _truths(op: str) -> Rule:
     def rule(c: Call) -> Value:
         x = truth(c, c.tensor("self"))
-        return c.cast(c(op, x, **over(c, x)), c.out)  # type: ignore[no-any-return]
+        return c.cast(c(op, x, **over(c, x)), c.out)
 
     return rule
 
 
 def _extremes(op: str) -> Rule:
-    """amax and amin; of truth values they are any and all."""
+    """The extremes amax and amin; of truth values they are any and all."""
 
     def rule(c: Call) -> Value:
         x = c.tensor("self")
         if x.dtype == "bool":
             logical = "reduce_any" if op == "reduce_max" else "reduce_all"
-            return c(logical, x, **over(c, x))  # type: ignore[no-any-return]
-        return c(op, x, **over(c, x))  # type: ignore[no-any-return]
+            return c(logical, x, **over(c, x))
+        return c(op, x, **over(c, x))
 
     return rule
 
 
 def _with_place(op: str, place: str) -> Rule:
-    """max and min along an axis, with the place of the first of equals; without one, of all."""
+    """Extremes along an axis, with the place of the first of equals; without one, of all."""
 
     def rule(c: Call) -> Any:
         x = c.tensor("self")
@@ -79,7 +79,7 @@ def _place(op: str) -> Rule:
         if not c.has("dim"):
             flat = c(op, c.reshape(x, [math.prod(x.shape)]), axis=0)
             return c.reshape(flat, c.result().shape)
-        return c(op, x, axis=c.axis("dim", x.rank), keepdims=c.flag("keepdim"))  # type: ignore[no-any-return]
+        return c(op, x, axis=c.axis("dim", x.rank), keepdims=c.flag("keepdim"))
 
     return rule
 
@@ -106,7 +106,7 @@ def _nan_sum(c: Call) -> Value:
     x = c.cast(c.tensor("self"), c.out)
     if c.out in _FLOATS:
         x = c("where", c("isnan", x), 0, x)
-    return c("reduce_sum", x, **over(c, x))  # type: ignore[no-any-return]
+    return c("reduce_sum", x, **over(c, x))
 
 
 def _nan_mean(c: Call) -> Value:
@@ -114,18 +114,18 @@ def _nan_mean(c: Call) -> Value:
     missing = c("isnan", x)
     total = c("reduce_sum", c("where", missing, 0, x), **over(c, x))
     count = c("reduce_sum", c.cast(c("logical_not", missing), c.out), **over(c, x))
-    return c("divide", total, count)  # type: ignore[no-any-return]
+    return c("divide", total, count)
 
 
 def _count(c: Call) -> Value:
     x = c.cast(truth(c, c.tensor("self")), "i64")
-    return c("reduce_sum", x, axes=c.axes("dim", x.rank))  # type: ignore[no-any-return]
+    return c("reduce_sum", x, axes=c.axes("dim", x.rank))
 
 
 def _running(op: str) -> Rule:
     def rule(c: Call) -> Value:
         x = c.cast(c.tensor("self"), c.out)
-        return c(op, x, axis=c.axis("dim", x.rank)) if x.rank else x  # type: ignore[no-any-return]
+        return c(op, x, axis=c.axis("dim", x.rank)) if x.rank else x
 
     return rule
 
@@ -134,17 +134,17 @@ def norm(c: Call, x: Value, p: Any, axes: list[int], keep: bool) -> Value:
     """The vector norm over axes."""
     attrs = {"axes": axes, "keepdims": keep}
     if p == 2:
-        return c("reduce_l2", x, **attrs)  # type: ignore[no-any-return]
+        return c("reduce_l2", x, **attrs)
     if p == 1:
-        return c("reduce_l1", x, **attrs)  # type: ignore[no-any-return]
+        return c("reduce_l1", x, **attrs)
     size = c("abs", x)
     if p == math.inf:
-        return c("reduce_max", size, **attrs)  # type: ignore[no-any-return]
+        return c("reduce_max", size, **attrs)
     if p == -math.inf:
-        return c("reduce_min", size, **attrs)  # type: ignore[no-any-return]
+        return c("reduce_min", size, **attrs)
     if p == 0:
-        return c("reduce_sum", c.cast(c("not_equal", x, 0), x.dtype), **attrs)  # type: ignore[no-any-return]
-    return c("power", c("reduce_sum", c("power", size, float(p)), **attrs), 1 / p)  # type: ignore[no-any-return]
+        return c("reduce_sum", c.cast(c("not_equal", x, 0), x.dtype), **attrs)
+    return c("power", c("reduce_sum", c("power", size, float(p)), **attrs), 1 / p)
 
 
 def _norm(c: Call) -> Value:
@@ -176,7 +176,7 @@ def _matrix_norm(c: Call) -> Value:
     sums = c("reduce_l1", x, axes=[first], keepdims=True)
     op = "reduce_max" if order > 0 else "reduce_min"
     found = c(op, sums, axes=[second], keepdims=True)
-    return found if c.flag("keepdim") else c("squeeze", found, axes=axes)  # type: ignore[no-any-return]
+    return found if c.flag("keepdim") else c("squeeze", found, axes=axes)
 
 
 # ---- order
@@ -190,7 +190,7 @@ def ranked(c: Call, x: Value, axis: int, descending: bool, stable: bool = False)
     attrs: dict[str, Any] = {"descending": True} if descending else {}
     if not stable:
         attrs["stable"] = False
-    values, places = c("sort", work, axis=axis, **attrs)
+    values, places = c.several("sort", work, axis=axis, **attrs)
     return [c.cast(values, x.dtype), places]
 
 

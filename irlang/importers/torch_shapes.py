@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -33,13 +34,13 @@ def swapped(c: Call, x: Value, i: int, j: int) -> Value:
     if i == j or not order:
         return x
     order[i], order[j] = order[j], order[i]
-    return c("transpose", x, perm=order)  # type: ignore[no-any-return]
+    return c("transpose", x, perm=order)
 
 
 def permuted(c: Call, x: Value, order: Sequence[int]) -> Value:
     """Axes in another order."""
     order = list(order)
-    return x if order == sorted(order) else c("transpose", x, perm=order)  # type: ignore[no-any-return]
+    return x if order == sorted(order) else c("transpose", x, perm=order)
 
 
 def _transpose(first: str, second: str) -> Rule:
@@ -71,7 +72,7 @@ def _matrix_transpose(c: Call) -> Value:
 
 def _unsqueeze(c: Call) -> Value:
     x = c.tensor("self")
-    return c("expand_dims", x, axes=[c.whole("dim") % (x.rank + 1)])  # type: ignore[no-any-return]
+    return c("expand_dims", x, axes=[c.whole("dim") % (x.rank + 1)])
 
 
 def _squeeze(c: Call) -> Value:
@@ -80,7 +81,7 @@ def _squeeze(c: Call) -> Value:
     if c.get("dim") == []:
         axes = []
     axes = [d for d in axes if not is_open(x.shape[d]) and x.shape[d] == 1]
-    return c("squeeze", x, axes=axes) if axes else x  # type: ignore[no-any-return]
+    return c("squeeze", x, axes=axes) if axes else x
 
 
 def piece(c: Call, x: Value, axis: int, first: int, end: int, step: int = 1) -> Value:
@@ -95,7 +96,7 @@ def piece(c: Call, x: Value, axis: int, first: int, end: int, step: int = 1) -> 
         attrs["end"] = [end]
     if step != 1:
         attrs["step"] = [step]
-    return c("slice", x, **attrs)  # type: ignore[no-any-return]
+    return c("slice", x, **attrs)
 
 
 def _slice(c: Call) -> Value:
@@ -115,7 +116,7 @@ def _narrow(c: Call) -> Value:
 def at(c: Call, x: Value, axis: int, index: int) -> Value:
     """One position of an axis, which goes."""
     index = index + x.shape[axis] if index < 0 else index
-    return c("squeeze", piece(c, x, axis, index, index + 1), axes=[axis])  # type: ignore[no-any-return]
+    return c("squeeze", piece(c, x, axis, index, index + 1), axes=[axis])
 
 
 def _select(c: Call) -> Value:
@@ -133,7 +134,7 @@ def parts(c: Call, x: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     """Pieces of the given sizes."""
     if len(sizes) == 1:
         return [x]
-    return c("split", x, axis=axis, sizes=list(sizes))  # type: ignore[no-any-return]
+    return c.several("split", x, axis=axis, sizes=list(sizes))
 
 
 def pieces(c: Call, x: Value, axis: int, size: int) -> list[Value]:
@@ -181,7 +182,7 @@ def _cuts(c: Call, x: Value, axis: int, given: Any) -> list[Value]:
     edges = [0, *ends, size]
     return [
         piece(c, x, axis, a, max(a, b)) if (a, b) != (0, size) else x
-        for a, b in zip(edges, edges[1:], strict=False)
+        for a, b in itertools.pairwise(edges)
     ]
 
 
@@ -207,12 +208,12 @@ def _concat(c: Call) -> Value:
     tensors = [c.cast(item, c.out) for item in c.get("tensors")]
     kept = [item for item in tensors if item.shape != (0,)] or tensors[:1]
     axis = c.axis("dim", kept[0].rank, 0)
-    return kept[0] if len(kept) == 1 else c("concat", *kept, axis=axis)  # type: ignore[no-any-return]
+    return kept[0] if len(kept) == 1 else c("concat", *kept, axis=axis)
 
 
 def _stack(c: Call) -> Value:
     tensors = [c.cast(item, c.out) for item in c.get("tensors")]
-    return c("stack", *tensors, axis=c.whole("dim", 0) % (tensors[0].rank + 1))  # type: ignore[no-any-return]
+    return c("stack", *tensors, axis=c.whole("dim", 0) % (tensors[0].rank + 1))
 
 
 def raised(c: Call, x: Value, rank: int) -> Value:
@@ -240,7 +241,7 @@ def _joined(rank: int, axis: int) -> Rule:
     def rule(c: Call) -> Value:
         tensors = [raised(c, c.cast(item, c.out), rank) for item in c.get("tensors")]
         where = 0 if rank == 1 and tensors[0].rank == 1 else axis
-        return tensors[0] if len(tensors) == 1 else c("concat", *tensors, axis=where)  # type: ignore[no-any-return]
+        return tensors[0] if len(tensors) == 1 else c("concat", *tensors, axis=where)
 
     return rule
 
@@ -249,14 +250,14 @@ def _columns(c: Call) -> Value:
     tensors = [c.cast(item, c.out) for item in c.get("tensors")]
     tensors = [c.reshape(t, [*t.shape, *[1] * (2 - t.rank)]) if t.rank < 2 else t for t in tensors]
     tensors = [c.reshape(t, [1, 1]) if t.rank < 2 else t for t in tensors]
-    return tensors[0] if len(tensors) == 1 else c("concat", *tensors, axis=1)  # type: ignore[no-any-return]
+    return tensors[0] if len(tensors) == 1 else c("concat", *tensors, axis=1)
 
 
 def _flip(axes: Sequence[int] | None = None) -> Rule:
     def rule(c: Call) -> Value:
         x = c.tensor("self")
         chosen = list(axes) if axes is not None else [int(d) % x.rank for d in c.numbers("dims")]
-        return c("reverse", x, axes=chosen) if chosen else x  # type: ignore[no-any-return]
+        return c("reverse", x, axes=chosen) if chosen else x
 
     return rule
 
@@ -268,10 +269,10 @@ def _rot90(c: Call) -> Value:
     if turns == 0:
         return x
     if turns == 2:
-        return c("reverse", x, axes=[i, j])  # type: ignore[no-any-return]
+        return c("reverse", x, axes=[i, j])
     if turns == 1:
         return swapped(c, c("reverse", x, axes=[j]), i, j)
-    return c("reverse", swapped(c, x, i, j), axes=[j])  # type: ignore[no-any-return]
+    return c("reverse", swapped(c, x, i, j), axes=[j])
 
 
 def _roll(c: Call) -> Value:
@@ -293,7 +294,7 @@ def _tile(name: str) -> Rule:
         repeats = c.numbers(name, [])
         repeats = [1] * (x.rank - len(repeats)) + repeats
         x = c.reshape(x, [1] * (len(repeats) - x.rank) + list(x.shape))
-        return x if all(n == 1 for n in repeats) else c("tile", x, repeats=repeats)  # type: ignore[no-any-return]
+        return x if all(n == 1 for n in repeats) else c("tile", x, repeats=repeats)
 
     return rule
 
@@ -305,12 +306,14 @@ def _repeat_interleave(c: Call) -> Value:
         x = c.reshape(x, [math.prod(x.shape)])
     axis = c.axis("dim", x.rank, 0) if c.has("dim") else 0
     if isinstance(repeats, int):
-        return c("repeat", x, repeats=repeats, axis=axis)  # type: ignore[no-any-return]
+        return c("repeat", x, repeats=repeats, axis=axis)
     counts = c.known(repeats)
     if counts is None:
         raise Uncovered("how often elements are repeated depends on values")
-    places = np.repeat(np.arange(int(x.shape[axis])), np.broadcast_to(counts, (int(x.shape[axis]),)))
-    return c("gather", x, c.param(places.astype(np.int64)), axis=axis)  # type: ignore[no-any-return]
+    places = np.repeat(
+        np.arange(int(x.shape[axis])), np.broadcast_to(counts, (int(x.shape[axis]),))
+    )
+    return c("gather", x, c.param(places.astype(np.int64)), axis=axis)
 
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -326,7 +329,7 @@ def padded(c: Call, x: Value, given: Sequence[int], mode: str, value: Any) -> Va
         attrs["mode"] = _MODES[mode]
     elif value:
         attrs["value"] = float(value)
-    return c("pad", x, **attrs)  # type: ignore[no-any-return]
+    return c("pad", x, **attrs)
 
 
 def _pad(c: Call) -> Value:
@@ -369,7 +372,7 @@ def diagonal(c: Call, x: Value, offset: int, i: int, j: int) -> Value:
     count = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
     flat = c.reshape(x, [*lead, rows * columns])
     places = first + (columns + 1) * np.arange(count)
-    return c("gather", flat, c.param(places.astype(np.int64)), axis=len(lead))  # type: ignore[no-any-return]
+    return c("gather", flat, c.param(places.astype(np.int64)), axis=len(lead))
 
 
 def _diagonal(c: Call) -> Value:
@@ -392,11 +395,9 @@ def embedded(c: Call, x: Value, offset: int = 0, i: int = -2, j: int = -1) -> Va
     full = c("gather", longer, c.param(places), axis=len(lead))
     rank = x.rank + 1
     i, j = i % rank, j % rank
-    order: list[int] = []
+    places_of = {i: rank - 2, j: rank - 1}
     rest = iter(range(rank - 2))
-    for d in range(rank):
-        order.append(rank - 2 if d == i else rank - 1 if d == j else next(rest))
-    return permuted(c, full, order)
+    return permuted(c, full, [places_of[d] if d in places_of else next(rest) for d in range(rank)])
 
 
 def _diag_embed(c: Call) -> Value:
@@ -434,14 +435,17 @@ def _unfold(c: Call) -> Value:
 def _as_strided(c: Call) -> Value:
     x = c.tensor("self")
     sizes, strides = c.numbers("size"), c.numbers("stride")
-    places = np.full(tuple(int(n) for n in sizes), c.whole("storage_offset", 0) if c.has("storage_offset") else 0)  # fmt: skip
+    first = c.whole("storage_offset") if c.has("storage_offset") else 0
+    places = np.full(tuple(int(n) for n in sizes), first)
     for d, (n, s) in enumerate(zip(sizes, strides, strict=True)):
-        places = places + (s * np.arange(n)).reshape([-1 if e == d else 1 for e in range(len(sizes))])
+        places = places + (s * np.arange(n)).reshape(
+            [-1 if e == d else 1 for e in range(len(sizes))]
+        )
     count = math.prod(x.shape)
     if places.size and (places.min() < 0 or places.max() >= count):
         raise Uncovered("it reads the memory of another tensor")
     flat = c.reshape(x, [count])
-    return c("gather", flat, c.param(places.astype(np.int64)), axis=0)  # type: ignore[no-any-return]
+    return c("gather", flat, c.param(places.astype(np.int64)), axis=0)
 
 
 def _meshgrid(c: Call) -> list[Value]:
@@ -497,7 +501,7 @@ def _block_diagonal(c: Call) -> Value:
         before, after = [0, at_], [0, width - at_ - int(t.shape[1])]
         rows.append(c("pad", t, before=before, after=after))
         at_ += int(t.shape[1])
-    return rows[0] if len(rows) == 1 else c("concat", *rows, axis=0)  # type: ignore[no-any-return]
+    return rows[0] if len(rows) == 1 else c("concat", *rows, axis=0)
 
 
 def _diagonal_scatter(c: Call) -> Value:
@@ -524,7 +528,7 @@ def _diagonal_scatter(c: Call) -> Value:
 
 
 def _to(c: Call) -> Value:
-    return c.cast(c.tensor("self"), c.out)  # type: ignore[no-any-return]
+    return c.cast(c.tensor("self"), c.out)
 
 
 def _filled(value: Any = None, name: str = "fill_value") -> Rule:
@@ -549,7 +553,7 @@ def counted(c: Call, size: int, dtype: str) -> Value:
     """0, 1, 2, …"""
     if is_open(size):
         ones = c.param(1, (size,), dtype)
-        return c("cumsum", ones, axis=0, exclusive=True)  # type: ignore[no-any-return]
+        return c("cumsum", ones, axis=0, exclusive=True)
     return c.param(np.arange(int(size)).astype(DTYPES[dtype].numpy))
 
 
@@ -560,7 +564,7 @@ def _arange(c: Call) -> Value:
         places = counted(c, size, c.out)
         if step != 1:
             places = c("multiply", places, step)
-        return c("add", places, first) if first != 0 else places  # type: ignore[no-any-return]
+        return c("add", places, first) if first != 0 else places
     numbers = np.array([first + i * step for i in range(int(size))])
     return c.param(numbers.astype(DTYPES[c.out].numpy))
 
@@ -573,7 +577,10 @@ def _spaced(base: bool) -> Rule:
         if c.out[0] in "iu" and not base:
             step_ = step
             half = size // 2
-            values = [first + step_ * i if i < half else last - step_ * (size - 1 - i) for i in range(size)]
+            values = [
+                first + step_ * i if i < half else last - step_ * (size - 1 - i)
+                for i in range(size)
+            ]
             return c.param(np.trunc(np.array(values)).astype(DTYPES[c.out].numpy))
         values = [first + i * step for i in range(size)]
         if base:

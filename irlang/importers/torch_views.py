@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irlang.importers.torch_call import Call, Uncovered, Value
 
 # Results that are, or may be, views of their first argument.
@@ -20,7 +22,7 @@ _RESHAPED = frozenset(
 )
 
 
-def put_back(call: Call, name: str, value: Value) -> Value:
+def put_back(call: Call, value: Value) -> Value:
     """The base of a view with the view's new value in it. call: the node that made the view."""
     kind = call.node.target.split(".")[1].removesuffix("_")
     base = call.tensor("self")
@@ -70,12 +72,10 @@ def inserted(call: Call, base: Value, value: Value, axis: int, first: int, step:
     first = first + size if first < 0 else first
     count = value.shape[axis]
     if step != 1:
-        places = [(i - first) // step if i >= first and (i - first) % step == 0 and
-                  (i - first) // step < count else count + i for i in range(int(size))]  # fmt: skip
+        places = np.arange(int(size)) + int(count)
+        places[first : first + step * int(count) : step] = np.arange(int(count))
         both = call("concat", call.cast(value, base.dtype), base, axis=axis)
-        import numpy as np
-
-        return call.first("gather", both, call.param(np.array(places, np.int64)), axis=axis)
+        return call.first("gather", both, call.param(places), axis=axis)
     parts = []
     if first != 0:
         parts.append(call("slice", base, axes=[axis], begin=[0], end=[first]))

@@ -64,30 +64,44 @@ def last_reads(graph: Graph, keep: Collection[str]) -> dict[int, list[str]]:
 def balls(
     graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
 ) -> dict[str, Ball]:
-    """Every value with its radius, propagated through the whole program, at a precision."""
+    """Every value with its radius, propagated through the whole program, at a precision.
+
+    The oracle's own error is added once, at the end: it goes through the program as any other.
+    """
     found = {name: Ball(load(graph.values[name], array)) for name, array in values.items()}
     for node in graph.nodes:
-        found.update(node_balls(node, found, definitions, dtype))
-    return found
+        found.update(_results(node, found, definitions, dtype))
+    return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
 
 
 def node_balls(
     node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str
 ) -> dict[str, Ball]:
     """The results of one call as balls, by value name, given its operands as balls."""
+    results = _results(node, found, definitions, dtype)
+    return {name: _with_oracle(ball, dtype) for name, ball in results.items()}
+
+
+def _with_oracle(ball: Ball, dtype: str) -> Ball:
+    return Ball(ball.value, rounding.oracle_error(ball, dtype))
+
+
+def _results(
+    node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str
+) -> dict[str, Ball]:
+    """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
     feeds = {formal: found[name] for formal, name in node.feeds().items()}
     tensors = rounding.evaluate(expansion, feeds, dtype)
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
-        radius = rounding.oracle_error(ball, dtype)
-        results[name] = Ball(ball.value, _stored(ball.value, radius, expansion, formal))
+        results[name] = Ball(ball.value, _stored(ball.value, ball.radius, expansion, formal))
     return results
 
 
 def _stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any:
-    """The radius of a result, rounded once more where its type is coarser than all it is made of."""
+    """The radius of a result, rounded once more where its type is coarser than its operands'."""
     row = DTYPES[expansion.tensors[formal].dtype]
     reals = [DTYPES[expansion.tensors[name].dtype] for name in expansion.inputs]
     finest = min((item.unit for item in reals if item.kind == "real"), default=row.unit)

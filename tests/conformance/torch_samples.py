@@ -87,7 +87,7 @@ def outcomes_of(op: Any, most: int) -> Iterator[Outcome]:
         if dtype not in op.supported_dtypes("cpu"):
             continue
         torch.manual_seed(0)
-        np.random.seed(0)
+        np.random.seed(0)  # noqa: NPY002 -- the samples are drawn from it
         try:
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
         except (RuntimeError, ValueError, TypeError, AssertionError, ImportError) as error:
@@ -100,7 +100,8 @@ def outcomes_of(op: Any, most: int) -> Iterator[Outcome]:
 
 def chosen(count: int, most: int) -> list[int]:
     """At most so many numbers below a count, spread evenly."""
-    return sorted({round(i * (count - 1) / max(most - 1, 1)) for i in range(min(most, count))})
+    most = min(most, count)
+    return sorted({round(i * (count - 1) / max(most - 1, 1)) for i in range(most)})
 
 
 def _judged(op: Any, sample: Any) -> tuple[str, str, str]:
@@ -110,7 +111,7 @@ def _judged(op: Any, sample: Any) -> tuple[str, str, str]:
     leaves, spec = _pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
-    class Sample(torch.nn.Module):
+    class Sample(torch.nn.Module):  # type: ignore[misc]
         def forward(self, *tensors: Any) -> Any:
             given = list(leaves)
             for place, tensor in zip(places, tensors, strict=True):
@@ -230,8 +231,8 @@ def report(result: dict[str, Any]) -> str:
         lines.append(f"disagree: {place}: {item['reason'][:300]}")
     lines.append(
         f"{result['agree']} samples agree, {result['disagree']} disagree, {result['unsupported']} "
-        f"are not supported; of {result['operators']['all']} operators {result['operators']['agree']} "
-        "agree on every sample"
+        f"are not supported; of {result['operators']['all']} operators "
+        f"{result['operators']['agree']} agree on every sample"
     )
     return "\n".join(lines)
 
