@@ -199,12 +199,26 @@ def _ufunc(name: str) -> Callable[..., Array]:
     return value
 
 
+def _arithmetic(name: str) -> Callable[..., Array]:
+    """Arithmetic, where truth values count as 0 and 1 (NumPy adds them by `or`)."""
+    function = _ufunc(name)
+
+    def value(*args: Array) -> Array:
+        return function(*(np.asarray(a, np.int64) if _is_truth(a) else a for a in args))
+
+    return value
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
+
+
 _INF = math.inf
 _ROWS = (
     # arithmetic: rounded correctly everywhere, so that the rounding is all the allowance
-    Scalar("+", 2, "same", _ufunc("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
-    Scalar("-", 2, "same", _ufunc("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
-    Scalar("*", 2, "same", _ufunc("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
+    Scalar("+", 2, "same", _arithmetic("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
+    Scalar("-", 2, "same", _arithmetic("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
+    Scalar("*", 2, "same", _arithmetic("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
     Scalar("/", 2, "real", _ufunc("true_divide"), _exact_divide, ("1 / b", "-y / b"), symbol=True),
     Scalar(
         "//",
@@ -226,7 +240,9 @@ _ROWS = (
     ),
     # what its argument is, as far as rounding lets it be known: a tie stays open (`irlang.adjoint`)
     Scalar("about", 1, "real", _ufunc("positive"), lambda a: a, ("1",), monotone=(), symbol=True),
-    Scalar("neg", 1, "same", np.negative, lambda a: -a, ("-1",), monotone=(), symbol=True),
+    Scalar(
+        "neg", 1, "same", _arithmetic("negative"), lambda a: -a, ("-1",), monotone=(), symbol=True
+    ),
     # comparison and logic
     Scalar("<", 2, "bool", np.less, lambda a, b: a < b, symbol=True),
     Scalar("<=", 2, "bool", np.less_equal, lambda a, b: a <= b, symbol=True),

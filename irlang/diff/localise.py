@@ -15,9 +15,7 @@ import numpy as np
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Graph, Node, Param, Port
-from irlang.interp.balls import Ball
-from irlang.interp.plain import load
-from irlang.interp.program import node_balls, precision
+from irlang.interp.program import given_ball, node_balls, precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Judged = tuple[Node, list[Verdict], dict[str, Array]]
@@ -67,7 +65,7 @@ def judge_call(
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had."""
     values = case.graph.values
-    local = {name: Ball(load(values[name], array)) for name, array in fed.items()}
+    local = {name: given_ball(values[name], array) for name, array in fed.items()}
     if not case.edge and any(
         not np.all(np.isfinite(b.value))
         for b in local.values()

@@ -141,7 +141,14 @@ class Balls:
         if kind == "prod":
             total = np.prod(size, axis=axes)
             slack = 0.0 if radius is None else total - np.abs(value)
-            return Ball(value, slack + (growth * total + self.tiny if not whole else 0.0))
+            if whole:
+                return Ball(value, slack)
+            # on the way, in some order: below the normal numbers, or beyond the largest
+            least = np.prod(np.where(size > 0, np.minimum(size, 1.0), 1.0), axis=axes)
+            most = np.prod(np.maximum(size, 1.0), axis=axes)
+            slack = slack + np.where(least < self.tiny, np.abs(value), 0.0)
+            reach = slack + growth * total + self.tiny
+            return Ball(value, np.where(most > self.dtype.largest, np.inf, reach))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
         if whole:
             return Ball(value, own)
@@ -176,8 +183,8 @@ class Balls:
         terms = _terms([f.value for f in factors], rank)
         roundings = terms - 1 + len(factors) - 1
         radius = slack + gamma(max(roundings, 1), self.unit) * total + terms * self.tiny
-        if len(factors) > 2 and self._peak(factors) > self.dtype.largest:
-            radius = np.inf * np.ones_like(value)  # two of three factors may overflow first
+        if len(factors) > 2 and self._peak(factors) * terms > self.dtype.largest:
+            radius = np.inf * np.ones_like(value)  # a sum of products of two may overflow first
         return self.bounded(Ball(value, radius, terms, total))
 
     @staticmethod

@@ -10,6 +10,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import reference, rounding
@@ -68,10 +69,21 @@ def balls(
 
     The oracle's own error is added once, at the end: it goes through the program as any other.
     """
-    found = {name: Ball(load(graph.values[name], array)) for name, array in values.items()}
+    found = {name: given_ball(graph.values[name], array) for name, array in values.items()}
     for node in graph.nodes:
         found.update(_results(node, found, definitions, dtype))
     return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
+
+
+def given_ball(info: TensorInfo, array: Array) -> Ball:
+    """A tensor that is given, exact but for denormal numbers, which a target may flush to zero."""
+    ball = Ball(load(info, array))
+    if info.kind == "real":
+        size = np.abs(ball.value)
+        flushed = (size < DTYPES[info.dtype].tiny) & (size > 0)
+        if flushed.any():
+            ball.radius = np.where(flushed, size, 0.0)
+    return ball
 
 
 def node_balls(
