@@ -19,7 +19,7 @@ from irlang.adjoint import adjoint
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
-from irlang.interp import program, reference, rounding
+from irlang.interp import program, reference, rounding, vector
 from irlang.interp.balls import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -177,11 +177,25 @@ def gradient_balls(
         }
         given = {formal: found[name] for formal, name in step.feeds.items()}
         tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype)
+        unknown = _left_open(step, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = Ball(ball.value, rounding.oracle_error(ball, dtype))
+            if unknown:
+                ball.radius = np.full(infos[name].shape, np.inf)
             parts.setdefault(name, []).append(ball)
     return {name: _ball_sum(parts.get(name, ()), infos[name], dtype) for name in backward.wanted}
+
+
+def _left_open(step: Step, expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:
+    """Whether a call leaves an element open that something flows back from; then so is to where."""
+    masks = [m for m in expansion.unspecified if _PREFIX + m.target in step.seeds]
+    if not masks:
+        return False
+    tensors = vector.evaluate(expansion, {name: ball.value for name, ball in given.items()})
+    infos = expansion.tensors
+    with np.errstate(all="ignore"):
+        return any(bool(vector.evaluate_equation(m, tensors, infos).any()) for m in masks)
 
 
 def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo, dtype: str) -> Ball:
