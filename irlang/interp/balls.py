@@ -577,8 +577,8 @@ def _free(function: str, a: Ball, b: Ball) -> Any:
     """
     if function in "+-":
         return _exactly(a, _is_zero) | _exactly(b, _is_zero)
-    if function == "/":  # not by 1: programs fold a mean's divisor into what follows
-        return _exactly(a, _is_zero) | (_exactly(b, _is_power) & (np.abs(b.value) != 1))
+    if function == "/":
+        return _exactly(a, _is_zero) | _exactly(b, _is_power)
     return _exactly(a, _moves) | _exactly(b, _moves)
 
 
@@ -592,8 +592,9 @@ def _is_zero(value: Any) -> Any:
 
 
 def _is_power(value: Any) -> Any:
+    """Not of 1: programs fold a divisor of one element, or an open gate, into other factors."""
     with np.errstate(invalid="ignore"):
-        return np.abs(np.frexp(value)[0]) == 0.5
+        return (np.abs(np.frexp(value)[0]) == 0.5) & (np.abs(value) != 1)
 
 
 def _moves(value: Any) -> Any:
