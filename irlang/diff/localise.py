@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from irlang.diff.runner import Case, Session, expose
-from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
+from irlang.diff.calls import Case, judge_call
+from irlang.diff.runner import Session, expose
+from irlang.diff.verdict import FINDINGS, Verdict, gravest
 from irlang.graph import Graph, Node, Param, Port
-from irlang.interp.balls import Ball
-from irlang.interp.plain import load
-from irlang.interp.program import node_balls, precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Judged = tuple[Node, list[Verdict], dict[str, Array]]
@@ -60,26 +58,6 @@ def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
         fed = {name: given[name] for name in node.operands() if name in given}
         if len(fed) == len(set(node.operands())):
             yield node, judge_call(case, node, fed, given, target), fed
-
-
-def judge_call(
-    case: Case, node: Node, fed: dict[str, Array], given: dict[str, Array], target: str
-) -> list[Verdict]:
-    """Judges the results of one call, its operands being what the target had."""
-    values = case.graph.values
-    local = {name: Ball(load(values[name], array)) for name, array in fed.items()}
-    if not case.edge and any(
-        not np.all(np.isfinite(b.value))
-        for b in local.values()
-        if np.asarray(b.value).dtype.kind == "f"
-    ):
-        return []
-    found = node_balls(node, local, case.catalog, precision(case.graph))
-    return [
-        judge(value, target, values[value], found[value], given[value])
-        for value in node.outputs
-        if value in given
-    ]
 
 
 def isolate(case: Case, culprit: Culprit) -> Case:

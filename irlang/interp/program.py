@@ -14,6 +14,7 @@ from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import reference, rounding
 from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,17 +30,17 @@ def run(
 ) -> dict[str, Array]:
     """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
 
-    values: of all inputs and parameters, in their own types. keep: the values that are wanted, all
-    if None; the others are dropped when their last reader has run. Raises `InvalidInput`, placed at
-    the call, where a precondition on values fails.
+    values: of all inputs and parameters, in their own types, and of what is left open as
+    `draws.open_values` gives it (drawn with seed 0 where it is not there). Raises `InvalidInput`,
+    placed at the call, where a precondition on values fails. keep: the values that are wanted, all
+    if None; the others are dropped when their last reader has run.
     """
-    found = {name: load(graph.values[name], array) for name, array in values.items()}
+    found = _loaded(graph, values)
     dropped = last_reads(graph, keep) if keep is not None else {}
     for number, node in enumerate(graph.nodes):
         expansion = node.expansion(definitions)
-        feeds = {formal: found[name] for formal, name in node.feeds().items()}
         try:
-            tensors = evaluate(expansion, feeds)
+            tensors = evaluate(expansion, feeds(node, expansion, found))
         except InvalidInput as error:
             raise _placed(error, node) from None
         for formal, name in node.results().items():
@@ -61,6 +62,14 @@ def last_reads(graph: Graph, keep: Collection[str]) -> dict[int, list[str]]:
     return found
 
 
+def _loaded(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Values as the evaluators take them; what is left open has no place in the graph."""
+    return {
+        name: load(graph.values[name], array) if name in graph.values else array
+        for name, array in values.items()
+    }
+
+
 def balls(
     graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
 ) -> dict[str, Ball]:
@@ -68,7 +77,7 @@ def balls(
 
     The oracle's own error is added once, at the end: it goes through the program as any other.
     """
-    found = {name: Ball(load(graph.values[name], array)) for name, array in values.items()}
+    found = {name: Ball(array) for name, array in _loaded(graph, values).items()}
     for node in graph.nodes:
         found.update(_results(node, found, definitions, dtype))
     return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
@@ -91,8 +100,7 @@ def _results(
 ) -> dict[str, Ball]:
     """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
-    feeds = {formal: found[name] for formal, name in node.feeds().items()}
-    tensors = rounding.evaluate(expansion, feeds, dtype)
+    tensors = rounding.evaluate(expansion, feeds(node, expansion, found, Ball), dtype)
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
