@@ -185,4 +185,5 @@ def test_coverage_on_the_command_line(capsys: pytest.CaptureFixture[str], own: s
     shown = capsys.readouterr().out
     head, line = shown.splitlines()[:2]
     assert head.split() == ["operator", *MEANINGS, *tables(), "types"]
-    assert line.split() == ["own", *"+" * len(MEANINGS), *["composed"] * len(tables()), "T:float"]
+    marks = ["-" if name == "ensure" else "+" for name in MEANINGS]
+    assert line.split() == ["own", *marks, *["composed"] * len(tables()), "T:float"]
