@@ -274,6 +274,13 @@ def test_extreme_inputs_raise_no_alarm(dtype: str, scale: float) -> None:
             assert not [t for t in judged(made, given) if t.startswith("wrong")], call
 
 
+def test_nothing_is_said_of_a_call_that_does_not_fit() -> None:
+    graph, catalog = model("y = bernoulli(p)", "p: f32[3]", "y: f32[3]")
+    made = Case(graph, {"p": np.array([0.5, 1.5, 0.5], np.float32)}, {}, catalog)
+    (found,) = judged(made, {**made.inputs, "y": np.full(3, 7, np.float32)})
+    assert found.startswith("unstable")
+
+
 # ---- a result of which the equation gives one choice -------------------------------------------
 
 TIES = """

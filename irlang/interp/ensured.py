@@ -43,12 +43,20 @@ def judge(
 ) -> list[Clause]:
     """Every `ensure` that can be judged from what is given: no other result, and nothing drawn.
 
+    None where a precondition on the inputs' values does not surely hold.
     given: inputs and results, as `plain.load` gives them. results: which of them are results.
     dtype: the target's precision.
     """
     results = frozenset(results)
     known = _Known(expansion, frozenset(given))
-    found = []
+    found: list[Clause] = []
+    checks = Vector(Balls(dtype), {n: Ball(array) for n, array in given.items()}, expansion.tensors)
+    for check in expansion.checks:
+        if eq.reads(check.condition) <= given.keys():
+            with np.errstate(all="ignore"):
+                ball = checks(check.condition, Frame({}, []))
+            if not (np.all(ball.value) and np.all(np.asarray(ball.bound) == 0)):
+                return found
     for clause in expansion.ensures:
         reads = frozenset().union(*map(eq.reads, clause.parts))
         closure = known.closure(reads)
