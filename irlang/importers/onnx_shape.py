@@ -182,9 +182,12 @@ def _end(end: int, step: int, size: int) -> int:
 
 
 def _begin(begin: int, step: int, size: int) -> int:
+    """Going backwards from before the tensor, ONNX starts at its first element, Python nowhere."""
     if isinstance(begin, Dim):
         return begin
-    return size - 1 if step < 0 and begin > _FAR else -size if step > 0 and begin < -_FAR else begin
+    if step < 0:
+        return 0 if begin < -size else size - 1 if begin > _FAR else begin
+    return -size if begin < -_FAR else begin
 
 
 _FAR = 2**30
