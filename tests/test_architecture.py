@@ -79,7 +79,7 @@ WORDS = (
     | {"add", "where", "split", "slice", "reverse", "repeat", "identity", "equal", "less", "cast"}
     | {"greater", "maximum", "minimum", "pad", "roll", "stack", "tile", "crop", "square", "dot"}
     | {"concat", "subtract", "multiply", "divide", "power", "negate", "isinf", "isnan", "normalize"}
-    | {"transpose", "squeeze", "reshape", "gather", "clip", "argmax", "argmin", "flatten"}
+    | {"transpose", "squeeze", "reshape", "gather", "clip", "argmax", "argmin", "flatten", "trace"}
 )  # fmt: skip
 
 
