@@ -121,6 +121,8 @@ def _flatten(n: Node) -> Value:
 def _squeeze(n: Node) -> Value:
     axes = axes_of(n, 1, 13)
     if axes is None:
+        if any(isinstance(size, Dim) for size in n.input(0).shape):
+            raise Unsupported("its axes are not given, and a size that is left open may be 1")
         axes = [d for d, size in enumerate(n.input(0).shape) if size == 1]
     return n.call("squeeze", n.input(0), axes=axes)
 
