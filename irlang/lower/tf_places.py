@@ -13,8 +13,10 @@ Tf = Call[TensorFlowBuilder]
 _MOST_AXES = 5  # of sequences
 
 
-def _sort(call: Tf) -> list[Value]:
+def _sort(call: Tf) -> list[Value] | None:
     x = call.input("x")
+    if call["nans"] == "largest":
+        return None
     direction = '"DESCENDING"' if call["descending"] else None
     options = {"axis": call.axis("axis", x.rank), "direction": direction}
     values = call.value(invoke("tf.sort", x, **options))
