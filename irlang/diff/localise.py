@@ -92,9 +92,11 @@ def isolate(case: Case, culprit: Culprit) -> Case:
             node.instance,
         )
     ]
+    used = case.graph.used()
     for name in node.outputs:
         graph.values[renamed[name]] = case.graph.values[name]
-        graph.outputs[renamed[name]] = renamed[name]
+        if name in used:  # a result that nobody reads is not asked for
+            graph.outputs[renamed[name]] = renamed[name]
     return Case(graph, inputs, params, case.catalog, edge=case.edge)
 
 
