@@ -26,6 +26,7 @@ DEFECTS = {
         "silu",
         "soft_shrink",
         "hard_shrink",
+        "dft",  # inverse transforms are divided by their length in f32
     },
     ("tf", "f64"): {"leaky_relu", "gelu"},
     # Its optimiser takes a Dropout between two Casts for the identity, training or not.

@@ -170,3 +170,25 @@ def test_syntax_is_not_needed_to_run_balls() -> None:
     found = rounding.evaluate(expansion, {"x": Ball(np.array([1.0, -2.0]))}, "f32")["y"]
     assert list(found.value) == [3.0, -6.0]
     assert np.all(found.radius <= 2.0**-24 * 6.0 * 1.01)
+
+
+def test_arithmetic_that_rounds_nothing() -> None:
+    """Sums and products of small dyadic numbers, zeros, and powers of two, whatever the order."""
+    domain = Balls("f32")
+    third = np.float32(1 / 3).astype(np.float64)
+
+    def radius(function: str, a: Any, b: Any) -> list[bool]:
+        found = domain.apply(function, [Ball(np.array(a)), Ball(np.array(b))])
+        return [bool(r) for r in np.broadcast_to(found.bound, np.shape(found.value))]
+
+    assert radius("+", [0.5, 0.5, third, third, 2.0**20], [1.25, third, third, 0, 0.5]) == [
+        False, True, True, False, True,
+    ]  # fmt: skip
+    assert radius("*", [1.5, third, third, third], [2.25, 4.0, 3.0, 0.0]) == [
+        False, False, True, False,
+    ]  # fmt: skip
+    # a quotient by a number that is no power of two may be a product with its reciprocal
+    assert radius("/", [6.0, third, third, third], [3.0, 4.0, 3.0, 1.0]) == [
+        True, False, True, True,
+    ]  # fmt: skip
+    assert radius("*", [2.0**-126], [0.5]) == [True]  # below the least normal number
