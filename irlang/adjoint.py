@@ -116,9 +116,10 @@ class _Adjoint:
         equations = cleaned(outputs, {**self.work.equations, **backward}, self.work.tensors)
         equations = hoisted(equations, self.work, backward)
         inputs = (*self.expansion.inputs, *(self.cotangent(name) for name in self.seeds))
-        present = {*inputs, *(e.target for e in equations)}
+        drawn = self.expansion.drawn  # constants: the gradient is that through the values drawn
+        present = {*inputs, *(e.target for e in equations), *(d.tensor for d in drawn)}
         tensors = {name: info for name, info in self.work.tensors.items() if name in present}
-        return eq.Expansion(inputs, tuple(outputs), equations, tensors)
+        return eq.Expansion(inputs, tuple(outputs), equations, tensors, drawn=drawn)
 
     def _total(self, name: str) -> str:
         """Where the whole cotangent of a tensor stands: apart from the seed where there is more."""

@@ -25,6 +25,7 @@ from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
+from irlang.interp.draws import open_values
 from irlang.interp.program import run
 from irlang.interp.shape import check as check_file
 from irlang.interp.values import initial_values, inputs, require_memory
@@ -49,8 +50,12 @@ class Model:
     text: str
 
     def values(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
-        """Values of all inputs and parameters: those given, the others drawn or initialised."""
-        return {**inputs(self.graph, seed, given), **initial_values(self.graph, seed)}
+        """Values of inputs, parameters and what is left open: given, drawn or initialised."""
+        return {
+            **inputs(self.graph, seed, given),
+            **initial_values(self.graph, seed),
+            **open_values(self.graph, seed, self.catalog),
+        }
 
     def run(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """The oracle's outputs by name, rounded to their own types.

@@ -34,9 +34,14 @@ def statements(expansion: eq.Expansion) -> list[ast.Equation]:
 
 
 def definition(expansion: eq.Expansion, name: str) -> ast.Op:
-    """A definition with these equations, for the sizes of this call only; names are made plain."""
+    """A definition with these equations, for the sizes of this call only; names are made plain.
+
+    What is left open is an input of it.
+    """
     plain = _plain(expansion.tensors)
     writer = _Writer(plain.__getitem__, numbers=True)
+
+    given = (*expansion.inputs, *(draw.tensor for draw in expansion.drawn))
 
     def typed(tensor: str) -> ast.TensorType:
         info = expansion.tensors[tensor]
@@ -46,7 +51,7 @@ def definition(expansion: eq.Expansion, name: str) -> ast.Op:
     return ast.Op(
         name,
         (),
-        tuple(ast.Input(plain[tensor], typed(tensor)) for tensor in expansion.inputs),
+        tuple(ast.Input(plain[tensor], typed(tensor)) for tensor in given),
         (),
         tuple(ast.Output(plain[tensor], typed(tensor)) for tensor in expansion.outputs),
         tuple(writer.equation(equation) for equation in expansion.equations),

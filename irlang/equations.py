@@ -121,11 +121,38 @@ class Check:
 
 
 @dataclass(slots=True, frozen=True)
+class Draw:
+    """A tensor that the definition leaves open; the oracle draws every element from a law.
+
+    law: a name of `irlang.laws`; params: its numbers, in their order.
+    """
+
+    tensor: str
+    law: str
+    params: tuple[Scalar, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Ensure:
+    """What holds of a right result where values are left open: `parts` must all hold.
+
+    A part is a condition (a scalar of kind bool), or an `Apply` of a law of `irlang.laws` to a
+    statistic and the law's numbers: the statistic follows that law.
+    """
+
+    code: str
+    parts: tuple[Expr, ...]
+    message: str
+
+
+@dataclass(slots=True, frozen=True)
 class Expansion:
     """All that a call means.
 
     tensors: every tensor by name, inputs and outputs among them. unspecified: (target, mask)
-    pairs, mask being an equation of kind bool that is true where no verdict is given. notes: what
+    pairs, mask being an equation of kind bool that is true where no verdict is given. drawn: values
+    left open, by the law that they follow. chosen: outputs of which the equation gives one right
+    value among others. Where either is there, `ensures` say what a right result is. notes: what
     evaluators have found out about the equations, under a key of their own.
     """
 
@@ -135,7 +162,15 @@ class Expansion:
     tensors: dict[str, TensorInfo]
     checks: tuple[Check, ...] = ()
     unspecified: tuple[Equation, ...] = ()
+    drawn: tuple[Draw, ...] = ()
+    chosen: tuple[str, ...] = ()
+    ensures: tuple[Ensure, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more than one right result."""
+        return bool(self.drawn or self.chosen)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

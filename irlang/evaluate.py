@@ -19,6 +19,7 @@ from irlang import ast
 from irlang import equations as eq
 from irlang.diagnostics import Span, fail
 from irlang.known import BUILTINS, EMPTY, KNOWN, PRELUDE
+from irlang.laws import LAWS
 from irlang.parser import parse_expr
 from irlang.parser.printer import print_expr
 from irlang.scalar import SCALARS, VARIADIC
@@ -300,6 +301,11 @@ class Evaluator:
         builtin = BUILTINS.get(node.function)
         if builtin is not None:
             return self._builtin(node, builtin, values)
+        if node.function in LAWS:  # what it is applied to is judged, not computed
+            parts = zip(node.args, values, strict=True)
+            return eq.Apply(
+                node.function, tuple(lift(v, label(arg, scope), arg.span) for arg, v in parts)
+            )
         row = SCALARS.get(node.function)
         if row is None or row.symbol:
             raise fail("definition.function", f"there is no function `{node.function}`", node.span)

@@ -17,12 +17,13 @@ from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
-from irlang.instance import Definitions, Instance, instantiate
+from irlang.instance import Definitions, Instance, instantiate, law_numbers
 from irlang.kinds import join, kind_of
+from irlang.laws import LAWS
 from irlang.nesting import unnested
 from irlang.placement import declared_sizes, place_known
 from irlang.scope import FamilyRef, Macro, Scope, TensorRef, is_residual, lift, show
-from irlang.signature import Binding, Given
+from irlang.signature import Binding, Given, resolve_dtype
 
 evaluate = Evaluator()
 _DEPTH_LIMIT = 32  # definitions that use one another
@@ -41,6 +42,9 @@ class _Build:
     tensors: dict[str, TensorInfo] = field(default_factory=dict)
     checks: list[eq.Check] = field(default_factory=list)
     unspecified: list[eq.Equation] = field(default_factory=list)
+    drawn: list[eq.Draw] = field(default_factory=list)
+    chosen: list[str] = field(default_factory=list)
+    ensures: list[eq.Ensure] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     depth: int = 0
     uses: int = 0
@@ -71,6 +75,9 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
         build.tensors,
         tuple(build.checks),
         tuple(build.unspecified),
+        tuple(build.drawn),
+        tuple(build.chosen),
+        tuple(build.ensures),
     )
     instance._expanded = (definitions, made)
     return made
@@ -91,15 +98,15 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
     _declare_outputs(binding, outputs, prefix)
     for name, info in outputs.items():
         build.tensors[prefix + name] = info
+    leaves_open = False
     statements = unnested(op.body, build.definitions)
     for statement in statements:  # all is in scope before any equation: recurrences read ahead
         if isinstance(statement, ast.Equation) and statement.name not in scope.names:
             _declare(build, binding, statement, prefix)
         elif isinstance(statement, ast.Assign):
             _declare_composed(build, binding, statement, prefix)
-        elif isinstance(statement, (ast.Some, ast.Ensure)):
-            message = f"`{op.name}` leaves values open: it can be checked, not computed"
-            raise fail("definition.nondeterministic", message, statement.span)
+        elif isinstance(statement, ast.Some):
+            leaves_open = _some(build, binding, statement, prefix) or leaves_open
     _widen(build, binding, prefix)
     for statement in statements:
         if isinstance(statement, ast.Equation):
@@ -110,6 +117,8 @@ def _body(build: _Build, instance: Instance, renamed: dict[str, str], prefix: st
             _unspecified(build, binding, statement)
         elif isinstance(statement, ast.Require):
             _check(build, binding, statement)
+        elif isinstance(statement, ast.Ensure) and leaves_open:
+            _ensure(build, binding, statement)
     build.depth -= 1
 
 
@@ -258,6 +267,57 @@ def _check(build: _Build, binding: Binding, statement: ast.Require) -> None:
     elif value is not True:
         message = interpolate(statement.message, binding.scope)
         raise fail(f"{binding.op.name}.{statement.name}", message, statement.span)
+
+
+# ---- what is left open ------------------------------------------------------------------------
+
+
+def _some(build: _Build, binding: Binding, statement: ast.Some, prefix: str) -> bool:
+    """Declares a value that is left open; whether more than one is right in this call.
+
+    One whose law gives a single value is that constant, and leaves nothing open.
+    """
+    name = prefix + statement.name
+    if statement.law is None:
+        build.chosen.append(name)
+        return True
+    scope = binding.scope
+    sizes = declared_sizes(statement.type.dims, scope)
+    for size in sizes:
+        if type(size) is not int or size < 0:  # a truth value is an int to isinstance
+            message = f"a size is a whole number, 0 or more, not {show(size)}"
+            raise fail("definition.size", message, statement.span)
+    dtype = resolve_dtype(binding, statement.type.dtype)
+    law, params = statement.law.function, law_numbers(statement.law, binding)
+    certain = LAWS[law].certain(*params)
+    ref = TensorRef(name, sizes, dtype, DTYPES[dtype].kind, tuple(range(len(sizes))), sizes)
+    if certain is not None:
+        ref.constant = eq.Const(certain)
+    else:
+        build.tensors[name] = TensorInfo(sizes, dtype)
+        build.drawn.append(eq.Draw(name, law, params))
+    scope.names[statement.name] = ref
+    return certain is None
+
+
+def _ensure(build: _Build, binding: Binding, statement: ast.Ensure) -> None:
+    value = evaluate(statement.condition, binding.scope)
+    parts = _conjuncts(lift(value, "", statement.span))
+    for part in parts:
+        inner = part.args if isinstance(part, eq.Apply) and part.function in LAWS else (part,)
+        for sub in (sub for arg in inner for sub in eq.walk(arg)):
+            if isinstance(sub, eq.Apply) and sub.function in LAWS:
+                message = f"`{sub.function}` judges a statistic by itself: join it by `and` alone"
+                raise fail("definition.law", message, statement.span)
+    code = f"{binding.op.name}.{statement.name}"
+    message = interpolate(statement.message, binding.scope)
+    build.ensures.append(eq.Ensure(code, tuple(parts), message))
+
+
+def _conjuncts(expr: eq.Expr) -> list[eq.Expr]:
+    if isinstance(expr, eq.Apply) and expr.function == "and":
+        return [part for arg in expr.args for part in _conjuncts(arg)]
+    return [expr]
 
 
 def _unspecified(build: _Build, binding: Binding, statement: ast.Unspecified) -> None:

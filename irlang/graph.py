@@ -104,6 +104,14 @@ class Graph:
     loss: str | None = None
     doc: str = ""
 
+    def used(self) -> set[str]:
+        """The values that a call reads or that are results."""
+        found = {name for node in self.nodes for name in node.operands()}
+        found.update(self.outputs.values())
+        if self.loss is not None:
+            found.add(self.loss)
+        return found
+
 
 def with_loss(graph: Graph) -> Graph:
     """The graph with its last real number that a call gives named `loss`, so that it has gradients.

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 from irlang import ast
 from irlang import equations as eq
 from irlang.badness import badness, interpolate
 from irlang.diagnostics import InvalidInput, fail
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
+from irlang.kinds import join
+from irlang.laws import LAWS
 from irlang.placement import declared_sizes, place_known
 from irlang.scope import Macro, Scope, is_residual, show
 from irlang.signature import Binding, Fault, Given, bind, involved, resolve_dtype
@@ -88,6 +92,9 @@ def _judged(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -
                 _let(statement, binding.scope)
             elif isinstance(statement, ast.Require):
                 _require(statement, instance)
+        for statement in op.body:
+            if isinstance(statement, ast.Some) and statement.law is not None and not binding.faults:
+                _law(statement, statement.law, binding)
         outputs = tuple(_output_types(binding))
         # A violated precondition may leave a size that means nothing; what follows from it is not
         # another fault.
@@ -132,6 +139,30 @@ def _require(statement: ast.Require, instance: Instance) -> None:
         max(badness(statement.condition, binding.scope), 1e-9),
         *involved(binding, statement.condition),
     )
+
+
+def _law(some: ast.Some, law: ast.Call, binding: Binding) -> None:
+    """A law whose numbers are not allowed is a fault of the call: they come from its attributes.
+
+    So is an element type that does not hold what the law gives.
+    """
+    row, name = LAWS[law.function], some.name
+    dtype = resolve_dtype(binding, some.type.dtype)
+    if join(DTYPES[dtype].kind, row.kind) != DTYPES[dtype].kind:
+        message = f"`{name}` is {dtype}, which does not hold what {law.function} gives"
+        binding.fault(name, message, 1, some.type.dtype)
+    params = law_numbers(law, binding)
+    if any(not isinstance(value, (int, float, Fraction)) for value in params):
+        return  # a violated precondition has left no number
+    distance = row.distance(*params)
+    if distance > 0:
+        message = f"`{name}` follows {law.function}({', '.join(map(show, params))}): {row.domain}"
+        binding.fault(name, message, distance, *involved(binding, law))
+
+
+def law_numbers(law: ast.Call, binding: Binding) -> tuple[eq.Scalar, ...]:
+    """The numbers of the law of a `some`, which depend on sizes and attributes alone."""
+    return tuple(evaluate.known(arg, binding.scope) for arg in law.args)
 
 
 def _reads_elements(node: ast.Expr, binding: Binding) -> bool:

@@ -140,6 +140,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "infinite": lambda dtype: DTYPES[dtype].infinite,
     "digits": lambda dtype: round(-math.log2(DTYPES[dtype].unit)),
     "finest": lambda dtype: 2 * DTYPES[dtype].unit * DTYPES[dtype].tiny,
+    "smallest": lambda dtype: DTYPES[dtype].tiny,
     "strides": lambda sizes: tuple(math.prod(sizes[d + 1 :]) for d in range(len(sizes))),
 }
 

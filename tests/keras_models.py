@@ -19,7 +19,7 @@ from irlang.importers.keras_model import Imported, load
 from irlang.interp import reference
 from irlang.interp.plain import load as loaded
 from irlang.interp.program import node_balls, run
-from irlang.interp.rounding import Ball
+from irlang.interp.balls import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.parser import parse

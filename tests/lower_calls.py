@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irlang.catalog import Catalog, builtin
+from irlang.diff import calls as diff
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
@@ -52,6 +53,21 @@ class Case:
             self.graph, {**self.inputs, **self.params}, self.catalog, precision(self.graph)
         )
         return {name: found[value] for name, value in self.graph.outputs.items()}
+
+    def faults(self, outputs: dict[str, Array]) -> list[str]:
+        """What is wrong with the results of a target, by result."""
+        (node,) = self.graph.nodes
+        if node.expansion(self.catalog).is_open:
+            made = diff.Case(self.graph, self.inputs, self.params, self.catalog)
+            given = {value: outputs[name] for name, value in self.graph.outputs.items()}
+            judged = diff.judge_call(made, node, made.values, given, "target")
+            assert len(judged) == len(outputs)
+            return [f"{v.name}: {v.message}" for v in judged if v.verdict != "agrees"]
+        pairs = {
+            name: disagreement(outputs[name], ball, self.graph.values[name].dtype)
+            for name, ball in self.oracle().items()
+        }
+        return [f"{name}: {found}" for name, found in pairs.items() if found is not None]
 
 
 def case(declared: str, call: str, dtype: str = "f32", definitions: str = "") -> Case:

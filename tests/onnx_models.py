@@ -41,4 +41,6 @@ def model(
         [numpy_helper.from_array(array, name) for name, array in (parameters or {}).items()],
     )
     sets = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
-    return helper.make_model(graph, opset_imports=sets, functions=list(functions))
+    made = helper.make_model(graph, opset_imports=sets, functions=list(functions))
+    made.ir_version = 10  # which any runtime reads
+    return made

@@ -24,6 +24,7 @@ from irlang.equation_text import definition, show
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
+from irlang.interp.draws import completed
 from irlang.interp.plain import load
 from irlang.interp.rounding import Ball
 from irlang.interp.schedule import Recurrence, schedule
@@ -149,6 +150,8 @@ hinge_embedding distance=2,3 target=2,3
 soft_margin prediction=2,3 target=2,3
 multi_margin x=2,3 labels=i3:2 weight=3; p=2
 multilabel_margin x=2,3 labels=i3:2,3
+spectral_norm w=2,2,2 u=2; iterations=2
+spectral_norm w=2,2 u=2 v=2; iterations=0
 sgd x=3 gradient=3 velocity=3 lr=; momentum=0.5 dampening=0.25 in 0.2,1
 rmsprop x=2 gradient=2 square=2 velocity=2; momentum=0.5 in 0.2,1
 rmsprop x=2 gradient=2 square=2 mean=2; centered=true in 0.5,0.6
@@ -168,6 +171,12 @@ categorical_hinge prediction=2,3 target=2,3
 cosine_similarity prediction=2,3 target=2,3
 binary_cross_entropy probs=2,2 target=2,2 in 0.1,0.9
 binary_cross_entropy_logits logits=2,2 target=2,2
+dropout x=3,2; rate=0.4 training=true
+dropout x=2,2; rate=0.4
+alpha_dropout x=3,2; rate=0.4 training=true
+gaussian_noise x=3; stddev=0.5 training=true
+gaussian_dropout x=3; rate=0.3 training=true
+bernoulli p=3; dtype=f64 in 0.1,0.9
 batch_norm x=2,2,2 scale=2 bias=2 mean=2 var=2; axis=1 in 0.2,2
 batch_norm_train x=3,2 scale=2 bias=2
 layer_norm x=2,3 gamma=3 beta=3
@@ -603,14 +612,16 @@ def test_a_gradient_is_a_definition_of_the_language(line: str) -> None:
     backward = adjoint(expansion)
     text = "nnir 1\n" + print_statement(definition(backward, "gradient"))
     (op,) = parse(text).ops
-    names = dict(zip(backward.inputs, (i.name for i in op.inputs), strict=True))
-    instance = instantiate(op, {names[n]: backward.tensors[n] for n in backward.inputs}, {})
+    read = (*backward.inputs, *(one.tensor for one in backward.drawn))
+    names = dict(zip(read, (i.name for i in op.inputs), strict=True))
+    instance = instantiate(op, {names[n]: backward.tensors[n] for n in read}, {})
     assert not instance.faults
     again = expand(instance, builtin())
     given = {n: a for n, a in values.items() if n in backward.inputs}
     for name in backward.inputs:
         if name not in given:
             given[name] = rng.uniform(-1, 1, backward.tensors[name].shape)
+    given = completed(backward, given)
     one = vector.evaluate(backward, given)
     other = vector.evaluate(again, {names[n]: array for n, array in given.items()})
     loaded = {n: Ball(load(backward.tensors[n], array)) for n, array in given.items()}

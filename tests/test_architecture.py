@@ -11,6 +11,7 @@ import pytest
 import irlang
 from irlang.catalog import builtin
 from irlang.known import BUILTINS, PRELUDE
+from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
 ROOT = Path(irlang.__file__).parent
@@ -20,7 +21,7 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 LAYERS = (
     ("dtypes", "diagnostics", "ast", "scalar", "user_cache"),
     ("parser", "render", "sarif", "edits"),
-    ("known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
+    ("laws", "known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "mathematics"),
@@ -74,11 +75,11 @@ def test_no_framework_is_imported_but_by_the_worker(path: Path) -> None:
 # Words that are operators' names and something else as well: functions of the language, reductions,
 # parts of speech. What stands in the tables of scalar functions is a leaf, not an operator.
 WORDS = (
-    set(SCALARS) | set(BUILTINS) | set(PRELUDE)
+    set(SCALARS) | set(BUILTINS) | set(PRELUDE) | set(LAWS)
     | {"add", "where", "split", "slice", "reverse", "repeat", "identity", "equal", "less", "cast"}
     | {"greater", "maximum", "minimum", "pad", "roll", "stack", "tile", "crop", "square", "dot"}
     | {"concat", "subtract", "multiply", "divide", "power", "negate", "isinf", "isnan", "normalize"}
-    | {"transpose", "squeeze", "reshape", "gather", "clip", "argmax", "argmin", "flatten"}
+    | {"transpose", "squeeze", "reshape", "gather", "clip", "argmax", "argmin", "flatten", "trace"}
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from irlang import equations as eq
 from irlang.catalog import Catalog, builtin
 from irlang.commands.check import check_text
 from irlang.commands.fmt import format_text
-from irlang.diff.localise import judge_call
+from irlang.diff.calls import judge_call
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.verdict import FINDINGS
 from irlang.graph import Graph, Node

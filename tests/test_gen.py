@@ -15,7 +15,6 @@ from irlang.gen.build import Program, generate
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage, cell
 from irlang.gen.draw import Limits
-from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph
 from irlang.instance import instantiate
@@ -166,7 +165,7 @@ def test_programs_have_chains_skips_and_joins(programs: list[Program]) -> None:
 
 def test_every_operator_is_reached_with_coverage() -> None:
     coverage = Coverage()
-    wanted = {op.name for op in builtin() if pattern(op).computed}
+    wanted = {op.name for op in builtin()}
     seed = 0
     while set(coverage.operators) < wanted and seed < 400:
         coverage.note(generate(builtin(), seed, coverage=coverage).graph)
@@ -175,7 +174,7 @@ def test_every_operator_is_reached_with_coverage() -> None:
     assert seed < 120
 
 
-@pytest.mark.parametrize("name", [op.name for op in builtin() if pattern(op).computed])
+@pytest.mark.parametrize("name", [op.name for op in builtin()])
 def test_an_operator_alone_is_generated(name: str) -> None:
     for seed in range(3):
         program = generate(builtin(), seed, ops=[name], size=(2, 4))
@@ -189,7 +188,7 @@ def test_attributes_vary() -> None:
     omitted = given = 0
     for op in builtin():
         attrs = [a for a in op.attrs if a.default is not None]
-        if not attrs or not pattern(op).computed:
+        if not attrs:
             continue
         for seed in range(12):
             for node in generate(builtin(), seed, ops=[op.name], size=(3, 3)).graph.nodes:
@@ -201,7 +200,7 @@ def test_attributes_vary() -> None:
     assert 0.3 < given / (given + omitted) < 0.7
     for op in builtin():
         for attr in op.attrs:
-            if attr.type.kind == "enum" and pattern(op).computed:
+            if attr.type.kind == "enum":
                 assert len(seen[op.name, attr.name]) >= 2, (op.name, attr.name)
 
 

@@ -200,6 +200,23 @@ def test_at_a_kink_every_allowed_gradient_is_enclosed(call: str) -> None:
     assert np.all(ball.bound[[0, 2]] < 1e-6)
 
 
+def test_where_a_call_leaves_its_result_open_its_gradient_is_open() -> None:
+    """Of two updates of one place either may stay, so that either may have the gradient."""
+    graph, given = graph_of("""
+model m(x: f32[3], u: f32[2]) -> y: f32[3] {
+  param ids: i64[2, 1] = [[1], [1]]
+  y = scatter_nd(x, ids, u)
+  loss = reduce_sum(y)
+}
+""")
+    assert not np.isfinite(gradient.gradient_balls(graph, given, builtin())["u"].bound).any()
+    given["ids"] = np.array([[1], [2]])
+    balls = gradient.gradient_balls(graph, given, builtin())
+    assert balls["u"].value.tolist() == [1.0, 1.0]
+    assert balls["x"].value.tolist() == [1.0, 0.0, 0.0]
+    assert np.isfinite(balls["u"].bound).all()
+
+
 @pytest.mark.parametrize("ties", ["first", "even"])
 def test_a_definition_says_which_gradient_is_meant_at_a_tie(ties: str) -> None:
     text = f"""op top(x: f64[N]) -> y: f64[] {{

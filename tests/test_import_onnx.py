@@ -126,6 +126,22 @@ def test_a_decision_on_an_open_size_is_refused() -> None:
     assert "param c: i64[1] = 2" in text(made, bind={"n": 3})
 
 
+def test_axes_of_size_1_are_not_guessed() -> None:
+    made = model([node("Squeeze", "x", "y")], [value("x", 1, "n")], ["y"])
+    assert "may be 1" in refused(made)
+    assert "axes = [0]" in text(made, bind={"n": 3})
+
+
+def test_slices_that_go_backwards_from_before_the_tensor(tmp_path: Path) -> None:
+    x = RNG.normal(size=(5, 3)).astype(np.float32)
+    for begin, end in (([-6, 3], [-4, -9]), ([9, -9], [-9, -9]), ([-1, 1], [-3, -(2**62)])):
+        numbers = {"b": np.array(begin), "e": np.array(end), "s": np.array([-1, -2])}
+        numbers["a"] = np.array([1, 0])
+        made = model([node("Slice", "x b e a s", "y")], [value("x", 5, 3)], ["y"], numbers)
+        made.ir_version = 9
+        same_as_onnxruntime(made, {"x": x}, tmp_path)
+
+
 def test_a_range_over_an_open_size() -> None:
     made = model(
         [

@@ -73,6 +73,7 @@ def test_latex_is_balanced(op: ast.Op) -> None:
             assert opened.pop() == {"right": "left", "end": "begin"}[kind] + name
     assert not opened
     assert set(re.findall(r"[^\x00-\x7f]", shown)) <= {"∗"}
+    assert not re.search(r"\\text\{[^}]*\\", shown)  # which MathJax would show as it is
     assert "operatorname" not in shown  # not allowed where Markdown is rendered
 
 

@@ -30,9 +30,10 @@ op own[T: float](x: T[S..]; mode: {twice, square} = twice) -> y: T[S..] {
 
 """A mask that is left open."""
 op open[T: float](x: T[S..]; rate: real = 0.5) -> y: T[S..] {
-  some keep: bool[S..]
-  ensure share: 0 <= rate else "a rate of {rate}"
+  require rate: 0 <= rate <= 1 else "a rate of {rate}"
+  some keep: bool[S..] = bernoulli(1 - rate)
   y[s..] = if keep[s..] then x[s..] else 0
+  ensure values: all(s.. < S..) y[s..] == x[s..] or y[s..] == 0 else "an element is another"
 }
 '''
 
@@ -101,8 +102,9 @@ def test_a_page_escapes_what_is_foreign() -> None:
 def test_an_open_definition(capsys: pytest.CaptureFixture[str], own: str) -> None:
     assert status(["ops", "open", "--file", own]) == 0
     shown = capsys.readouterr().out
-    assert "keep is any such tensor" in shown
-    assert "none: `open` leaves its result open" in shown
+    assert "keep is drawn, element by element, from bernoulli(1 − rate)" in shown
+    assert "open.values, or else: an element is another" in shown
+    assert "if keep[" in shown[shown.index("\ngradient") :]
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,10 +176,14 @@ def test_the_table_shows_what_fails(catalog: Catalog) -> None:
 def test_coverage_on_the_command_line(capsys: pytest.CaptureFixture[str], own: str) -> None:
     assert status(["ops", "open", "--coverage", "--file", own, "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row["meanings"]["reference"]["works"] is None
-    assert "open" in row["meanings"]["reference"]["reason"]
+    assert row["meanings"]["reference"]["works"]
+    assert row["meanings"]["ensure"]["works"]
+    assert status(["ops", "own", "--coverage", "--file", own, "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["meanings"]["ensure"]["works"] is None
     assert status(["ops", "own", "--coverage", "--file", own]) == 0
     shown = capsys.readouterr().out
     head, line = shown.splitlines()[:2]
     assert head.split() == ["operator", *MEANINGS, *tables(), "types"]
-    assert line.split() == ["own", *"+" * len(MEANINGS), *["composed"] * len(tables()), "T:float"]
+    marks = ["-" if name == "ensure" else "+" for name in MEANINGS]
+    assert line.split() == ["own", *marks, *["composed"] * len(tables()), "T:float"]

@@ -54,6 +54,19 @@ SOFT = """
   h = softmax(a; axis = 1)
   y = sqrt(h)"""
 
+DROP = """
+  a = relu(x)
+  h = dropout(a; rate = 0.3, training = true)
+  y = tanh(h)"""
+CHANNELS = """
+  a = tanh(x)
+  h = dropout(a; rate = 0.3, training = true, shared_axes = [2, 3])
+  y = tanh(h)"""
+NOISE = """
+  a = relu(x)
+  h = gaussian_noise(a; stddev = 0.3, training = true)
+  y = tanh(h)"""
+
 # The model, the culprit, and the edit of its emitted text.
 PLANTED: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "dilation is ignored": (
@@ -74,6 +87,37 @@ PLANTED: dict[str, tuple[str, str, str, tuple[str, str]]] = {
         "max_pool",
         ("F.max_pool2d(a,", "F.max_pool2d(-a,"),
     ),
+    "the rate is what is kept": (
+        DROP,
+        "y: f32[2, 4, 9, 9]",
+        "dropout",
+        ("F.dropout(a, 0.3, training=True)", "F.dropout(a, 0.7, training=True) * (0.3 / 0.7)"),
+    ),
+    "nothing is scaled": (
+        DROP,
+        "y: f32[2, 4, 9, 9]",
+        "dropout",
+        ("F.dropout(a, 0.3, training=True)", "F.dropout(a, 0.3, training=True) * 0.7"),
+    ),
+    "all rows have one mask": (
+        DROP,
+        "y: f32[2, 4, 9, 9]",
+        "dropout",
+        ("F.dropout(a, ", "a * F.dropout(torch.ones(1, 1, 1, 9), "),
+    ),
+    "a mask for every pixel": (
+        CHANNELS,
+        "y: f32[2, 4, 9, 9]",
+        "dropout",
+        ("F.dropout2d(", "F.dropout("),
+    ),
+    "noise of another width": (
+        NOISE,
+        "y: f32[2, 4, 9, 9]",
+        "gaussian_noise",
+        (".normal_(0.0, 0.3)", ".normal_(0.0, 0.4)"),
+    ),
+    "what follows noise": (NOISE, "y: f32[2, 4, 9, 9]", "tanh", ("torch.tanh(h)", "torch.sin(h)")),
     "along the wrong axis": (SOFT, "y: f32[2, 4, 9, 9]", "softmax", ("dim=1", "dim=2")),
 }
 

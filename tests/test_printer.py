@@ -153,7 +153,7 @@ constants = st.builds(ast.Let, names, expressions)
 op_statements = st.one_of(
     st.builds(ast.Require, names, expressions, texts),
     st.builds(ast.Ensure, names, expressions, texts),
-    st.builds(ast.Some, names, types),
+    st.builds(ast.Some, names, types, st.none() | calls),
     st.builds(ast.Let, names, expressions, several(names)),
     st.builds(ast.Let, names, expressions, rest=st.just(True)),
     st.builds(ast.Grad, names, names),

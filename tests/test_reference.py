@@ -15,6 +15,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
 from irlang.interp import contraction, kernel_cache, reference, rounding
 from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds as drawn_feeds
 from irlang.interp.plain import load
 from irlang.interp.program import run
 from irlang.interp.values import initial_values, inputs
@@ -33,8 +34,8 @@ def calls(seed: int) -> Iterator[tuple[str, eq.Expansion, dict[str, Any]]]:
     except InvalidInput:
         return  # the drawn values violate a precondition
     for node in graph.nodes:
-        feeds = {formal: plain[name] for formal, name in node.feeds().items()}
-        yield node.op.name, node.expansion(CATALOG), feeds
+        expansion = node.expansion(CATALOG)
+        yield node.op.name, expansion, drawn_feeds(node, expansion, plain)
 
 
 def hold(name: str, expansion: eq.Expansion, feeds: dict[str, Any]) -> None:

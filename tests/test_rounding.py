@@ -16,6 +16,7 @@ from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.interp import exact, rounding, vector
 from irlang.interp.balls import Ball, Balls
+from irlang.interp.draws import feeds
 from irlang.interp.plain import Plain, load
 from irlang.interp.program import balls, precision, run
 from irlang.interp.values import initial_values, inputs
@@ -94,8 +95,7 @@ def test_single_precision_in_any_order_stays_inside(seed: int) -> None:
     computed: dict[str, Array] = {n: load(graph.values[n], v) for n, v in values.items()}
     for node in graph.nodes:
         expansion = node.expansion(CATALOG)
-        feeds = {formal: computed[name] for formal, name in node.feeds().items()}
-        tensors = vector.evaluate(expansion, feeds, single)
+        tensors = vector.evaluate(expansion, feeds(node, expansion, computed), single)
         for formal, name in node.results().items():
             computed[name] = tensors[formal]
             assert not _outside(found[name], tensors[formal]).any(), (node.op.name, name)
@@ -110,14 +110,14 @@ def test_the_reference_value_is_inside_at_double_precision() -> None:
             expansion = node.expansion(CATALOG)
             if sum(np.prod(i.shape) for i in expansion.tensors.values()) > 300:
                 continue
-            feeds = {formal: plain[name] for formal, name in node.feeds().items()}
+            given = feeds(node, expansion, plain)
             try:
-                true = exact.evaluate(expansion, feeds, limit=100_000)
+                true = exact.evaluate(expansion, given, limit=100_000)
             except InvalidInput as error:
                 if error.diagnostics[0].code == "run.work":
                     continue  # too slow for this test
                 raise
-            local = rounding.evaluate(expansion, {k: Ball(v) for k, v in feeds.items()}, "f64")
+            local = rounding.evaluate(expansion, {k: Ball(v) for k, v in given.items()}, "f64")
             for name in expansion.outputs:
                 # one more roundoff: the exact value is itself read off as a float64
                 ball = Ball(
@@ -170,3 +170,25 @@ def test_syntax_is_not_needed_to_run_balls() -> None:
     found = rounding.evaluate(expansion, {"x": Ball(np.array([1.0, -2.0]))}, "f32")["y"]
     assert list(found.value) == [3.0, -6.0]
     assert np.all(found.radius <= 2.0**-24 * 6.0 * 1.01)
+
+
+def test_arithmetic_that_rounds_nothing() -> None:
+    """Sums and products of small dyadic numbers, zeros, and powers of two, whatever the order."""
+    domain = Balls("f32")
+    third = np.float32(1 / 3).astype(np.float64)
+
+    def radius(function: str, a: Any, b: Any) -> list[bool]:
+        found = domain.apply(function, [Ball(np.array(a)), Ball(np.array(b))])
+        return [bool(r) for r in np.broadcast_to(found.bound, np.shape(found.value))]
+
+    assert radius("+", [0.5, 0.5, third, third, 2.0**20], [1.25, third, third, 0, 0.5]) == [
+        False, True, True, False, True,
+    ]  # fmt: skip
+    assert radius("*", [1.5, third, third, third], [2.25, 4.0, 3.0, 0.0]) == [
+        False, False, True, False,
+    ]  # fmt: skip
+    # a quotient by a number that is no power of two may be a product with its reciprocal
+    assert radius("/", [6.0, third, third, third], [3.0, 4.0, 3.0, 1.0]) == [
+        True, False, True, True,
+    ]  # fmt: skip
+    assert radius("*", [2.0**-126], [0.5]) == [True]  # below the least normal number

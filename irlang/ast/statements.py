@@ -67,10 +67,15 @@ class Ensure(Statement):
 
 @dataclass(slots=True)
 class Some(Statement):
-    """A value that the definition leaves open (a dropout mask)."""
+    """A value that the definition leaves open: a mask, noise, one of several right results.
+
+    law: what the oracle draws it from. Without one, `name` is a result, and its equation gives one
+    of those that are right.
+    """
 
     name: str
     type: TensorType
+    law: Call | None = None
 
 
 @dataclass(slots=True)

@@ -114,6 +114,10 @@ def _show(described: dict[str, Any]) -> None:
         _title("preconditions")
         for p in described["preconditions"]:
             click.echo(f"  {p['code']}: {p['condition']}")
+    if described["ensured"]:
+        _title("ensured where values are left open")
+        for e in described["ensured"]:
+            click.echo(f"  {e['code']}, or else: {e['message']}")
     if described["dtypes"]:
         _title("element types")
         for variable, names in described["types"].items():

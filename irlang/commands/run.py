@@ -26,9 +26,7 @@ _LIMIT = 1000  # elements of a result that a terminal is shown
 )
 @click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
 @click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option(
-    "--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn."
-)
+@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
 @click.option("--grad", is_flag=True, help="Gradients of the loss as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write one .npy file a result.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
@@ -45,11 +43,16 @@ def command(
 ) -> int:
     """Run a model: inputs are drawn from their ranges unless they are given."""
     from irlang.commands.loading import load_inputs, load_model
+    from irlang.interp.draws import open_values
     from irlang.interp.values import initial_values, inputs
 
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
-    values = {**inputs(graph, seed, arrays), **initial_values(graph, seed)}
+    values = {
+        **inputs(graph, seed, arrays),
+        **initial_values(graph, seed),
+        **open_values(graph, seed, catalog),
+    }
     results = (
         _on_target(graph, catalog, values, target, grad)
         if target

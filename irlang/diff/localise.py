@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from irlang.diff.runner import Case, Session, expose
-from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
+from irlang.diff.calls import Case, judge_call
+from irlang.diff.runner import Session, expose
+from irlang.diff.verdict import FINDINGS, Verdict, gravest
 from irlang.graph import Graph, Node, Param, Port
-from irlang.interp.program import given_ball, node_balls, precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Judged = tuple[Node, list[Verdict], dict[str, Array]]
@@ -60,26 +60,6 @@ def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
             yield node, judge_call(case, node, fed, given, target), fed
 
 
-def judge_call(
-    case: Case, node: Node, fed: dict[str, Array], given: dict[str, Array], target: str
-) -> list[Verdict]:
-    """Judges the results of one call, its operands being what the target had."""
-    values = case.graph.values
-    local = {name: given_ball(values[name], array) for name, array in fed.items()}
-    if not case.edge and any(
-        not np.all(np.isfinite(b.value))
-        for b in local.values()
-        if np.asarray(b.value).dtype.kind == "f"
-    ):
-        return []
-    found = node_balls(node, local, case.catalog, precision(case.graph))
-    return [
-        judge(value, target, values[value], found[value], given[value])
-        for value in node.outputs
-        if value in given
-    ]
-
-
 def isolate(case: Case, culprit: Culprit) -> Case:
     """The culprit alone, as a program of one call, fed with what the target had."""
     node = culprit.node
@@ -112,9 +92,11 @@ def isolate(case: Case, culprit: Culprit) -> Case:
             node.instance,
         )
     ]
+    used = case.graph.used()
     for name in node.outputs:
         graph.values[renamed[name]] = case.graph.values[name]
-        graph.outputs[renamed[name]] = renamed[name]
+        if name in used:  # a result that nobody reads is not asked for
+            graph.outputs[renamed[name]] = renamed[name]
     return Case(graph, inputs, params, case.catalog, edge=case.edge)
 
 

@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
+from irlang.diff.calls import Case as Case
+from irlang.diff.calls import judge_following, open_values, renamed
 from irlang.diff.verdict import Verdict, judge
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
@@ -24,27 +25,6 @@ from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.target import require_installed
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclass(slots=True)
-class Case:
-    """A program with the values of its inputs and parameters, in their own types.
-
-    balls: what the oracle says of every value, where that has been computed already. edge: whether
-    values at the edges of their types were put into the inputs on purpose.
-    """
-
-    graph: Graph
-    inputs: dict[str, Array]
-    params: dict[str, Array]
-    catalog: Catalog
-    balls: dict[str, Ball] | None = None
-    edge: bool = False
-
-    @property
-    def values(self) -> dict[str, Array]:
-        """Everything that is given."""
-        return {**self.inputs, **self.params}
 
 
 @dataclass(slots=True)
@@ -110,8 +90,17 @@ class Session:
     def compare(
         self, cases: Sequence[Case], exposed: bool = False, grad: bool = False
     ) -> list[Outcome]:
-        """Judges every output of every case; with `exposed`, every intermediate value too."""
-        graphs = [expose(case.graph) if exposed else case.graph for case in cases]
+        """Judges every output of every case; with `exposed`, every intermediate value too.
+
+        Where something is left open, all intermediate values are asked for in any case: what
+        follows is judged by them.
+        """
+        judged = [expose(case.graph) if exposed else case.graph for case in cases]
+        undetermined = [open_values(case.graph, case.catalog) for case in cases]
+        graphs = [
+            expose(case.graph) if values else graph
+            for case, graph, values in zip(cases, judged, undetermined, strict=True)
+        ]
         outcomes = [Outcome() for _ in cases]
         sent: dict[str, list[int]] = {}
         for target, worker in self.workers.items():
@@ -147,9 +136,13 @@ class Session:
                 ) from None
             for number, result in zip(sent[target], results, strict=True):
                 outcomes[number].results[target] = result
-                outcomes[number].verdicts[target] = verdicts(
-                    graphs[number], target, outcomes[number], result
-                )
+                found = verdicts(judged[number], target, outcomes[number], result)
+                if undetermined[number] and result.status == "ok":
+                    following = judge_following(
+                        cases[number], graphs[number], result.outputs, target
+                    )
+                    found = _with_open(judged[number], found, following)
+                outcomes[number].verdicts[target] = found
         return outcomes
 
 
@@ -159,13 +152,28 @@ def program(lowered: Lowered, case: Case, grad: bool = False) -> Program:
 
 
 def expose(graph: Graph) -> Graph:
-    """The graph with every value that a call gives as an output."""
+    """The graph with every value that a call gives, and anything reads, as an output."""
     named = {value: name for name, value in graph.outputs.items()}
-    outputs = {named.get(v, v): v for node in graph.nodes for v in node.outputs}
+    used = graph.used()
+    outputs = {named.get(v, v): v for node in graph.nodes for v in node.outputs if v in used}
     return Graph(
         graph.name, graph.inputs, graph.params, graph.nodes, outputs, graph.values, graph.sizes,
         graph.folder, graph.loss, graph.doc,
     )  # fmt: skip
+
+
+def _with_open(graph: Graph, found: list[Verdict], following: dict[str, Verdict]) -> list[Verdict]:
+    """The verdicts of a program's outputs, those on what is not determined in their place."""
+    replaced = []
+    for verdict in found:
+        value = graph.outputs.get(verdict.name)
+        if value in following:
+            verdict = renamed(following[value], verdict.name)
+        elif verdict.name not in graph.outputs:
+            told = "the gradient hangs on what is left open"
+            verdict = Verdict(verdict.name, verdict.target, "unstable", message=told)
+        replaced.append(verdict)
+    return replaced
 
 
 def _same(graph: Graph, target: str, verdict: str, message: str) -> list[Verdict]:

@@ -17,20 +17,22 @@ from irlang import ast
 from irlang.adjoint import adjoint
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
-from irlang.docs.calls import calls, is_computed
+from irlang.docs.calls import calls
 from irlang.docs.gradients import has_gradient
 from irlang.docs.lowering import Lowering, lowerings
 from irlang.gen.draw import Limits
 from irlang.graph import Graph
-from irlang.interp import exact, reference, rounding
+from irlang.interp import ensured, exact, reference, rounding
+from irlang.interp.balls import Ball
+from irlang.interp.draws import open_values
 from irlang.interp.plain import load
-from irlang.interp.rounding import Ball
+from irlang.interp.program import run
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import tables
 from irlang.mathematics import latex
 from irlang.mathematics.definition import mathematics
 
-MEANINGS = ("shape", "reference", "exact", "rounding", "gradient", "generator", "docs")
+MEANINGS = ("shape", "reference", "exact", "rounding", "ensure", "gradient", "generator", "docs")
 _CALLS = 6  # that are lowered
 _EVALUATED = 3  # of them, that are evaluated in every meaning
 _LIMITS = Limits(elements=48, length=5)
@@ -95,11 +97,7 @@ def cover(op: ast.Op, catalog: Catalog) -> Row:
     row = Row(op.name, len(graphs), types)
     row.meanings = dict.fromkeys(MEANINGS, WORKS)
     row.meanings["docs"] = _tried(lambda: _document(op))
-    if not is_computed(op):
-        open_ = Cell("-", "the definition leaves its result open: it is checked, not computed")
-        for name in ("reference", "exact", "rounding", "gradient", "generator"):
-            row.meanings[name] = open_
-    elif not graphs:
+    if not graphs:
         row.meanings["generator"] = drawn if drawn.reason else Cell("!", "no call could be drawn")
     evaluated = 0
     for graph in graphs:
@@ -110,12 +108,32 @@ def cover(op: ast.Op, catalog: Catalog) -> Row:
         row.meanings["exact"] = Cell("!", "no call was small enough, or all were refused")
     if graphs:
         row.meanings["gradient"] = _gradient(graphs, catalog)
+        row.meanings["ensure"] = _ensured(graphs, catalog)
     row.targets = {target: Lowering(target, "") for target in tables()}
     lowered = _tried(lambda: row.targets.update(_by_target(op, catalog, graphs)))
     if lowered.reason:
         for way in row.targets.values():
             way.refused[lowered.reason] += 1
     return row
+
+
+def _ensured(graphs: Sequence[Graph], catalog: Catalog) -> Cell:
+    """Whether what is drawn where values are left open is what the definition ensures."""
+    judged = 0
+    for graph in graphs:
+        node = graph.nodes[0]
+        expansion = node.expansion(catalog)
+        if not expansion.is_open:
+            continue
+        values = {**inputs(graph, 0), **initial_values(graph, 0), **open_values(graph, 0, catalog)}
+        found = run(graph, values, catalog)
+        feeds = {formal: found[name] for formal, name in node.feeds().items()}
+        results = {formal: found[name] for formal, name in node.results().items()}
+        for clause in ensured.judge(expansion, {**feeds, **results}, "f64", results):
+            if not clause.holds:
+                return Cell("!", clause.message)
+            judged += 1
+    return WORKS if judged else Cell("-", "every value is determined")
 
 
 def _by_target(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph]) -> dict[str, Lowering]:

@@ -44,6 +44,7 @@ def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
         "outputs": [{"name": o.name, "type": print_type(o.type)} for o in op.outputs],
         "attributes": attributes(op),
         "preconditions": preconditions(op),
+        "ensured": ensured(op),
         "mathematics": {
             "text": terminal.text(shown),
             "latex": latex.displays(shown),
@@ -104,6 +105,19 @@ def preconditions(op: ast.Op) -> list[dict[str, str]]:
         }
         for s in op.body
         if isinstance(s, ast.Require)
+    ]
+
+
+def ensured(op: ast.Op) -> list[dict[str, str]]:
+    """What holds of every right result where values are left open."""
+    return [
+        {
+            "code": f"{op.name}.{s.name}",
+            "condition": " ".join(print_expr(s.condition).split()),
+            "message": s.message,
+        }
+        for s in op.body
+        if isinstance(s, ast.Ensure)
     ]
 
 

@@ -9,7 +9,7 @@ from irlang import ast
 from irlang.adjoint import adjoint
 from irlang.catalog import Catalog
 from irlang.diagnostics import fail
-from irlang.docs.calls import calls, is_computed
+from irlang.docs.calls import calls
 from irlang.equation_text import show, statements
 from irlang.equations import Expansion
 from irlang.graph import Graph, Node
@@ -36,8 +36,6 @@ def gradient(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph] = ()) -> Grad
 
     Raises `usage.gradient`, with the reason, where there is none.
     """
-    if not is_computed(op):
-        raise fail("usage.gradient", f"`{op.name}` leaves its result open")
     found: list[tuple[int, int, int, Node, Expansion]] = []
     for graph in graphs or calls(op, catalog, _CALLS):
         node = graph.nodes[0]

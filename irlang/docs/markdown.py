@@ -101,6 +101,11 @@ def section(op: ast.Op, catalog: Catalog) -> str:
         lines += [f"- `{p['code']}`: `{p['condition']}`, or else: {p['message']}"
                   for p in preconditions]  # fmt: skip
         lines.append("")
+    ensured = facts.ensured(op)
+    if ensured:
+        lines += ["Ensured of every right result:", ""]
+        lines += [f"- `{e['code']}`, or else: {e['message']}" for e in ensured]
+        lines.append("")
     graphs = calls(op, catalog, _CALLS)
     ways = lowerings(op, catalog, graphs)
     if ways:

@@ -78,6 +78,7 @@ def body(op: ast.Op, found: dict[str, Any]) -> str:
         ("Mathematics", found["mathematics"]["mathml"]),
         ("Attributes", _attributes(found["attributes"])),
         ("Preconditions", _preconditions(op, found["preconditions"])),
+        ("Ensured", _ensured(found["ensured"])),
         ("Element types", _dtypes(found["types"])),
         ("Lowers to", _lowering(found["lowering"])),
         ("Differs", _differs(found["differs"])),
@@ -135,6 +136,13 @@ def _preconditions(op: ast.Op, found: list[dict[str, str]]) -> str:
             (_code(p["code"]), mathml.inline(condition(op, s.condition)), escape(p["message"]))
             for s, p in zip(requires, found, strict=True)
         ),
+    )
+
+
+def _ensured(found: list[dict[str, str]]) -> str:
+    return _table(
+        ("code", "condition", "or else"),
+        ((_code(e["code"]), _code(e["condition"]), escape(e["message"])) for e in found),
     )
 
 

@@ -100,9 +100,7 @@ def _kit(catalog: Catalog, ops: frozenset[str] | None) -> _Kit:
     key = (id(catalog), ops)
     kit = _kits.get(key)
     if kit is None or kit.catalog is not catalog:
-        made = [
-            p for p in map(pattern, catalog) if p.computed and (ops is None or p.op.name in ops)
-        ]
+        made = [p for p in map(pattern, catalog) if ops is None or p.op.name in ops]
         if not made:
             raise ValueError("none of the operators can be generated")
         kit = _kits[key] = _Kit(catalog, made, Adapters(made), Tamers(made, catalog))

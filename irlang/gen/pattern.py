@@ -64,7 +64,7 @@ class Pattern:
     conditions: for a size, all that is required of it. In all of these, `let`s are written out.
     ranks: rests that have as many axes as one another.
     moves: whether every result's element is an element of the one input, or a constant. joins:
-    whether it takes several tensors of one type. computed: whether it says what the result is.
+    whether it takes several tensors of one type.
     """
 
     op: ast.Op
@@ -77,7 +77,6 @@ class Pattern:
     ranks: list[set[str]] = field(default_factory=list)
     moves: bool = False
     joins: bool = False
-    computed: bool = True
 
     def ranked_with(self, rest: str) -> set[str]:
         """The rests that must have as many axes as `rest`."""
@@ -107,7 +106,6 @@ def _make(op: ast.Op) -> Pattern:
                 _relate(made, condition)
     made.moves = _moves(made)
     made.joins = _joins(op)
-    made.computed = not any(isinstance(s, (ast.Some, ast.Ensure)) for s in op.body)
     return made
 
 

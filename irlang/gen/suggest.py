@@ -256,7 +256,7 @@ def _last_of_each(moves: Iterable[Move]) -> list[Move]:
 
 @lru_cache(maxsize=4)
 def _adapters(catalog: Catalog) -> Adapters:
-    return Adapters([made for made in map(pattern, catalog) if made.computed])
+    return Adapters(list(map(pattern, catalog)))
 
 
 def _make(

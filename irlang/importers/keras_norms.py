@@ -126,13 +126,16 @@ def _normalization(c: Call) -> str:
     axes = [] if axis is None else sorted(a % rank for a in c.a.ints("axis"))
     wide = [c.shape()[d] if d in axes else 1 for d in range(rank)]
     if c.a["mean"] is not None:
-        given = [np.array(c.a[name], dtype=np.float64) for name in ("mean", "variance")]
+        # numbers that Keras is given become single precision before anything else
+        given = [np.array(c.a[name], dtype=np.float32) for name in ("mean", "variance")]
     else:
         learnt = [c.weights.get(position) for position in (0, 1)]
         given = [array for array in learnt if array is not None]
     if len(given) != 2:
         raise Uncovered(c.a.kind, "its mean and variance are not given")
-    mean, variance = (np.broadcast_to(_aligned(a, axes, rank), wide) for a in given)
+    mean, variance = (
+        np.broadcast_to(_aligned(a, axes, rank), wide).astype(np.float64) for a in given
+    )
     # Keras divides by at least its epsilon, which is 1e-7
     spread = np.maximum(np.sqrt(variance), 1e-7)
     centre = c.param("mean", np.ascontiguousarray(mean))

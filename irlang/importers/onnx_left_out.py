@@ -6,7 +6,6 @@ _SIZE = "the size of its result depends on the values of elements"
 _SEQUENCE = "sequences are no tensors"
 _OPTIONAL = "optional values are no tensors"
 _STRING = "strings are not numbers"
-_RANDOM = "it is random, and ONNX says no law of its stream that a result could be held to"
 _CONTROL = "it holds a graph of its own: control flow is not supported"
 
 LEFT_OUT: dict[str, str] = {
@@ -37,12 +36,7 @@ LEFT_OUT: dict[str, str] = {
     "Loop": _CONTROL,
     "Scan": _CONTROL,
     # random numbers
-    "Bernoulli": _RANDOM,
-    "Multinomial": _RANDOM,
-    "RandomNormal": _RANDOM,
-    "RandomNormalLike": _RANDOM,
-    "RandomUniform": _RANDOM,
-    "RandomUniformLike": _RANDOM,
+    "Multinomial": "no definition says yet what holds of classes that are drawn",
     # what the notation does not say well
     "Det": "elimination chooses its pivots by the values of elements",
 }

@@ -201,6 +201,10 @@ class Node:
         ]
         return self._call(names, op, operands, **attrs)
 
+    def result(self, place: Count, op: str, *operands: Operand, **attrs: Any) -> Value:
+        """A call that gives one of the results of the node."""
+        return self._call([self.outputs[place]], op, operands, **attrs)[0]
+
     def step(self, suffix: str, op: str, *operands: Operand, **attrs: Any) -> Value:
         """A call on the way to the result."""
         return self.steps([suffix], op, *operands, **attrs)[0]

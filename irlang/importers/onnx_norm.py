@@ -116,15 +116,20 @@ def _local_response(n: Node) -> Value:
     )
 
 
-def _dropout(n: Node) -> list[Value | None]:
-    """Of no effect unless in training; then what is kept is random."""
-    n.ignore("ratio", "seed", "is_test", "consumed_inputs")
+def _dropout(n: Node) -> Sequence[Value | None]:
+    """Of no effect unless in training; then what is kept is left open."""
+    n.ignore("seed", "is_test", "consumed_inputs")
     x = n.input(0)
     training = n.version < 7 and not n.flag("is_test")
-    if n.version >= 12 and n.optional(2) is not None:
-        training = bool(n.known_number(2))
-    if training and (n.optional(1) is None or n.known_number(1) != 0):
-        raise Unsupported("in training it is random")
+    rate = n.real("ratio", 0.5)
+    if n.version >= 12:
+        training = n.optional(2) is not None and bool(n.known_number(2))
+        if training and n.optional(1) is not None:
+            rate = n.single(n.known_number(1))
+    if training and rate != 0:
+        if n.wants(1) and n.version < 10:
+            raise Unsupported("in training with a mask of numbers")
+        return n.calls(2 if n.wants(1) else 1, "dropout", x, rate=rate, training=True)
     kind = "bool" if n.version >= 10 else x.dtype
     if not n.wants(1):
         return [x]

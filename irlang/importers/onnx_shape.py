@@ -121,6 +121,8 @@ def _flatten(n: Node) -> Value:
 def _squeeze(n: Node) -> Value:
     axes = axes_of(n, 1, 13)
     if axes is None:
+        if any(isinstance(size, Dim) for size in n.input(0).shape):
+            raise Unsupported("its axes are not given, and a size that is left open may be 1")
         axes = [d for d, size in enumerate(n.input(0).shape) if size == 1]
     return n.call("squeeze", n.input(0), axes=axes)
 
@@ -182,9 +184,12 @@ def _end(end: int, step: int, size: int) -> int:
 
 
 def _begin(begin: int, step: int, size: int) -> int:
+    """Going backwards from before the tensor, ONNX starts at its first element, Python nowhere."""
     if isinstance(begin, Dim):
         return begin
-    return size - 1 if step < 0 and begin > _FAR else -size if step > 0 and begin < -_FAR else begin
+    if step < 0:
+        return 0 if begin < -size else size - 1 if begin > _FAR else begin
+    return -size if begin < -_FAR else begin
 
 
 _FAR = 2**30

@@ -35,15 +35,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irlang.importers import (
+    onnx_attention,
     onnx_elementwise,
     onnx_image,
     onnx_indexing,
     onnx_nn,
     onnx_norm,
     onnx_places,
+    onnx_random,
+    onnx_recurrent,
     onnx_reduce,
     onnx_shape,
     onnx_signal,
+    onnx_training,
 )
 from irlang.importers.onnx_node import Node, Value
 
@@ -57,6 +61,10 @@ ROWS: dict[str, Row] = {
     **onnx_nn.ROWS,
     **onnx_norm.ROWS,
     **onnx_places.ROWS,
+    **onnx_random.ROWS,
     **onnx_image.ROWS,
     **onnx_signal.ROWS,
+    **onnx_attention.ROWS,
+    **onnx_recurrent.ROWS,
+    **onnx_training.ROWS,
 }

@@ -23,7 +23,7 @@ from irlang.interp import reference
 from irlang.interp.plain import load
 
 _LARGEST_KNOWN = 2**20  # elements of a value that is computed for the sake of an attribute
-_FLOATS = ("f16", "bf16", "f32", "f64")
+FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 class Uncovered(Exception):
@@ -367,7 +367,7 @@ class Call:
 
 
 def _category(dtype: str) -> int:
-    return 0 if dtype == "bool" else 2 if dtype in _FLOATS else 1
+    return 0 if dtype == "bool" else 2 if dtype in FLOATS else 1
 
 
 def _wider(a: str, b: str) -> str:

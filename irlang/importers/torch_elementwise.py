@@ -9,10 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irlang.dtypes import DTYPES
-from irlang.importers.torch_call import Call, Rule, Uncovered, Value
-
-_FLOATS = ("f16", "bf16", "f32", "f64")
+from irlang.importers.torch_call import FLOATS, Call, Rule, Value
 
 
 def plain(value: Any) -> Any:
@@ -88,7 +85,7 @@ def _quotient(c: Call) -> Value:
     if mode == "floor":
         return c("floor_divide", a, b)
     quotient = c("divide", a, b)
-    return c("trunc", quotient) if mode == "trunc" and c.out in _FLOATS else quotient
+    return c("trunc", quotient) if mode == "trunc" and c.out in FLOATS else quotient
 
 
 def _remainder(sign: str) -> Rule:
@@ -160,7 +157,7 @@ def truth(c: Call, x: Value) -> Value:
 
 def _power(c: Call) -> Value:
     a, b = plain(c.get("self")), plain(c.get("exponent"))
-    if c.out not in _FLOATS:
+    if c.out not in FLOATS:
         return _whole_power(c, a, b)
     a, b = c.cast(a, c.out), c.cast(b, c.out)
     if b == 2:
@@ -201,117 +198,10 @@ def _lerp(c: Call) -> Value:
     return c("add", a, c("multiply", c("subtract", b, a), w))
 
 
-def _log_base(base: int) -> Rule:
-    return lambda c: c("divide", c("log", c.cast(c.tensor("self"), c.out)), math.log(base))
-
-
-def _scaled(factor: float) -> Rule:
-    return lambda c: c("multiply", c.cast(c.tensor("self"), c.out), factor)
-
-
-def _product_or_zero(function: str) -> Rule:
-    """The product self * f(other), 0 where self is 0, NaN where other is (xlogy and its like)."""
-
-    def rule(c: Call) -> Value:
-        a, b = operands(c, "self", "other")
-        b = c.as_tensor(b, c.out)
-        whole = c("multiply", a, c(function, b))
-        zero = c("equal", c.as_tensor(a, c.out), 0)
-        return choose(c, c("isnan", b), math.nan, c("where", zero, 0, whole))
-
-    return rule
-
-
-def _logaddexp(base: float) -> Rule:
-    def rule(c: Call) -> Value:
-        a, b = operands(c, "self", "other")
-        if base != math.e:
-            a, b = (c("multiply", item, math.log(base)) for item in (a, b))
-        gap = c("softplus", c("negate", c("abs", c("subtract", a, b))))
-        total = c("add", c("maximum", a, b), gap)
-        same = c("logical_and", c("isinf", a), c("equal", a, b))
-        total = c("where", same, a, total)
-        return c("divide", total, math.log(base)) if base != math.e else total
-
-    return rule
-
-
-def _either(op: str) -> Rule:
-    """The larger or smaller of two; where one is NaN, the other."""
-
-    def rule(c: Call) -> Value:
-        if c.out not in _FLOATS:
-            whole: Value = binary(op)(c)
-            return whole
-        a, b = operands(c, "self", "other")
-        found = c(op, a, b)
-        return c("where", c("isnan", a), b, c("where", c("isnan", b), a, found))
-
-    return rule
-
-
-def _nan_to_num(c: Call) -> Value:
-    x = c.cast(c.tensor("self"), c.out)
-    if c.out not in _FLOATS:
-        return c("identity", x)
-    largest = DTYPES[c.out].largest
-    high = c.get("posinf")
-    low = c.get("neginf")
-    y = c("where", c("isnan", x), c.get("nan") or 0.0, x)
-    y = c("where", c("isinf", x, negative=False), largest if high is None else high, y)
-    return c("where", c("isinf", x, positive=False), -largest if low is None else low, y)
-
-
-def _copysign(c: Call) -> Value:
-    a, b = operands(c, "self", "other")
-    if not isinstance(b, Value):
-        size = c("abs", a)
-        return c("negate", size) if math.copysign(1, b) < 0 else size
-    size = c("abs", c.as_tensor(a, c.out))
-    return c("where", c("less", b, 0), c("negate", size), size)
-
-
-def _heaviside(c: Call) -> Value:
-    work = "u8" if c.out == "bool" else c.out
-    x, v = operands(c, "self", "values", dtype=work)
-    step = c("where", c("less", x, 0), c.param(0, (), work), 1)
-    step = c("where", c("equal", x, 0), v, step)
-    return c("where", c("isnan", x), x, step) if c.out in _FLOATS else c.cast(step, c.out)
-
-
-def _isclose(c: Call) -> Value:
-    dtype = c.common(c.get("self"), c.get("other"))
-    work = dtype if dtype in _FLOATS else "f64"
-    a, b = (c.cast(c.get(name), work) for name in ("self", "other"))
-    bound = c("add", c("multiply", c("abs", b), c.number("rtol", 1e-5)), c.number("atol", 1e-8))
-    near = c("less_equal", c("abs", c("subtract", a, b)), bound)
-    finite = c("logical_not", c("isinf", b))
-    same = c("logical_or", c("equal", a, b), c("logical_and", near, finite))
-    if c.flag("equal_nan"):
-        same = c("logical_or", same, c("logical_and", c("isnan", a), c("isnan", b)))
-    return same
-
-
-def _atan2(c: Call) -> Value:
-    y, x = operands(c, "self", "other")
-    y, x = c.as_tensor(y, c.out), c.as_tensor(x, c.out)
-    angle = c("atan", c("divide", y, x))
-    turn = c("where", c("less", y, 0), c("subtract", angle, math.pi), c("add", angle, math.pi))
-    upright = c("multiply", c("sign", y), math.pi / 2)
-    beside = c("where", c("less", x, 0), turn, upright)
-    return c("where", c("greater", x, 0), angle, beside)
-
-
-def _sinc(c: Call) -> Value:
-    x = c.cast(c.tensor("self"), c.out)
-    t = c("multiply", x, math.pi)
-    return choose(c, c("equal", x, 0), 1, c("divide", c("sin", t), t))
-
-
 def _round(c: Call) -> Value:
     x = c.tensor("self")
     decimals = c.whole("decimals", 0)
-    if x.dtype not in _FLOATS:
+    if x.dtype not in FLOATS:
         return c("identity", x)
     if decimals == 0:
         return c("round", x)
@@ -325,7 +215,7 @@ def _whole_or(op: str) -> Rule:
 
     def rule(c: Call) -> Value:
         x = c.tensor("self")
-        return c(op if x.dtype in _FLOATS else "identity", x)
+        return c(op if x.dtype in FLOATS else "identity", x)
 
     return rule
 
@@ -335,7 +225,7 @@ def _test(op: str, of_integers: bool = False, **attrs: Any) -> Rule:
 
     def rule(c: Call) -> Value:
         x = c.tensor("self")
-        if x.dtype in _FLOATS:
+        if x.dtype in FLOATS:
             return c(op, x, **attrs)
         return c.broadcast(c.param(of_integers, (), "bool"), x.shape)
 
@@ -344,7 +234,7 @@ def _test(op: str, of_integers: bool = False, **attrs: Any) -> Rule:
 
 def _isfinite(c: Call) -> Value:
     x = c.tensor("self")
-    if x.dtype not in _FLOATS:
+    if x.dtype not in FLOATS:
         return c.broadcast(c.param(True, (), "bool"), x.shape)
     return c("logical_not", c("logical_or", c("isnan", x), c("isinf", x)))
 
@@ -356,33 +246,6 @@ def _signbit(c: Call) -> Value:
     return c("less", x, 0)
 
 
-def _angle(c: Call) -> Value:
-    x = c.cast(c.tensor("self"), c.out)
-    found = choose(c, c("less", x, 0), math.pi, c.param(0.0, (), c.out))
-    return c("where", c("isnan", x), x, found)
-
-
-def _logit(c: Call) -> Value:
-    x = c.cast(c.tensor("self"), c.out)
-    eps = c.get("eps")
-    if eps is not None:
-        x = c("clip", x, min=eps, max=1 - eps)
-    return c("log", c("divide", x, c("subtract", 1, x)))
-
-
-def _entropy(c: Call) -> Value:
-    x = c.cast(c.tensor("self"), c.out)
-    inner = choose(c, c("equal", x, 0), 0, c("negate", c("multiply", x, c("log", x))))
-    low = choose(c, c("less", x, 0), -math.inf, inner)
-    return c("where", c("isnan", x), x, low)
-
-
-def _ldexp(c: Call) -> Value:
-    a, b = operands(c, "self", "other")
-    two = c.param(2.0, (), c.out)
-    return c("multiply", a, c("power", two, b))
-
-
 def _float_power(c: Call) -> Value:
     a, b = operands(c, "self", "exponent")
     return c("power", a, b)
@@ -391,77 +254,11 @@ def _float_power(c: Call) -> Value:
 # ---- activations
 
 
-def _relu(c: Call) -> Value:
-    x = c.tensor("self")
-    return c("relu", x) if x.dtype in _FLOATS else c("maximum", x, 0)
-
-
-def _relu6(c: Call) -> Value:
-    x = c.tensor("self")
-    return c("relu", x, max_value=6) if x.dtype in _FLOATS else c("clip", x, min=0, max=6)
-
-
-def _elu(c: Call) -> Value:
-    x = c.tensor("self")
-    alpha, scale, inner = (c.number(n, 1.0) for n in ("alpha", "scale", "input_scale"))
-    if scale == 1 and inner == 1:
-        return c("elu", x, alpha=alpha)
-    low = c("multiply", c("expm1", c("multiply", c("minimum", x, 0), inner)), alpha)
-    return c("multiply", c("add", c("maximum", x, 0), low), scale)
-
-
-def _hardtanh(c: Call) -> Value:
-    x = c.tensor("self")
-    low, high = c.number("min_val", -1.0), c.number("max_val", 1.0)
-    if x.dtype in _FLOATS:
-        return c("hard_tanh", x, min=low, max=high)
-    return c("clip", x, min=low, max=high)
-
-
-def _softplus(c: Call) -> Value:
-    """Beyond `threshold` it is the identity, as PyTorch has it."""
-    x = c.tensor("self")
-    beta, threshold = plain(c.get("beta", 1)), plain(c.get("threshold", 20))
-    scaled = x if beta == 1 else c("multiply", x, beta)
-    return c("where", c("greater", scaled, threshold), x, c("softplus", x, beta=beta))
-
-
-def _threshold(c: Call) -> Value:
-    x = c.tensor("self")
-    value = c.number("value")
-    beyond = c("greater", x, c.number("threshold"))
-    return c("where", beyond, x, value)
-
-
-def _prelu(c: Call) -> Value:
-    x, slope = c.tensor("self"), c.tensor("weight")
-    if x.rank >= 2 and slope.shape not in ((), (1,)):
-        slope = c.reshape(slope, [*slope.shape, *[1] * (x.rank - 2)])
-    elif slope.rank > x.rank:
-        slope = c.reshape(slope, [])
-    return c("prelu", x, slope)
-
-
-def _hardshrink(c: Call) -> Value:
-    x, bound = c.tensor("self"), c.number("lambd", 0.5)
-    if bound >= 0:
-        return c("hard_shrink", x, threshold=bound)
-    inside = c("logical_and", c("greater_equal", x, bound), c("less_equal", x, -bound))
-    return c("where", inside, 0, x)
-
-
-def _hardswish(c: Call) -> Value:
-    """As PyTorch computes it: the division is the last step, and rounds beyond the line too."""
-    x = c.tensor("self")
-    line = c("clip", c("add", x, 3), min=0, max=6)
-    return c("divide", c("multiply", x, line), 6)
-
-
-def _rrelu(c: Call) -> Value:
-    low, high = c.number("lower", 0.125), c.number("upper", 1 / 3)
-    if c.flag("training") and low != high:
-        raise Uncovered("it is random in training")
-    return c("leaky_relu", c.tensor("self"), alpha=(low + high) / 2)
+def _extreme(c: Call, op: str, logical: str) -> Value:
+    a, b = operands(c, "self", "other")
+    if c.out == "bool":
+        return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
+    return c(op, a, b)
 
 
 ELEMENTWISE: dict[str, Rule] = {
@@ -490,22 +287,11 @@ ELEMENTWISE: dict[str, Rule] = {
     "special_erfc": lambda c: c("subtract", 1, c("erf", c.cast(c.tensor("self"), c.out))),
     "exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
     "special_exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
-    "log2": _log_base(2),
-    "log10": _log_base(10),
-    "deg2rad": _scaled(math.pi / 180),
-    "rad2deg": _scaled(180 / math.pi),
-    "sinc": _sinc,
-    "special_sinc": _sinc,
-    "logit": _logit,
-    "special_logit": _logit,
-    "special_entr": _entropy,
     "special_ndtr": lambda c: c(
         "multiply",
         c("add", c("erf", c("multiply", c.cast(c.tensor("self"), c.out), math.sqrt(0.5))), 1),
         0.5,
     ),
-    "angle": _angle,
-    "nan_to_num": _nan_to_num,
     # arithmetic
     "add": _sum("add"),
     "sub": _sum("subtract"),
@@ -521,8 +307,6 @@ ELEMENTWISE: dict[str, Rule] = {
     "minimum": lambda c: _extreme(c, "minimum", "logical_and"),
     "max.other": lambda c: _extreme(c, "maximum", "logical_or"),
     "min.other": lambda c: _extreme(c, "minimum", "logical_and"),
-    "fmax": _either("maximum"),
-    "fmin": _either("minimum"),
     "clamp": _bounded,
     "clamp_min": _one_bound("maximum", "min"),
     "clamp_max": _one_bound("minimum", "max"),
@@ -530,14 +314,6 @@ ELEMENTWISE: dict[str, Rule] = {
     "addcdiv": _scaled_sum("divide"),
     "lerp": _lerp,
     "hypot": lambda c: c("sqrt", c("add", *[c("square", x) for x in operands(c, "self", "other")])),
-    "atan2": _atan2,
-    "copysign": _copysign,
-    "heaviside": _heaviside,
-    "ldexp": _ldexp,
-    "xlogy": _product_or_zero("log"),
-    "special_xlog1py": _product_or_zero("log1p"),
-    "logaddexp": _logaddexp(math.e),
-    "logaddexp2": _logaddexp(2),
     # comparison and logic
     "eq": compare("equal"),
     "ne": compare("not_equal"),
@@ -551,7 +327,6 @@ ELEMENTWISE: dict[str, Rule] = {
     "isneginf": _test("isinf", positive=False),
     "isfinite": _isfinite,
     "isreal": lambda c: c.broadcast(c.param(True, (), "bool"), c.tensor("self").shape),
-    "isclose": _isclose,
     "signbit": _signbit,
     "logical_and": _logic("logical_and"),
     "logical_or": _logic("logical_or"),
@@ -571,41 +346,13 @@ ELEMENTWISE: dict[str, Rule] = {
     "where": _where,
     "masked_fill": _masked_fill,
     # activations
-    "relu": _relu,
-    "relu6": _relu6,
-    "elu": _elu,
     "celu": lambda c: c("celu", c.tensor("self"), alpha=c.number("alpha", 1.0)),
     "gelu": lambda c: c("gelu", c.tensor("self"), approximate=c.get("approximate", "none")),
     "leaky_relu": lambda c: c(
         "leaky_relu", c.tensor("self"), alpha=c.number("negative_slope", 0.01)
     ),
-    "rrelu": _rrelu,
-    "prelu": _prelu,
-    "hardtanh": _hardtanh,
     "hardsigmoid": lambda c: c("hard_sigmoid", c.tensor("self"), alpha=1 / 6),
-    "hardswish": _hardswish,
     "log_sigmoid": lambda c: c("log_sigmoid", c.tensor("self")),
-    "softplus": _softplus,
     "softshrink": lambda c: c("soft_shrink", c.tensor("self"), threshold=c.number("lambd", 0.5)),
-    "hardshrink": _hardshrink,
-    "threshold": _threshold,
     "glu": lambda c: c("glu", c.tensor("self"), axis=c.whole("dim", -1)),
 }
-ELEMENTWISE |= {
-    new: ELEMENTWISE[old]
-    for new, old in (
-        *(("absolute", "abs"), ("negative", "neg"), ("arcsin", "asin"), ("arccos", "acos")),
-        *(("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh")),
-        *(("arctan2", "atan2"), ("multiply", "mul"), ("divide", "div"), ("true_divide", "div")),
-        *(("subtract", "sub"), ("clip", "clamp"), ("greater", "gt"), ("greater_equal", "ge")),
-        *(("less", "lt"), ("less_equal", "le"), ("not_equal", "ne"), ("special_xlogy", "xlogy")),
-        *(("special_expm1", "expm1"), ("special_log1p", "log1p"), ("special_erf", "erf")),
-    )
-}
-
-
-def _extreme(c: Call, op: str, logical: str) -> Value:
-    a, b = operands(c, "self", "other")
-    if c.out == "bool":
-        return c(logical, c.as_tensor(a, "bool"), c.as_tensor(b, "bool"))
-    return c(op, a, b)

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
-from irlang.importers.torch_call import Call, Rule, Uncovered, Value
+from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import plain, truth
 from irlang.importers.torch_shapes import permuted
-
-_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def _lined(x: Value, c: Call) -> Value:
@@ -220,7 +218,7 @@ def put(
     y = c(op, base, ids, updates, axis=axis, reduction=reduction)
     if how == "mean" and hits is not None:
         count = c("add", hits, 1) if own else c("maximum", hits, 1)
-        y = c("divide" if work in _FLOATS else "floor_divide", y, c.cast(count, work))
+        y = c("divide" if work in FLOATS else "floor_divide", y, c.cast(count, work))
     return c.cast(y, dtype)
 
 

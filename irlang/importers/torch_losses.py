@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irlang.importers.torch_call import Call, Rule, Uncovered, Value
+from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_reductions import norm
 
 _NAMES = ("none", "mean", "sum")
-_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def how(c: Call) -> str:
@@ -104,7 +103,7 @@ def _cross_entropy(c: Call) -> Value:
     x, target = c.tensor("self"), c.tensor("target")
     smoothing = c.number("label_smoothing", 0.0)
     axis = 0 if x.rank == 1 else 1
-    if target.dtype not in _FLOATS:
+    if target.dtype not in FLOATS:
         attrs: dict[str, Any] = {"label_smoothing": smoothing} if smoothing else {}
         return _labelled(c, "cross_entropy", x, target, **attrs)
     target = c.cast(target, x.dtype)
@@ -134,7 +133,7 @@ def _ranking(c: Call) -> Value:
 
 
 def _fit(c: Call, value: float) -> Any:
-    return value if c.out in _FLOATS else int(value)
+    return value if c.out in FLOATS else int(value)
 
 
 def _hinge_embedding(c: Call) -> Value:
@@ -205,6 +204,14 @@ def _multi_margin(c: Call) -> Value:
     return c.reshape(found, c.result().shape)
 
 
+def _multilabel_margin(c: Call) -> Value:
+    x, labels = c.tensor("self"), c.cast(c.tensor("target"), "i64")
+    if x.rank == 0:
+        x, labels = c.reshape(x, [1]), c.reshape(labels, [1])
+    found = c("multilabel_margin", x, labels, reduction=how(c))
+    return c.reshape(found, c.result().shape)
+
+
 LOSSES: dict[str, Rule] = {
     "mse_loss": _simple("mse"),
     "l1_loss": _simple("mae"),
@@ -224,4 +231,5 @@ LOSSES: dict[str, Rule] = {
     "triplet_margin_loss": _triplet,
     "cosine_embedding_loss": _cosine_embedding,
     "multi_margin_loss": _multi_margin,
+    "multilabel_margin_loss": _multilabel_margin,
 }

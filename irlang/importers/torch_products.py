@@ -7,17 +7,16 @@ import math
 import numpy as np
 
 from irlang.importers.labels import Malformed, labels_of
-from irlang.importers.torch_call import Call, Rule, Uncovered, Value
+from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import plain
+from irlang.importers.torch_matrices import diagonal
 from irlang.importers.torch_reductions import norm
-from irlang.importers.torch_shapes import diagonal, piece
-
-_FLOATS = ("f16", "bf16", "f32", "f64")
+from irlang.importers.torch_shapes import piece
 
 
 def matmul(c: Call, a: Value, b: Value) -> Value:
     """The product of torch.matmul: vectors count as a row on the left, a column on the right."""
-    if a.dtype not in _FLOATS:
+    if a.dtype not in FLOATS:
         return _whole_product(c, a, b)
     left = c("expand_dims", a, axes=[0]) if a.rank == 1 else a
     right = c("expand_dims", b, axes=[1]) if b.rank == 1 else b
@@ -46,7 +45,7 @@ def _product(first: str, second: str) -> Rule:
 
 def _linear(c: Call) -> Value:
     x, w = c.tensor("input"), c.tensor("weight")
-    if x.dtype not in _FLOATS:
+    if x.dtype not in FLOATS:
         y = _whole_product(c, x, c("transpose", w)) if w.rank == 2 else _whole_product(c, x, w)
         return c("add", y, c.tensor("bias")) if c.has("bias") else y
     if w.rank == 1:
@@ -268,7 +267,7 @@ def _trapezoid(cumulative: bool) -> Rule:
             pair = c("multiply", pair, gap)
         elif c.get("dx", 1) != 1:
             pair = c("multiply", pair, plain(c.get("dx")))
-        half = c("multiply", pair, 0.5) if c.out in _FLOATS else pair
+        half = c("multiply", pair, 0.5) if c.out in FLOATS else pair
         if cumulative:
             return c("cumsum", half, axis=axis)
         return c("reduce_sum", half, axes=[axis])
@@ -326,18 +325,6 @@ def _cartesian(c: Call) -> Value:
     return c("stack", *columns, axis=1)
 
 
-def _shift(inverse: bool) -> Rule:
-    def rule(c: Call) -> Value:
-        x = c.tensor("self")
-        axes = c.axes("dim", x.rank)
-        for d in axes:
-            half = int(x.shape[d]) // 2
-            x = c("roll", x, shift=[-half if inverse else half], axes=[d])
-        return x
-
-    return rule
-
-
 PRODUCTS: dict[str, Rule] = {
     "matmul": _product("self", "other"),
     "mm": _product("self", "mat2"),
@@ -380,6 +367,4 @@ PRODUCTS: dict[str, Rule] = {
     "linalg_matrix_power": _matrix_power,
     "matrix_power": _matrix_power,
     "cartesian_prod": _cartesian,
-    "fft_fftshift": _shift(False),
-    "fft_ifftshift": _shift(True),
 }

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from irlang.importers.torch_call import Call, Rule, Uncovered, Value
+from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import truth
 from irlang.importers.torch_shapes import piece
-
-_FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 def over(c: Call, x: Value, name: str = "dim") -> dict[str, Any]:
@@ -104,7 +102,7 @@ def _spread(op: str, mean: bool) -> Rule:
 
 def _nan_sum(c: Call) -> Value:
     x = c.cast(c.tensor("self"), c.out)
-    if c.out in _FLOATS:
+    if c.out in FLOATS:
         x = c("where", c("isnan", x), 0, x)
     return c("reduce_sum", x, **over(c, x))
 
@@ -190,7 +188,7 @@ def ranked(c: Call, x: Value, axis: int, descending: bool, stable: bool = False)
     attrs: dict[str, Any] = {"descending": True} if descending else {}
     if not stable:
         attrs["stable"] = False
-    values, places = c.several("sort", work, axis=axis, **attrs)
+    values, places = c.several("sort", work, axis=axis, nans="largest", **attrs)
     return [c.cast(values, x.dtype), places]
 
 

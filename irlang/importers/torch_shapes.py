@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from irlang.dtypes import DTYPES
 from irlang.importers.sizes import is_open
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
 from irlang.importers.torch_views import bounds, inserted
@@ -262,19 +261,6 @@ def _flip(axes: Sequence[int] | None = None) -> Rule:
     return rule
 
 
-def _rot90(c: Call) -> Value:
-    x = c.tensor("self")
-    i, j = (int(d) % x.rank for d in c.numbers("dims", [0, 1]))
-    turns = c.whole("k", 1) % 4
-    if turns == 0:
-        return x
-    if turns == 2:
-        return c("reverse", x, axes=[i, j])
-    if turns == 1:
-        return swapped(c, c("reverse", x, axes=[j]), i, j)
-    return c("reverse", swapped(c, x, i, j), axes=[j])
-
-
 def _roll(c: Call) -> Value:
     x = c.tensor("self")
     shifts, axes = c.numbers("shifts"), c.get("dims") or []
@@ -320,7 +306,12 @@ _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "ci
 
 
 def padded(c: Call, x: Value, given: Sequence[int], mode: str, value: Any) -> Value:
-    """Padding in PyTorch's order: pairs from the last axis on."""
+    """Padding in PyTorch's order: pairs from the last axis on. A circular one goes round what a
+    negative amount leaves.
+    """
+    if mode == "circular" and min(given, default=0) < 0:
+        x = padded(c, x, [min(n, 0) for n in given], "constant", 0)
+        given = [max(n, 0) for n in given]
     before, after = [0] * x.rank, [0] * x.rank
     for i in range(len(given) // 2):
         before[x.rank - 1 - i], after[x.rank - 1 - i] = given[2 * i], given[2 * i + 1]
@@ -358,112 +349,6 @@ def _insert(kind: str) -> Rule:
     return rule
 
 
-def _triangle(upper: bool) -> Rule:
-    return lambda c: c("trilu", c.tensor("self"), k=c.whole("diagonal", 0), upper=upper)
-
-
-def diagonal(c: Call, x: Value, offset: int, i: int, j: int) -> Value:
-    """The diagonal of two axes as the last axis."""
-    rest = [d for d in range(x.rank) if d not in (i, j)]
-    x = permuted(c, x, [*rest, i, j])
-    rows, columns = int(x.shape[-2]), int(x.shape[-1])
-    lead = list(x.shape[:-2])
-    first = max(-offset, 0) * columns + max(offset, 0)
-    count = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
-    flat = c.reshape(x, [*lead, rows * columns])
-    places = first + (columns + 1) * np.arange(count)
-    return c("gather", flat, c.param(places.astype(np.int64)), axis=len(lead))
-
-
-def _diagonal(c: Call) -> Value:
-    x = c.tensor("self" if "self" in c.node.args else "A")
-    first = -2 if "linalg" in c.node.target else 0
-    i, j = c.axis("dim1", x.rank, first), c.axis("dim2", x.rank, first + 1)
-    return diagonal(c, x, c.whole("offset", 0), i, j)
-
-
-def embedded(c: Call, x: Value, offset: int = 0, i: int = -2, j: int = -1) -> Value:
-    """The last axis as the diagonal of matrices whose axes are i and j."""
-    count = int(x.shape[-1])
-    size = count + abs(offset)
-    lead = list(x.shape[:-1])
-    places = np.full((size, size), count, np.int64)
-    for n in range(count):
-        places[n + max(-offset, 0), n + max(offset, 0)] = n
-    before, after = [0] * x.rank, [0] * (x.rank - 1) + [1]
-    longer = c("pad", x, before=before, after=after)
-    full = c("gather", longer, c.param(places), axis=len(lead))
-    rank = x.rank + 1
-    i, j = i % rank, j % rank
-    places_of = {i: rank - 2, j: rank - 1}
-    rest = iter(range(rank - 2))
-    return permuted(c, full, [places_of[d] if d in places_of else next(rest) for d in range(rank)])
-
-
-def _diag_embed(c: Call) -> Value:
-    return embedded(
-        c, c.tensor("self"), c.whole("offset", 0), c.whole("dim1", -2), c.whole("dim2", -1)
-    )
-
-
-def _diag(c: Call) -> Value:
-    x, offset = c.tensor("self"), c.whole("diagonal", 0)
-    return embedded(c, x, offset) if x.rank == 1 else diagonal(c, x, offset, 0, 1)
-
-
-def _diagflat(c: Call) -> Value:
-    x = c.tensor("self")
-    return embedded(c, c.reshape(x, [math.prod(x.shape)]), c.whole("offset", 0))
-
-
-def windows(c: Call, x: Value, axis: int, size: int, step: int) -> Value:
-    """Windows along an axis, each as a new last axis."""
-    count = (int(x.shape[axis]) - size) // step + 1
-    places = step * np.arange(count)[:, None] + np.arange(size)[None, :]
-    taken = c("gather", x, c.param(places.astype(np.int64)), axis=axis)
-    order = [d for d in range(taken.rank) if d != axis + 1] + [axis + 1]
-    return permuted(c, taken, order)
-
-
-def _unfold(c: Call) -> Value:
-    x = c.tensor("self")
-    if x.rank == 0:
-        return c.reshape(x, c.result().shape)
-    return windows(c, x, c.axis("dimension", x.rank), c.whole("size"), c.whole("step"))
-
-
-def _as_strided(c: Call) -> Value:
-    x = c.tensor("self")
-    sizes, strides = c.numbers("size"), c.numbers("stride")
-    first = c.whole("storage_offset") if c.has("storage_offset") else 0
-    places = np.full(tuple(int(n) for n in sizes), first)
-    for d, (n, s) in enumerate(zip(sizes, strides, strict=True)):
-        places = places + (s * np.arange(n)).reshape(
-            [-1 if e == d else 1 for e in range(len(sizes))]
-        )
-    count = math.prod(x.shape)
-    if places.size and (places.min() < 0 or places.max() >= count):
-        raise Uncovered("it reads the memory of another tensor")
-    flat = c.reshape(x, [count])
-    return c("gather", flat, c.param(places.astype(np.int64)), axis=0)
-
-
-def _meshgrid(c: Call) -> list[Value]:
-    tensors = c.get("tensors")
-    vectors = [c.reshape(t, [math.prod(t.shape)]) for t in tensors]
-    turned = c.get("indexing", "ij") == "xy" and len(vectors) >= 2
-    if turned:
-        vectors[:2] = vectors[1::-1]
-    shape = [v.shape[0] for v in vectors]
-    grids = []
-    for d, v in enumerate(vectors):
-        lone = c.reshape(v, [n if e == d else 1 for e, n in enumerate(shape)])
-        grids.append(c.broadcast(lone, shape))
-    if turned:
-        grids[:2] = grids[1::-1]
-    return grids
-
-
 def _broadcast_all(c: Call) -> list[Value]:
     return [c.broadcast(t, c.result(i).shape) for i, t in enumerate(c.get("tensors"))]
 
@@ -492,142 +377,7 @@ def _pixels(op: str, name: str) -> Rule:
     return rule
 
 
-def _block_diagonal(c: Call) -> Value:
-    rows = []
-    tensors = [raised(c, c.cast(t, c.out), 2) for t in c.get("tensors")]
-    width = sum(int(t.shape[1]) for t in tensors)
-    at_ = 0
-    for t in tensors:
-        before, after = [0, at_], [0, width - at_ - int(t.shape[1])]
-        rows.append(c("pad", t, before=before, after=after))
-        at_ += int(t.shape[1])
-    return rows[0] if len(rows) == 1 else c("concat", *rows, axis=0)
-
-
-def _diagonal_scatter(c: Call) -> Value:
-    x = c.tensor("self")
-    i, j = c.axis("dim1", x.rank, 0), c.axis("dim2", x.rank, 1)
-    source = c.cast(c.tensor("src"), x.dtype)
-    offset = c.whole("offset", 0)
-    size = [int(x.shape[i]), int(x.shape[j])]
-    lead = [d for d in range(x.rank) if d not in (i, j)]
-    count = int(source.shape[-1])
-    places = np.arange(size[0] * size[1])
-    for n in range(count):
-        places[(n + max(-offset, 0)) * size[1] + n + max(offset, 0)] = size[0] * size[1] + n
-    moved = permuted(c, x, [*lead, i, j])
-    flat = c.reshape(moved, [*moved.shape[:-2], size[0] * size[1]])
-    both = c("concat", flat, source, axis=len(lead))
-    taken = c("gather", both, c.param(places.astype(np.int64)), axis=len(lead))
-    back = c.reshape(taken, moved.shape)
-    order = [*lead, i, j]
-    return permuted(c, back, [order.index(d) for d in range(x.rank)])
-
-
 # ---- element types and constants
-
-
-def _to(c: Call) -> Value:
-    return c.cast(c.tensor("self"), c.out)
-
-
-def _filled(value: Any = None, name: str = "fill_value") -> Rule:
-    """zeros, ones, full and their like: one number everywhere."""
-
-    def rule(c: Call) -> Value:
-        number = c.get(name) if value is None else value
-        if isinstance(number, Value):
-            return c.broadcast(c.reshape(c.cast(number, c.out), []), c.result().shape)
-        return c.param(number, c.result().shape, c.out)
-
-    return rule
-
-
-def _undefined(c: Call) -> Value:
-    if 0 in c.result().shape:
-        return c.param(0, c.result().shape, c.out)
-    raise Uncovered("its elements are whatever was in memory")
-
-
-def counted(c: Call, size: int, dtype: str) -> Value:
-    """0, 1, 2, …"""
-    if is_open(size):
-        ones = c.param(1, (size,), dtype)
-        return c("cumsum", ones, axis=0, exclusive=True)
-    return c.param(np.arange(int(size)).astype(DTYPES[dtype].numpy))
-
-
-def _arange(c: Call) -> Value:
-    first, step = c.get("start", 0), c.get("step", 1)
-    size = c.result().shape[0]
-    if is_open(size) or is_open(first) or is_open(step):
-        places = counted(c, size, c.out)
-        if step != 1:
-            places = c("multiply", places, step)
-        return c("add", places, first) if first != 0 else places
-    numbers = np.array([first + i * step for i in range(int(size))])
-    return c.param(numbers.astype(DTYPES[c.out].numpy))
-
-
-def _spaced(base: bool) -> Rule:
-    def rule(c: Call) -> Value:
-        first, last = c.number("start"), c.number("end")
-        size = int(c.result().shape[0])
-        step = (last - first) / (size - 1) if size > 1 else 0.0
-        if c.out[0] in "iu" and not base:
-            step_ = step
-            half = size // 2
-            values = [
-                first + step_ * i if i < half else last - step_ * (size - 1 - i)
-                for i in range(size)
-            ]
-            return c.param(np.trunc(np.array(values)).astype(DTYPES[c.out].numpy))
-        values = [first + i * step for i in range(size)]
-        if base:
-            values = [float(c.number("base", 10.0)) ** v for v in values]
-        array = np.array(values, np.float64)
-        return c.param((np.trunc(array) if c.out[0] in "iu" else array).astype(DTYPES[c.out].numpy))
-
-    return rule
-
-
-def _eye(c: Call) -> Value:
-    rows, columns = (int(n) for n in c.result().shape)
-    return c.param(np.eye(rows, columns).astype(DTYPES[c.out].numpy))
-
-
-def _triangle_places(upper: bool) -> Rule:
-    def rule(c: Call) -> Value:
-        shape = (c.whole("row"), c.whole("col"))
-        if max(shape) > 4096:
-            raise Uncovered("it is too large to be written out")
-        full = np.ones(shape, bool)
-        k = c.whole("offset", 0)
-        found = np.nonzero(np.triu(full, k) if upper else np.tril(full, k))
-        return c.param(np.stack(found).astype(DTYPES[c.out].numpy))
-
-    return rule
-
-
-def _size(c: Call) -> Any:
-    x = c.tensor("self")
-    return x.shape[c.axis("dim", x.rank)]
-
-
-def _item(c: Call) -> Any:
-    return c.number("self")
-
-
-def _fill(c: Call) -> Value:
-    x, value = c.tensor("self"), c.get("value")
-    if isinstance(value, Value):
-        return c.broadcast(c.cast(value, x.dtype), x.shape)
-    return c.param(value, x.shape, x.dtype)
-
-
-def _copy(c: Call) -> Value:
-    x = c.tensor("self")
-    return c.broadcast(c.cast(c.tensor("src"), x.dtype), x.shape)
 
 
 def _sum_to_size(c: Call) -> Value:
@@ -641,7 +391,33 @@ def _sum_to_size(c: Call) -> Value:
     return c.reshape(found, shape)
 
 
+def _resized(c: Call) -> Value:
+    """The first elements in another shape."""
+    x, shape = c.tensor("self"), c.result().shape
+    count = math.prod(shape)
+    if count > math.prod(x.shape):
+        raise Uncovered("its elements are whatever was in memory")
+    return c.reshape(piece(c, c.reshape(x, [math.prod(x.shape)]), 0, 0, count), shape)
+
+
+def _chunk_concat(c: Call) -> Value:
+    """Every tensor in so many pieces, filled up with zeros; the pieces side by side."""
+    count, parts_ = c.whole("num_chunks"), []
+    for t in c.get("tensors"):
+        axis = c.axis("dim", t.rank)
+        after = [0] * t.rank
+        after[axis] = -int(t.shape[axis]) % count
+        t = c("pad", t, before=[0] * t.rank, after=after) if any(after) else t
+        rest = math.prod(t.shape[axis:]) // count
+        parts_.append(c.reshape(t, [*t.shape[:axis], count, rest]))
+    y = parts_[0] if len(parts_) == 1 else c("concat", *parts_, axis=parts_[0].rank - 1)
+    return c.cast(y, c.out)
+
+
 SHAPES: dict[str, Rule] = {
+    "resize": _resized,
+    "resize_as": _resized,
+    "_chunk_cat": _chunk_concat,
     **dict.fromkeys(
         (
             *("view", "reshape", "_unsafe_view", "flatten", "unflatten", "ravel", "view_as"),
@@ -700,7 +476,6 @@ SHAPES: dict[str, Rule] = {
     "flip": _flip(),
     "fliplr": _flip([1]),
     "flipud": _flip([0]),
-    "rot90": _rot90,
     "roll": _roll,
     "repeat": _tile("repeats"),
     "tile": _tile("dims"),
@@ -711,55 +486,10 @@ SHAPES: dict[str, Rule] = {
     **{f"replication_pad{d}d": _pad_in("replicate") for d in (1, 2, 3)},
     "select_scatter": _insert("select"),
     "slice_scatter": _insert("slice"),
-    "diagonal_scatter": _diagonal_scatter,
-    "tril": _triangle(False),
-    "triu": _triangle(True),
-    "diagonal": _diagonal,
-    "linalg_diagonal": _diagonal,
-    "diag_embed": _diag_embed,
-    "diag": _diag,
-    "diagflat": _diagflat,
-    "unfold": _unfold,
-    "as_strided": _as_strided,
-    "meshgrid": _meshgrid,
     "broadcast_tensors": _broadcast_all,
     "channel_shuffle": _shuffle,
     "pixel_shuffle": _pixels("shuffle", "upscale_factor"),
     "pixel_unshuffle": _pixels("unshuffle", "downscale_factor"),
-    "block_diag": _block_diagonal,
     "sum_to_size": _sum_to_size,
     # element types and constants
-    "to": _to,
-    "_to_copy": _to,
-    "type_as": _to,
-    **dict.fromkeys(("zeros", "zeros_like", "new_zeros", "zero"), _filled(0)),
-    **dict.fromkeys(("ones", "ones_like", "new_ones"), _filled(1)),
-    **dict.fromkeys(("full", "full_like", "new_full"), _filled()),
-    "scalar_tensor": _filled(None, "s"),
-    **dict.fromkeys(
-        (
-            *("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"),
-            "empty_permuted",
-        ),
-        _undefined,
-    ),
-    "fill": _fill,
-    "copy": _copy,
-    "arange": _arange,
-    "linspace": _spaced(False),
-    "logspace": _spaced(True),
-    "eye": _eye,
-    "tril_indices": _triangle_places(False),
-    "triu_indices": _triangle_places(True),
-    "sym_size": _size,
-    "item": _item,
-    "_local_scalar_dense": _item,
 }  # fmt: skip
-SHAPES |= {
-    f"{name}_copy": SHAPES[name]
-    for name in (
-        *("alias", "detach", "expand", "permute", "squeeze", "unsqueeze", "transpose", "t", "view"),
-        *("slice", "select", "narrow", "unbind", "split", "split_with_sizes", "diagonal", "unfold"),
-        *("lift_fresh", "as_strided"),
-    )
-}

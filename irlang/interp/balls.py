@@ -450,11 +450,21 @@ class Balls:
             return Ball(value, _spread(value, lower, upper))
 
     def _quotient(self, function: str, args: list[Ball]) -> Ball:
-        """`//`, `%` and `ceildiv`: exact on integers; on reals a step, or a jump near one."""
+        """`//`, `%` and `ceildiv`: exact on whole numbers; on reals a step, or a jump near one."""
         a, b = args
         value = SCALARS[function].numpy(a.value, b.value)
         if np.asarray(value).dtype.kind in "ib" and a.radius is None and b.radius is None:
             return Ball(value)
+        radius = self._jumping(function, a, b, value)
+        if a.radius is not None or b.radius is not None:
+            with np.errstate(invalid="ignore"):
+                known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+                exact = known & (np.floor(a.value) == a.value) & (np.floor(b.value) == b.value)
+            radius = np.where(exact & (np.abs(a.value) * self.unit < 1), 0.0, radius)
+        return Ball(value, radius)
+
+    def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:
+        """The radius of a quotient of numbers that are not known, or not whole."""
         with np.errstate(all="ignore"):
             ratio = np.true_divide(a.value, b.value)
             low = np.abs(b.value) - b.bound
@@ -464,13 +474,11 @@ class Balls:
             # a divisor that may be zero, or a denormal that may be flushed to it
             lost = (low <= 0) & (np.asarray(b.bound) > 0) | (b.value != 0) & (low < self.tiny)
             if function != "%":
-                return Ball(
-                    value, np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
-                )
+                return np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
             own = a.bound + np.abs(np.floor(ratio)) * b.bound + self.unit * np.abs(value)
             whole = (a.radius is None and b.radius is None) & (value == 0)
             own = np.where(jump & ~whole, np.abs(b.value) + own, own)
-            return Ball(value, np.where(lost, np.inf, own))
+            return np.where(lost, np.inf, own)
 
     def _power(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -584,8 +592,8 @@ def _free(function: str, a: Ball, b: Ball) -> Any:
     """
     if function in "+-":
         return _exactly(a, _is_zero) | _exactly(b, _is_zero)
-    if function == "/":  # not by 1: programs fold a mean's divisor into what follows
-        return _exactly(a, _is_zero) | (_exactly(b, _is_power) & (np.abs(b.value) != 1))
+    if function == "/":
+        return _exactly(a, _is_zero) | _exactly(b, _is_power)
     return _exactly(a, _moves) | _exactly(b, _moves)
 
 
@@ -599,8 +607,9 @@ def _is_zero(value: Any) -> Any:
 
 
 def _is_power(value: Any) -> Any:
+    """Not of 1: programs fold a divisor of one element, or an open gate, into other factors."""
     with np.errstate(invalid="ignore"):
-        return np.abs(np.frexp(value)[0]) == 0.5
+        return (np.abs(np.frexp(value)[0]) == 0.5) & (np.abs(value) != 1)
 
 
 def _moves(value: Any) -> Any:

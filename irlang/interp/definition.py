@@ -16,8 +16,10 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, InvalidInput, Span
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
 from irlang.interp.frame import suggestion
+from irlang.interp.openness import open_faults
 from irlang.interp.terms import oversize
 from irlang.known import BUILTINS, PRELUDE
+from irlang.laws import LAWS
 from irlang.nesting import whole_calls
 from irlang.parser import parse_expr
 from irlang.scalar import SCALARS, VARIADIC
@@ -54,6 +56,9 @@ class _Walk:
         self.enums |= {a.name: ("true", "false") for a in op.attrs if a.type.name == "bool"}
         self.macros: dict[str, int] = {}
         self.reduced: set[str] = set()  # indices of the reductions so far
+        self.types = {name for name, _ in op.dtypes}  # what stands for an element type
+        self.types |= {a.name for a in op.attrs if a.type.name == "dtype"}
+        self.judging = False  # whether a law may be named here
 
     def report(self, code: str, message: str, span: Span, help: str = "") -> None:
         """Records a fault."""
@@ -80,7 +85,7 @@ class _Walk:
             s.name: len(s.params) for s in op.body if isinstance(s, ast.Let) and s.params
         }
         self._duplicates()
-        dtypes = {a.name for a in op.attrs if a.type.name == "dtype"}
+        self.found += open_faults(op)
         for item in op.inputs:
             self._type(item.type, names | {item.family} - {""}, variables)
             if item.default is not None:
@@ -88,7 +93,7 @@ class _Walk:
         for attr in op.attrs:
             self._attribute(attr, names)
         for output in op.outputs:
-            self._type(output.type, names | {output.family} - {""}, variables | dtypes)
+            self._type(output.type, names | {output.family} - {""}, self.types)
             if output.count is not None:
                 self.expression(output.count, names)
         given = {s.name for s in op.body if isinstance(s, ast.Equation)}
@@ -103,9 +108,12 @@ class _Walk:
 
     def _duplicates(self) -> None:
         seen: set[str] = set()
+        results = {output.name for output in self.op.outputs}
         for node in (*self.op.inputs, *self.op.attrs, *self.op.body):
             if isinstance(node, (ast.Input, ast.Attr, ast.Let, ast.Equation)):
                 names: tuple[str, ...] = (node.name,)
+            elif isinstance(node, ast.Some):  # the name of a result has its equation elsewhere
+                names = () if node.name in results else (node.name,)
             else:
                 names = node.targets if isinstance(node, ast.Assign) else ()
             for name in names:
@@ -146,8 +154,13 @@ class _Walk:
         match statement:
             case ast.Let():
                 self.expression(statement.value, names | set(statement.params))
-            case ast.Require() | ast.Ensure():
+            case ast.Require():
                 self.expression(statement.condition, names)
+                self._message(statement, names)
+            case ast.Ensure():
+                self.judging = True
+                self.expression(statement.condition, names)
+                self.judging = False
                 self._message(statement, names)
             case ast.Equation():
                 inner = names | ({statement.member} - {""})
@@ -157,9 +170,25 @@ class _Walk:
             case ast.Grad() if statement.name not in names:
                 self._unknown(statement.name, statement.span, names)
             case ast.Some():
-                self._type(statement.type, names, {name for name, _ in self.op.dtypes})
+                self._type(statement.type, names, self.types)
+                if statement.law is not None:
+                    self._law(statement.law, names)
             case ast.Assign():
                 self._composition(statement.value, names)
+
+    def _law(self, law: ast.Call, names: set[str]) -> None:
+        """The law of a `some`: one of the table that can be drawn from, with its numbers."""
+        row = LAWS.get(law.function)
+        for arg in (*law.args, *(node for _, node in law.attrs)):
+            self.expression(arg, names)
+        if row is None or row.draw is None:
+            drawable = [name for name, row in LAWS.items() if row.draw is not None]
+            message = f"nothing can be drawn from `{law.function}`"
+            near = suggestion(law.function, drawable) or f"a law is one of {', '.join(drawable)}"
+            self.report("law", message, law.span, near)
+        elif len(law.args) != len(row.params) or law.attrs:
+            message = f"`{law.function}` takes {' and '.join(row.params)}: {row.domain}"
+            self.report("law", message, law.span)
 
     def _indices(self, index: tuple[ast.Index, ...], names: set[str]) -> set[str]:
         inner = set(names)
@@ -256,18 +285,24 @@ class _Walk:
             message = f"`{node.function}` is a function: it has no attributes"
             self.report("arguments", message, node.attrs[0][1].span)
         wanted = self.macros.get(node.function)
-        if wanted is None and node.function in PRELUDE:
+        if wanted is None and node.function in LAWS and self.judging:
+            wanted = len(LAWS[node.function].params) + 1
+        elif wanted is None and node.function in PRELUDE:
             wanted = len(PRELUDE[node.function][0])
         if wanted is None and node.function in SCALARS and node.function not in BUILTINS:
             wanted = SCALARS[node.function].arity
             if node.function in VARIADIC and count >= 2:
                 return
-        if node.function not in self.macros and node.function not in _FUNCTIONS:
+        law = node.function in LAWS
+        known = _FUNCTIONS | LAWS.keys() if self.judging else _FUNCTIONS
+        if node.function not in self.macros and node.function not in known:
             help_ = suggestion(node.function, {*_FUNCTIONS, *self.macros})
             if node.function in names:
                 help_ = f"write `{node.function}[…]` for its elements"
             message = f"there is no function `{node.function}`"
-            if self.catalog.op(node.function) is not None:
+            if law:
+                help_ = "a law stands in an `ensure`, or behind the `=` of a `some`"
+            elif self.catalog.op(node.function) is not None:
                 help_ = f"a whole definition is used as `z = {node.function}(x)`"
             self.report("function", message, node.span, help_)
         elif wanted is not None and wanted != count:

@@ -22,6 +22,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES, integer_range
+from irlang.interp.draws import completed
 from irlang.interp.exact_scalar import Value, apply, number, whole, whole_or_least
 
 Environment = dict[str, int]
@@ -89,8 +90,9 @@ class _Machine:
         self._left = limit
         self._limit = limit
         self._open: set[tuple[str, int]] = set()
-        for name in expansion.inputs:
-            self.values[name] = _input(name, self.tensors[name], inputs)
+        given = completed(expansion, inputs)
+        for name in (*expansion.inputs, *(one.tensor for one in expansion.drawn)):
+            self.values[name] = _input(name, self.tensors[name], given)
         self._code: dict[str, tuple[eq.Equation, Code, int]] = {}
         deepest = 1
         for equation in expansion.equations:

@@ -19,8 +19,9 @@ from irlang.adjoint import adjoint
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
-from irlang.interp import program, reference, rounding
+from irlang.interp import program, reference, rounding, vector
 from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PREFIX = "d_"
@@ -30,13 +31,12 @@ _PREFIX = "d_"
 class Step:
     """The adjoint of one call.
 
-    feeds: the value of the graph for every input that is not a cotangent; seeds: the value whose
-    cotangent is given, for every other; gradients: the value that every output adds to.
+    seeds: the value whose cotangent is given, for every input that is one; gradients: the value
+    that every output adds to.
     """
 
     node: Node
     expansion: eq.Expansion
-    feeds: dict[str, str]
     seeds: dict[str, str]
     gradients: dict[str, str]
 
@@ -88,7 +88,6 @@ def prepare(
             Step(
                 node,
                 backward,
-                node.feeds(),
                 {_PREFIX + formal: value for formal, value in outputs.items()},
                 dict(zip(backward.outputs, sources.values(), strict=True)),
             )
@@ -135,7 +134,7 @@ def run(
         cotangents = {
             formal: _sum(parts.get(name, ()), values[name]) for formal, name in step.seeds.items()
         }
-        given = {formal: found[name] for formal, name in step.feeds.items()}
+        given = feeds(step.node, step.expansion, found)
         tensors = evaluate(step.expansion, {**given, **cotangents})
         for output, name in step.gradients.items():
             parts.setdefault(name, []).append(tensors[output])
@@ -175,13 +174,27 @@ def gradient_balls(
             formal: _ball_sum(parts.get(name, ()), infos[name], dtype)
             for formal, name in step.seeds.items()
         }
-        given = {formal: found[name] for formal, name in step.feeds.items()}
+        given = feeds(step.node, step.expansion, found, Ball)
         tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype)
+        unknown = _left_open(step, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = Ball(ball.value, rounding.oracle_error(ball, dtype))
+            if unknown:
+                ball.radius = np.full(infos[name].shape, np.inf)
             parts.setdefault(name, []).append(ball)
     return {name: _ball_sum(parts.get(name, ()), infos[name], dtype) for name in backward.wanted}
+
+
+def _left_open(step: Step, expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:
+    """Whether a call leaves an element open that something flows back from; then so is to where."""
+    masks = [m for m in expansion.unspecified if _PREFIX + m.target in step.seeds]
+    if not masks:
+        return False
+    tensors = vector.evaluate(expansion, {name: ball.value for name, ball in given.items()})
+    infos = expansion.tensors
+    with np.errstate(all="ignore"):
+        return any(bool(vector.evaluate_equation(m, tensors, infos).any()) for m in masks)
 
 
 def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo, dtype: str) -> Ball:

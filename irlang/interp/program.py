@@ -15,6 +15,7 @@ from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import reference, rounding
 from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,17 +31,17 @@ def run(
 ) -> dict[str, Array]:
     """Every value of the graph in float64, int64 and bool; reals are never rounded in between.
 
-    values: of all inputs and parameters, in their own types. keep: the values that are wanted, all
-    if None; the others are dropped when their last reader has run. Raises `InvalidInput`, placed at
-    the call, where a precondition on values fails.
+    values: of all inputs and parameters, in their own types, and of what is left open as
+    `draws.open_values` gives it (drawn with seed 0 where it is not there). Raises `InvalidInput`,
+    placed at the call, where a precondition on values fails. keep: the values that are wanted, all
+    if None; the others are dropped when their last reader has run.
     """
-    found = {name: load(graph.values[name], array) for name, array in values.items()}
+    found = _loaded(graph, values)
     dropped = last_reads(graph, keep) if keep is not None else {}
     for number, node in enumerate(graph.nodes):
         expansion = node.expansion(definitions)
-        feeds = {formal: found[name] for formal, name in node.feeds().items()}
         try:
-            tensors = evaluate(expansion, feeds)
+            tensors = evaluate(expansion, feeds(node, expansion, found))
         except InvalidInput as error:
             raise _placed(error, node) from None
         for formal, name in node.results().items():
@@ -62,6 +63,14 @@ def last_reads(graph: Graph, keep: Collection[str]) -> dict[int, list[str]]:
     return found
 
 
+def _loaded(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Values as the evaluators take them; what is left open has no place in the graph."""
+    return {
+        name: load(graph.values[name], array) if name in graph.values else array
+        for name, array in values.items()
+    }
+
+
 def balls(
     graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
 ) -> dict[str, Ball]:
@@ -69,15 +78,22 @@ def balls(
 
     The oracle's own error is added once, at the end: it goes through the program as any other.
     """
-    found = {name: given_ball(graph.values[name], array) for name, array in values.items()}
+    loaded = _loaded(graph, values)
+    found = {
+        name: given_ball(graph.values[name], array) if name in graph.values else Ball(array)
+        for name, array in loaded.items()
+    }
     for node in graph.nodes:
         found.update(_results(node, found, definitions, dtype))
     return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
 
 
 def given_ball(info: TensorInfo, array: Array) -> Ball:
-    """A tensor that is given, exact but for denormal numbers, which a target may flush to zero."""
-    ball = Ball(load(info, array))
+    """A tensor that is given, exact but for denormal numbers, which a target may flush to zero.
+
+    array: as `load` gives it.
+    """
+    ball = Ball(array)
     if info.kind == "real":
         size = np.abs(ball.value)
         flushed = (size < DTYPES[info.dtype].tiny) & (size > 0)
@@ -103,8 +119,7 @@ def _results(
 ) -> dict[str, Ball]:
     """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
-    feeds = {formal: found[name] for formal, name in node.feeds().items()}
-    tensors = rounding.evaluate(expansion, feeds, dtype)
+    tensors = rounding.evaluate(expansion, feeds(node, expansion, found, Ball), dtype)
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]

@@ -20,6 +20,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.interp import contraction, kernel, kernel_cache, vector, wide
+from irlang.interp.draws import completed
 from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 
@@ -47,7 +48,9 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
     """
     _fits(expansion)
     plan = _plan(expansion)
-    tensors = {name: _load(name, expansion, inputs) for name in expansion.inputs}
+    given = completed(expansion, inputs)
+    names = (*expansion.inputs, *(one.tensor for one in expansion.drawn))
+    tensors = {name: _load(name, expansion, given) for name in names}
     run = _Run(expansion, plan, tensors)
     with np.errstate(all="ignore"):
         run.check()

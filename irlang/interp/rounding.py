@@ -16,6 +16,7 @@ from irlang.dtypes import DTYPES
 from irlang.interp import contraction, wide
 from irlang.interp.ball_products import applies, product_ball
 from irlang.interp.balls import Ball, Balls
+from irlang.interp.draws import draw
 from irlang.interp.schedule import Recurrence, Step, schedule
 from irlang.interp.vector import Vector
 from irlang.interp.views import Frame
@@ -44,6 +45,9 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
     """
     domain = Balls(dtype)
     tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
+    for one in expansion.drawn:
+        if one.tensor not in tensors:
+            tensors[one.tensor] = Ball(draw(one, expansion.tensors[one.tensor], 0, one.tensor))
     walk = Vector(domain, tensors, dict(expansion.tensors))
     plan = expansion.notes.get(__name__)
     if not isinstance(plan, _Plan):

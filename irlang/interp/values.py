@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from irlang.diagnostics import Span, fail
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Param, Port
+from irlang.interp.draws import generator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_RANGE = {"real": (-1.0, 1.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
@@ -41,29 +41,25 @@ def require_memory(graph: Graph) -> None:
         )
 
 
-def _generator(seed: int, name: str) -> np.random.Generator:
-    return np.random.default_rng([seed & (2**63 - 1), zlib.crc32(name.encode())])
-
-
 def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: str) -> Array:
     """A tensor of values drawn evenly from a range, in its own type."""
     low, high = within or DEFAULT_RANGE[info.kind]
-    generator = _generator(seed, name)
+    numbers = generator(seed, name)
     dtype = DTYPES[info.dtype]
     if info.kind == "real":
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
-        drawn = generator.uniform(*finite, size=info.shape).astype(dtype.numpy)
+        drawn = numbers.uniform(*finite, size=info.shape).astype(dtype.numpy)
         ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
         inside: Array = np.clip(drawn, *ends).astype(dtype.numpy)
         return inside
     if info.kind == "bool":
-        return generator.integers(int(low), int(high), size=info.shape, endpoint=True).astype(bool)
+        return numbers.integers(int(low), int(high), size=info.shape, endpoint=True).astype(bool)
     least, greatest = integer_range(info.dtype)
     whole = (max(math.ceil(low), least), min(math.floor(high), greatest))
     if whole[0] > whole[1]:
         raise fail("model.range", f"[{low}, {high}] holds no {info.dtype}")
     wide = np.uint64 if greatest > 2**63 - 1 else np.int64
-    counted = generator.integers(whole[0], whole[1], size=info.shape, endpoint=True, dtype=wide)
+    counted = numbers.integers(whole[0], whole[1], size=info.shape, endpoint=True, dtype=wide)
     return counted.astype(dtype.numpy)
 
 
@@ -143,10 +139,10 @@ def _initial(graph: Graph, name: str, param: Param, seed: int) -> Array:
             value = np.array(_numbers(initial.args), dtype=dtype).reshape(info.shape)
         elif initial.kind == "uniform":
             low, high = map(float, initial.args)
-            value = _generator(own, name).uniform(low, high, size=info.shape).astype(dtype)
+            value = generator(own, name).uniform(low, high, size=info.shape).astype(dtype)
         elif initial.kind == "normal":
             mean, deviation = map(float, initial.args)
-            value = _generator(own, name).normal(mean, deviation, size=info.shape).astype(dtype)
+            value = generator(own, name).normal(mean, deviation, size=info.shape).astype(dtype)
         elif initial.kind == "array":
             value = initial.args[0]
         else:

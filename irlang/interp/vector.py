@@ -19,6 +19,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.affine import Affine
 from irlang.diagnostics import InvalidInput, fail
+from irlang.interp.draws import completed
 from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule
 from irlang.interp.views import Frame, extent, form, pad, strided
@@ -156,7 +157,7 @@ class Vector:
         count = len(extents)
         axes = tuple(range(rank, rank + count))
         if expr.kind == "count":
-            return self._count(condition, inner, axes)
+            return self._count(condition, inner, rank)
         assert expr.body is not None
         if condition is not None:
             inner = inner.where(np.asarray(self.domain.sample(condition)))
@@ -201,8 +202,9 @@ class Vector:
 
         return self.domain.parts(value, change)
 
-    def _count(self, condition: Value, inner: Frame, axes: tuple[int, ...]) -> Value:
-        spread = self._spread(condition, inner, axes[0])
+    def _count(self, condition: Value, inner: Frame, rank: int) -> Value:
+        axes = tuple(range(rank, len(inner.ranges)))
+        spread = self._spread(condition, inner, rank)
         return self.domain.fold("sum", self.domain.apply("int", [spread]), axes)
 
     def _contraction(self, body: eq.Apply, inner: Frame, condition: Value, rank: int) -> Value:
@@ -403,7 +405,7 @@ def evaluate(
     domain = domain or Plain()
     tensors: dict[str, Value] = {
         name: value if domain.__class__ is not Plain else load(expansion.tensors[name], value)
-        for name, value in inputs.items()
+        for name, value in completed(expansion, inputs).items()
     }
     vector = Vector(domain, tensors, expansion.tensors)
     pending = list(expansion.checks)

@@ -15,11 +15,15 @@ B = TypeVar("B", bound=Builder)
 
 @dataclass(slots=True)
 class Call(Generic[B]):
-    """A node to spell. `values` holds its inputs under the definition's names (`xs[0]`, …)."""
+    """A node to spell. `values` holds its inputs under the definition's names (`xs[0]`, …).
+
+    wanted: the results that something reads; a rule may leave out the last of the others.
+    """
 
     node: Node
     build: B
     values: Mapping[str, Value]
+    wanted: frozenset[str] = frozenset()
 
     def __getitem__(self, name: str) -> Any:
         """An attribute, a size, or a list that the definition names (`stride`, `C`, `lo`)."""
@@ -28,6 +32,10 @@ class Call(Generic[B]):
     def has(self, name: str) -> bool:
         """Whether an input was given."""
         return name in self.values
+
+    def wants(self, name: str) -> bool:
+        """Whether a result is read by anything."""
+        return name in self.wanted
 
     def input(self, name: str) -> Value:
         """An input, a number as a tensor."""

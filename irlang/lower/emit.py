@@ -47,12 +47,13 @@ def spell(
     few operators for, so that definitions are lowered instead, which compute in wider ones.
     """
     body = Body(values)
+    used = frozenset(graph.used())
     for node in graph.nodes:
         try:
             _computed(graph, node)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
-            results, own = _spell(node, builder, own_table, catalog, values)
+            results, own = _spell(node, builder, own_table, catalog, values, used)
         except Unsupported as reason:
             body.unsupported[node.name] = f"{node.op.name}: {reason}"
             results, own = {}, False
@@ -86,17 +87,20 @@ def _spell(
     table: Mapping[str, Native],
     catalog: Catalog,
     values: Mapping[str, Value],
+    used: frozenset[str],
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
     if row is not None and _is_ordinary(node, values):
         try:
-            spelt = row.rule(Call(node, builder, feeds))
+            wanted = frozenset(f for f, name in node.results().items() if name in used)
+            spelt = row.rule(Call(node, builder, feeds, wanted))
         except Unsupported:
             spelt = None  # no kernel for this type: the definition's may have
         if spelt is not None:
             found = [spelt] if isinstance(spelt, Value) else list(spelt)
-            return dict(zip(node.results(), found, strict=True)), True
+            assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
+            return dict(zip(node.results(), found, strict=False)), True
     expansion = node.expansion(catalog)
     return lower_expansion(builder, expansion, feeds, node.name, node.results()), False
 

@@ -39,7 +39,15 @@ def lower_expansion(
     hint: what the names of intermediate results begin with; results: names for the outputs.
     """
     walker = _Walker(builder, dict(expansion.tensors), dict(feeds), hint, results)
-    for step in schedule(_needed(expansion)):
+    needed = _needed(expansion)
+    reads = frozenset().union(*(eq.reads(equation.body) for equation in needed))
+    for one in expansion.drawn:
+        if one.tensor in reads:
+            info = expansion.tensors[one.tensor]
+            params = tuple(map(float, one.params))
+            value = builder.draw(one.law, params, info.shape, info.dtype)
+            walker.values[one.tensor] = builder.let(value, f"{hint}_{one.tensor}")
+    for step in schedule(needed):
         if isinstance(step, Recurrence):
             walker.recurrence(step)
         else:

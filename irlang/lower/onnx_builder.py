@@ -335,6 +335,38 @@ class OnnxBuilder:
         info = TensorInfo(reduced(value.shape, (axis,)), "i64")
         return self.node(op, [carried.text], [info], axis=axis, keepdims=0)[0]
 
+    def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
+        """`RandomUniform` or `RandomNormal`, in a type that the runtime has a kernel for."""
+        if law == "bernoulli":
+            number = self.constant(np.asarray(params[0]), "f32")
+            return self.apply("<", [self.draw("uniform", (0.0, 1.0), shape, "f32"), number])
+        names = {"uniform": ("low", "high"), "normal": ("mean", "scale")}.get(law)
+        if names is None:
+            raise Unsupported(f"ONNX draws nothing from the law `{law}`")
+        kernel = dtype if dtype == "f64" else "f32"
+        if any(float(np.float32(number)) != number for number in params):
+            return self._moved_draw(law, params, shape, dtype)  # its attributes are float32
+        info = TensorInfo(shape or (1,), kernel)
+        numbers = dict(zip(names, params, strict=True))
+        (value,) = self.node(
+            f"Random{law.capitalize()}",
+            [],
+            [info],
+            shape=list(info.shape),
+            dtype=_CODES[kernel],
+            **numbers,
+        )
+        return self.cast(value if shape else self.reshape(value, ()), dtype)
+
+    def _moved_draw(
+        self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str
+    ) -> Value:
+        """A draw from [0, 1], or of mean 0 and deviation 1, brought to where it should be."""
+        start, extent = params if law == "normal" else (params[0], params[1] - params[0])
+        drawn = self.draw(law, (0.0, 1.0), shape, dtype)
+        wide = self.apply("*", [drawn, self.number(extent, drawn)])
+        return self.apply("+", [wide, self.number(start, drawn)])
+
     def einsum(self, spec: str, values: Sequence[Value]) -> Value:
         """`Einsum`."""
         return self.op("Einsum", values, einsum_shape(spec, values), equation=spec)

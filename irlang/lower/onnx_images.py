@@ -1,8 +1,4 @@
-"""How ONNX spells images and quantised layers.
-
-Its DFT is left out: a fast transform mixes all samples, and so is off where every term of the
-definition is zero; a transform is the product with its matrix on every target.
-"""
+"""How ONNX spells images, quantised layers and transforms."""
 
 from __future__ import annotations
 
@@ -140,6 +136,23 @@ def _matmul_integer(call: Onnx) -> Value | None:
     return call.build.node("MatMulInteger", given, [call.out])[0]
 
 
+# ---- signals
+
+
+def _dft(call: Onnx) -> Value | None:
+    """ONNX Runtime has no one-sided inverse, and no half of a complex spectrum."""
+    x = call.input("x")
+    if x.dtype not in ("f32", "f64") or 0 in x.shape:
+        return None
+    if call["onesided"] and (call["inverse"] or x.shape[-1] == 2):
+        return None
+    length = call.build.constant(np.asarray(call["N"]), "i64")
+    axis = call.build.constant(np.asarray(call.axis("axis", x.rank)), "i64")
+    options = {"inverse": int(call["inverse"]), "onesided": int(call["onesided"])}
+    names = [x.text, length.text, axis.text]
+    return call.build.node("DFT", names, [call.out], **options)[0]
+
+
 IMAGES: dict[str, Native] = {
     "grid_sample": Native("GridSample", _grid_sample),
     "roi_align": Native("RoiAlign", _roi_align),
@@ -149,4 +162,5 @@ IMAGES: dict[str, Native] = {
     "dequantize_linear": Native("DequantizeLinear", _dequantize),
     "dynamic_quantize_linear": Native("DynamicQuantizeLinear", _dynamic_quantize),
     "matmul_integer": Native("MatMulInteger", _matmul_integer),
+    "dft": Native("DFT", _dft),
 }

@@ -42,7 +42,7 @@ _GROUPS = {
     _REDUCED: "CumSum Einsum Pow ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum "
     "ReduceSumSquare",
     _REAL: "BatchNormalization Ceil Cos Exp Floor Gemm Log LogSoftmax LpNormalization "
-    "Reciprocal Sigmoid Sin Softmax Sqrt Sum Tanh",
+    "Dropout Reciprocal Sigmoid Sin Softmax Sqrt Sum Tanh",
     "f32": "Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf Gelu "
     "GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
     "InstanceNormalization LRN LeakyRelu LpPool Mean Mish PRelu RNN Resize Selu Sinh Softplus "

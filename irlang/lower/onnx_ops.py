@@ -144,7 +144,7 @@ def _cumsum(call: Onnx) -> Value:
 
 def _top_k(call: Onnx) -> list[Value] | None:
     x = call.input("x")
-    if x.dtype not in ("f32", "f64", "i32", "i64"):
+    if x.dtype not in ("f32", "f64", "i32", "i64") or call["nans"] == "largest":
         return None
     count = call.build.integers([call["k"]])
     options = {"axis": call.axis("axis", x.rank), "largest": int(call["largest"])}

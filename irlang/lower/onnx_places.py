@@ -14,7 +14,7 @@ _REDUCED = frozenset({"f32", "f64", "i32", "i64"})  # what kernels add, multiply
 def _sort(call: Onnx) -> list[Value] | None:
     """All elements as the best ones: equal ones keep their order there too."""
     x = call.input("x")
-    if x.dtype not in _REDUCED:
+    if x.dtype not in _REDUCED or call["nans"] == "largest":
         return None
     axis = call.axis("axis", x.rank)
     count = call.build.integers([x.shape[axis]])

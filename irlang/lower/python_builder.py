@@ -76,6 +76,10 @@ class PythonBuilder(Builder, ABC):
         self.lines.append(f"{name} = {value.text}")
         return Value(name, value.shape, value.dtype)
 
+    def once(self, text: str, shape: tuple[int, ...], dtype: str, hint: str) -> Value:
+        """An expression that gives something else each time, under a name that nothing shares."""
+        return self.assign(self.names.fresh(hint), Value(text, shape, dtype))
+
     def inner(self, value: Value) -> str:
         """The text of `value` where an operator stands beside it."""
         return value.text if value.atom else f"({value.text})"

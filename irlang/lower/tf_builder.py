@@ -189,6 +189,17 @@ class TensorFlowBuilder(PythonBuilder):
         text = f'tf.einsum("{spec}", {", ".join(map(self.full, values))})'
         return self.emit(text, einsum_shape(spec, values), values[0].dtype)
 
+    def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
+        """`tf.random.uniform` or `tf.random.normal`."""
+        if law == "bernoulli":
+            text = f"tf.random.uniform({list(shape)}) < {literal(params[0])}"
+            return self.once(text, shape, "bool", "keep")
+        if law not in ("uniform", "normal"):
+            raise Unsupported(f"TensorFlow draws nothing from the law `{law}`")
+        numbers = ", ".join(map(literal, params))
+        text = f"tf.random.{law}({list(shape)}, {numbers}, {self.dtype(dtype)})"
+        return self.once(text, shape, dtype, "noise")
+
     def _receiver(self, value: Value) -> str:
         return self.inner(value) if value.literal is None else self.tensor(value)
 

@@ -118,7 +118,8 @@ def _scan(function: str) -> Native:
 
 def _top_k(call: Tf) -> list[Value] | None:
     x = call.input("x")
-    if not call["largest"] or call.axis("axis", x.rank) != x.rank - 1:
+    first = call["largest"] and call["nans"] == "open"
+    if not first or call.axis("axis", x.rank) != x.rank - 1:
         return None
     names = [call.build.names.fresh("v") for _ in range(2)]
     call.build.lines.append(f"{', '.join(names)} = {invoke('tf.math.top_k', x, call['k'])}")
@@ -145,8 +146,8 @@ def _take_along(call: Tf) -> Value | None:
 
 
 def _gather_nd(call: Tf) -> Value | None:
-    if call["negative"] != "refused":
-        return None
+    if call["negative"] != "refused" or call.input("ids").rank < 2:
+        return None  # the gradient takes a vector for many positions of one index each
     options = {"batch_dims": call["batch_dims"] or None}
     return call.value(invoke("tf.gather_nd", call.input("x"), call.input("ids"), **options))
 

@@ -10,10 +10,13 @@ from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
+_MOST_AXES = 5  # of sequences
 
 
-def _sort(call: Tf) -> list[Value]:
+def _sort(call: Tf) -> list[Value] | None:
     x = call.input("x")
+    if call["nans"] == "largest":
+        return None
     direction = '"DESCENDING"' if call["descending"] else None
     options = {"axis": call.axis("axis", x.rank), "direction": direction}
     values = call.value(invoke("tf.sort", x, **options))
@@ -35,6 +38,8 @@ def _indices(call: Tf) -> Value:
 def _scatter_nd(call: Tf) -> Value | None:
     function = {"none": "update", "add": "add", "max": "max", "min": "min"}.get(call["reduction"])
     if function is None or call["negative"] != "refused":
+        return None
+    if call.input("ids").rank < 2:  # a vector is taken for many positions of one index each
         return None
     if call["reduction"] != "none" and call.out.dtype == "bool":
         return None
@@ -66,8 +71,10 @@ def _power(call: Tf) -> Value | None:
     return call.value(invoke("tf.pow", call.build.full(a), call.build.full(b)))
 
 
-def _reverse_sequence(call: Tf) -> Value:
+def _reverse_sequence(call: Tf) -> Value | None:
     x = call.input("x")
+    if x.rank > _MOST_AXES:
+        return None
     options = {"seq_axis": call.axis("axis", x.rank), "batch_axis": call.axis("batch_axis", x.rank)}
     lengths = call.input("lengths")
     lengths = lengths if lengths.dtype in ("i32", "i64") else call.build.cast(lengths, "i64")

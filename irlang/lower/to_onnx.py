@@ -10,6 +10,7 @@ from irlang.catalog import Catalog
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.lower.call import Native
+from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_images import IMAGES
@@ -18,7 +19,7 @@ from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **ONNX}
 
 
 def model_file(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from irlang.lower.call import Native
+from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_places import PLACES
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TF}
 
 LAYOUT = Layout(
     framework="TensorFlow",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
@@ -15,7 +16,9 @@ from irlang.lower.torch_shapes import SHAPES
 
 TABLE: dict[str, Native] = {
     name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
-    for name, row in {**ELEMENTS, **SHAPES, **PLACES, **LAYERS, **SEQUENCES, **IMAGES}.items()
+    for name, row in {
+        **ELEMENTS, **SHAPES, **PLACES, **LAYERS, **SEQUENCES, **IMAGES, **TORCH,
+    }.items()  # fmt: skip
 }
 
 LAYOUT = Layout(

@@ -205,6 +205,17 @@ class TorchBuilder(PythonBuilder):
         text = f"torch.einsum({spec!r}, {', '.join(map(self.full, values))})"
         return self.emit(text.replace("'", '"'), einsum_shape(spec, values), values[0].dtype)
 
+    def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
+        """In place, into an empty tensor."""
+        if law == "bernoulli":
+            text = f"torch.rand({shape_text(shape)}) < {literal(params[0])}"
+            return self.once(text, shape, "bool", "keep")
+        if law not in ("uniform", "normal"):
+            raise Unsupported(f"PyTorch draws nothing from the law `{law}`")
+        numbers = ", ".join(map(literal, params))
+        text = f"torch.empty({shape_text(shape)}, dtype={self.dtype(dtype)}).{law}_({numbers})"
+        return self.once(text, shape, dtype, "noise")
+
     def _receiver(self, value: Value) -> str:
         return self.inner(value) if value.literal is None else self.tensor(value)
 

@@ -1,4 +1,4 @@
-"""How PyTorch spells images, columns and adaptive pools."""
+"""How PyTorch spells images, columns, adaptive pools and transforms."""
 
 from __future__ import annotations
 
@@ -108,6 +108,18 @@ def _channel_shuffle(call: Torch) -> Value | None:
     return call.value(invoke("F.channel_shuffle", x, call["groups"]))
 
 
+def _dft(call: Torch) -> Value | None:
+    """The halves that PyTorch has: of the spectrum of a real signal, and back to one."""
+    x = call.input("x")
+    half, back, real = call["onesided"], call["inverse"], x.shape[-1] == 1
+    if x.dtype not in _WIDE or 0 in x.shape or (half and back == real):
+        return None
+    function = f"torch.fft.{'i' if back else ''}{'r' if half else ''}fft"
+    numbers = f"{call.build.inner(x)}[..., 0]" if real else f"torch.view_as_complex({x.text})"
+    text = invoke(function, numbers, call["N"], call.axis("axis", x.rank))
+    return call.value(f"{text}[..., None]" if half and back else f"torch.view_as_real({text})")
+
+
 IMAGES: dict[str, Native] = {
     "grid_sample": Native("F.grid_sample", _grid_sample),
     "affine_grid": Native("F.affine_grid", _affine_grid),
@@ -116,5 +128,6 @@ IMAGES: dict[str, Native] = {
     "adaptive_avg_pool": _adaptive("avg"),
     "adaptive_max_pool": _adaptive("max"),
     "max_pool_with_argmax": Native("F.max_pool{1,2,3}d", _max_pool),
+    "dft": Native("torch.fft.fft, ifft, rfft, irfft", _dft),
     "channel_shuffle": Native("F.channel_shuffle", _channel_shuffle),
 }

@@ -104,6 +104,9 @@ class Builder(Protocol):
     def einsum(self, spec: str, values: Sequence[Value]) -> Value:
         """Sum of products with explicit output."""
 
+    def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
+        """Independent values of a law of `irlang.laws`; new ones for every call."""
+
 
 def broadcast(values: Sequence[Value]) -> tuple[int, ...]:
     """The shape of an element-wise result."""

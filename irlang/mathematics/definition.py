@@ -42,8 +42,12 @@ def mathematics(op: ast.Op) -> Mathematics:
             case ast.Let():
                 where.append(_let(statement, build))
             case ast.Some():
+                if statement.law is None:
+                    remarks.append(row(symbol(statement.name), Words(" is one right result")))
+                    continue
                 where.append(Line(symbol(statement.name), "∈", build.space(statement.type)))
-                remarks.append(row(symbol(statement.name), Words(" is any such tensor")))
+                follows = Words(" is drawn, element by element, from ")
+                remarks.append(row(symbol(statement.name), follows, build.form(statement.law)))
             case ast.Ensure():
                 held = build.form(statement.condition)
                 remarks.append(row(Words(f"{statement.name}: "), held))

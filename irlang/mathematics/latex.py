@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -143,6 +144,12 @@ def _element(form: Element) -> str:
     return rf"{base}\left[ {index} \right]"
 
 
+def _words(text: str) -> str:
+    """Text; letters that have to be escaped stand outside, for MathJax shows the escape inside."""
+    parts = re.split(f"([{re.escape(''.join(_ESCAPED))}])", text)
+    return "".join(_ESCAPED.get(part) or rf"\text{{{part}}}" for part in parts if part)
+
+
 def escaped(text: str) -> str:
     """Text with no letter that LaTeX takes for more."""
     return "".join(_ESCAPED.get(letter, letter) for letter in text)
@@ -151,7 +158,7 @@ def escaped(text: str) -> str:
 _PRINTERS: dict[type, Callable[[Any], str]] = {
     Symbol: _symbol,
     Number: lambda form: form.text,
-    Words: lambda form: rf"\text{{{escaped(form.text)}}}",
+    Words: lambda form: _words(form.text),
     Sign: lambda form: _SIGNS[form.text],
     Row: lambda form: " ".join(map(latex, form.parts)),
     Fence: lambda form: (

@@ -152,7 +152,7 @@ class Builder:
         return ast.Ensure(c[0], c[1], c[2][1:-1], span=span)
 
     def some(self, span: Span, c: list[Any]) -> ast.Some:
-        return ast.Some(c[0], c[1], span=span)
+        return ast.Some(c[0], c[1], c[2], span=span)
 
     def let(self, span: Span, c: list[Any]) -> ast.Let:
         return ast.Let(c[0], c[2], _some(c[1]), span=span)

@@ -157,7 +157,8 @@ def _line(node: ast.Statement) -> str:
             condition = expr(node.condition)
             return f'{FILL}{keyword} {node.name}: {condition}{SOFT}else "{node.message}"{END}'
         case ast.Some():
-            return f"some {node.name}: {_type(node.type)}"
+            law = "" if node.law is None else f" = {_value(node.law)}"
+            return f"some {node.name}: {_type(node.type)}{law}"
         case ast.Let():
             params = f"({', '.join(node.params)})" if node.params else ""
             dots = ".." if node.rest else ""

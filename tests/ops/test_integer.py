@@ -169,7 +169,7 @@ def test_power_of_mixed_types() -> None:
 @pytest.mark.parametrize("meaning", MEANINGS)
 def test_an_integer_to_a_negative_power_is_refused(meaning: str) -> None:
     inputs = {"a": np.array([2, 3]), "b": np.array([1, -1])}
-    with pytest.raises(InvalidInput, match="power.exponent"):
+    with pytest.raises(InvalidInput, match=r"power\.exponent"):
         MEANINGS[meaning](expansion("power", inputs), inputs)
 
 

@@ -182,3 +182,35 @@ def test_softmax(data: st.DataObject) -> None:
     result = call("log_softmax", {"x": x}, axis=axis)["y"]
     result.check(torch.log_softmax(torch.tensor(x), axis).numpy())
     result.check(tf.nn.log_softmax(x, axis).numpy())
+
+
+# ---- of weights
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_spectral_norm_is_that_of_keras(iterations: int) -> None:
+    rng = np.random.default_rng(iterations)
+    w, u = rng.uniform(-1, 1, (2, 3, 4)), rng.uniform(-1, 1, 4)
+    inner = tf.keras.layers.Conv1D(4, 2, use_bias=False, dtype="float64")
+    layer = tf.keras.layers.SpectralNormalization(
+        inner, power_iterations=iterations, dtype="float64"
+    )
+    layer.build((None, 5, 3))
+    inner.kernel.assign(w)
+    layer.vector_u.assign(u[None])
+    new_u, kernel = layer.normalized_weights()
+    found = call("spectral_norm", {"w": w, "u": u}, iterations=iterations)
+    found["y"].check(np.asarray(kernel))
+    found["new_u"].check(np.asarray(new_u)[0])
+
+
+def test_spectral_norm_without_iterations_is_that_of_torch_evaluating() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 4, bias=False, dtype=torch.float64)
+    layer = torch.nn.utils.parametrizations.spectral_norm(layer).eval()
+    kept = layer.parametrizations.weight
+    inputs = {"w": kept.original, "u": kept[0]._u, "v": kept[0]._v}
+    arrays = {name: tensor.detach().numpy() for name, tensor in inputs.items()}
+    found = call("spectral_norm", arrays, axis=0, iterations=0)
+    found["y"].check(layer.weight.detach().numpy())
+    found["new_v"].check(arrays["v"])

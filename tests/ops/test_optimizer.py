@@ -200,7 +200,7 @@ def _in_keras(optimizer: Any, op: str, steps: Steps) -> None:
         "adamax": {"mean": "_m", "largest": "_u"},
     }[op]
     for name, value in steps.state.items():
-        there = getattr(optimizer, names[name], None)
+        there: Any = getattr(optimizer, names[name], None)
         if isinstance(there, list) and there:
             there[0].assign(value)
         elif hasattr(there, "assign"):
@@ -212,7 +212,7 @@ def test_nadam_as_keras_has_it() -> None:
     rng = np.random.default_rng(3)
     x, b1, b2, eps = rng.uniform(-2, 2, 3), 0.9, 0.999, 1e-7
     steps = Steps("nadam", x, {"eps": eps, "momentum_decay": 1}, 0.25)
-    m, v, product = np.zeros(3), np.zeros(3), 1.0
+    m, v, product = np.zeros(3), np.zeros(3), np.ones(())
     for t in range(1, STEPS + 1):
         g = rng.uniform(-2, 2, 3)
         now, after = (b1 * (1 - 0.5 * 0.96**n) for n in (t, t + 1))

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import Array, agrees, integers, left_open, reals, shapes
+from irlang.interp import rounding
+from tests.ops.compare import Array, agrees, expansion, integers, left_open, reals, shapes
 
 few = settings(max_examples=30)
 
@@ -37,9 +38,19 @@ def test_sort(data: st.DataObject, descending: bool) -> None:
 
 def test_the_order_of_equals_is_open_where_it_need_not_be_stable() -> None:
     x = np.array([2.0, 1.0, 2.0, np.nan, 0.0, np.nan])
-    open_ = left_open("sort", {"x": x}, stable=False)
+    open_ = left_open("sort", {"x": x}, stable=False, nans="largest")
     assert open_ is not None
     np.testing.assert_array_equal(open_, [False, False, True, True, True, True])
+
+
+def test_the_order_is_open_where_an_element_is_nan() -> None:
+    x = np.array([[2.0, np.nan, 1.0], [3.0, 1.0, 2.0]])
+    made = expansion("sort", {"x": x})
+    balls = rounding.evaluate(made, {"x": rounding.Ball(x)}, "f64")
+    for name in made.outputs:
+        radius = np.broadcast_to(balls[name].bound, x.shape)
+        np.testing.assert_array_equal(np.isinf(radius).all(-1), [True, False])
+        assert not radius[1].any()
 
 
 @given(data=st.data(), largest=st.booleans())

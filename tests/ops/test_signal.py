@@ -16,13 +16,6 @@ def values(data: st.DataObject, *shape: int) -> Array:
     return np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-2, 2, shape)
 
 
-def turns(rows: int, columns: int, length: int, sign: int) -> Array:
-    """The matrix of a transform, its angles within one turn."""
-    angle = np.outer(np.arange(rows), np.arange(columns)) % length * 2 * np.pi / length
-    matrix: Array = np.cos(angle) + 1j * sign * np.sin(angle)
-    return matrix
-
-
 def pair(z: Array) -> Array:
     """Real and imaginary parts on a last axis."""
     return np.stack([z.real, z.imag], -1)
@@ -30,20 +23,16 @@ def pair(z: Array) -> Array:
 
 @settings(max_examples=30)
 @given(st.data())
-def test_a_transform_is_the_product_with_its_matrix(data: st.DataObject) -> None:
+def test_a_transform_is_that_of_numpy(data: st.DataObject) -> None:
     size, length = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 9))
     inverse, parts = data.draw(st.booleans()), data.draw(st.sampled_from((1, 2)))
     x = values(data, 2, size, 3, parts)
     z = x[..., 0] + (1j * x[..., 1] if parts == 2 else 0)
-    used = min(size, length)
-    matrix = turns(length, used, length, 1 if inverse else -1) / (length if inverse else 1)
-    product = np.einsum("kn,bnc->bkc", matrix, z[:, :used])
     fast = (np.fft.ifft if inverse else np.fft.fft)(z, length, axis=1)
-    assert np.allclose(product, fast)
     attrs = {"axis": 1, "length": length, "inverse": inverse}
-    call("dft", {"x": x}, **attrs)["y"].check(pair(product))
+    call("dft", {"x": x}, **attrs)["y"].check(pair(fast))
     if not inverse:
-        half = pair(product)[:, : length // 2 + 1]
+        half = pair(fast)[:, : length // 2 + 1]
         call("dft", {"x": x}, **attrs, onesided=True)["y"].check(half)
 
 
@@ -52,14 +41,9 @@ def test_a_transform_is_the_product_with_its_matrix(data: st.DataObject) -> None
 def test_half_a_spectrum_gives_the_real_signal(data: st.DataObject) -> None:
     size, length = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 10))
     x = values(data, 2, size, 2)
-    used = min(size, length // 2 + 1)
-    z = x[:, :used, 0] + 1j * x[:, :used, 1]
-    twice = np.array([1 if n == 0 or 2 * n == length else 2 for n in range(used)])
-    product = np.einsum("kn,bn->bk", turns(length, used, length, 1), z * twice).real / length
-    # a spectrum whose ends are not real is taken as if they were
-    assert np.allclose(product, np.fft.irfft(x[..., 0] + 1j * x[..., 1], length, axis=1))
+    fast = np.fft.irfft(x[..., 0] + 1j * x[..., 1], length, axis=1)
     attrs = {"axis": -2, "length": length, "inverse": True, "onesided": True}
-    call("dft", {"x": x}, **attrs)["y"].check(product[..., None])
+    call("dft", {"x": x}, **attrs)["y"].check(fast[..., None])
 
 
 @settings(max_examples=20)
@@ -72,14 +56,13 @@ def test_a_short_time_transform_is_one_of_every_frame(data: st.DataObject) -> No
     starts = range(0, size - length + 1, step)
     frames = np.stack([x[:, s : s + length, 0] * window for s in starts], 1)
     full = length + more
-    bins = full // 2 + 1 if onesided else full
-    spectrum = np.einsum("kn,bfn->bfk", turns(bins, length, full, -1), frames)
+    spectrum = (np.fft.rfft(frames, full) if onesided else np.fft.fft(frames, full)).copy()
     if not more:
         native = torch.stft(
             torch.tensor(x[..., 0]), length, step, length, torch.tensor(window), center=False,
             onesided=onesided, return_complex=True,
         )  # fmt: skip
-        assert np.allclose(spectrum, native.numpy().swapaxes(1, 2))
+        spectrum = native.numpy().swapaxes(1, 2)
     attrs = {"length": length, "step": step, "fft_length": full, "onesided": onesided}
     call("stft", {"x": x, "window": window}, **attrs)["y"].check(pair(spectrum))
 

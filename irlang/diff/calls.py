@@ -1,0 +1,149 @@
+"""Calls judged one by one, each by what a target itself fed to it.
+
+A call whose definition leaves values open is judged by what that ensures; the program behind it
+follows from the target's own values, so that every call there is judged by those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
+from irlang.graph import Graph, Node
+from irlang.interp import ensured
+from irlang.interp.balls import Ball
+from irlang.interp.plain import load
+from irlang.interp.program import given_ball, node_balls, precision
+from irlang.laws import ALARM
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Case:
+    """A program with the values of its inputs and parameters, in their own types.
+
+    balls: what the oracle says of every value, where that has been computed already. edge: whether
+    values at the edges of their types were put into the inputs on purpose.
+    """
+
+    graph: Graph
+    inputs: dict[str, Array]
+    params: dict[str, Array]
+    catalog: Catalog
+    balls: dict[str, Ball] | None = None
+    edge: bool = False
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Everything that is given."""
+        return {**self.inputs, **self.params}
+
+
+def open_values(graph: Graph, catalog: Catalog) -> frozenset[str]:
+    """The values that are not determined: results of what is left open, and what follows."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.expansion(catalog).is_open or found.intersection(node.operands()):
+            found.update(node.outputs)
+    return frozenset(found)
+
+
+def judge_call(
+    case: Case, node: Node, fed: Mapping[str, Array], given: Mapping[str, Array], target: str
+) -> list[Verdict]:
+    """Judges the results of one call, its operands being what the target had."""
+    values = case.graph.values
+    loaded = {name: load(values[name], array) for name, array in fed.items()}
+    open_ = node.expansion(case.catalog).is_open
+    finite = all(a.dtype.kind != "f" or np.all(np.isfinite(a)) for a in loaded.values())
+    if not finite and (open_ or not case.edge):
+        return []
+    if open_:
+        return _judge_open(case, node, loaded, given, target)
+    local = {name: given_ball(values[name], array) for name, array in loaded.items()}
+    found = node_balls(node, local, case.catalog, precision(case.graph))
+    return [
+        judge(value, target, values[value], found[value], given[value])
+        for value in node.outputs
+        if value in given
+    ]
+
+
+def _judge_open(
+    case: Case, node: Node, fed: Mapping[str, Array], given: Mapping[str, Array], target: str
+) -> list[Verdict]:
+    values = case.graph.values
+    named = {formal: value for formal, value in node.results().items() if value in given}
+    shapes = [
+        judge(value, target, values[value], Ball(given[value]), given[value])
+        for value in named.values()
+    ]
+    if any(v.verdict in FINDINGS for v in shapes):
+        return shapes
+    results = {formal: load(values[value], given[value]) for formal, value in named.items()}
+    feeds = {formal: fed[name] for formal, name in node.feeds().items()}
+    clauses = ensured.judge(
+        node.expansion(case.catalog), {**feeds, **results}, precision(case.graph), results
+    )
+    verdicts = []
+    for formal, value in named.items():
+        own = [clause for clause in clauses if formal in clause.results]
+        broken = [clause for clause in own if not clause.holds]
+        if broken:
+            verdicts.append(Verdict(value, target, "wrong", message=broken[0].message))
+        elif own:
+            said = f"all {len(own)} ensured hold; a law is an alarm below {ALARM:.0e}"
+            verdicts.append(Verdict(value, target, "agrees", message=said))
+        else:
+            said = f"`{node.op.name}` leaves it open, and ensures nothing of this result alone"
+            verdicts.append(Verdict(value, target, "unstable", message=said))
+    return verdicts
+
+
+def judge_following(
+    case: Case, graph: Graph, results: Mapping[str, Array], target: str
+) -> dict[str, Verdict]:
+    """A verdict for every value that is not determined, by its name.
+
+    graph: whose outputs the results are. It is that of its call by itself, or else of the first
+    call before it that is wrong.
+    """
+    undetermined = open_values(case.graph, case.catalog)
+    given = dict(case.values)
+    for name, value in graph.outputs.items():
+        if name in results:
+            given[value] = np.asarray(results[name])
+    found: dict[str, Verdict] = {}
+    for node in case.graph.nodes:
+        if not undetermined.intersection(node.outputs):
+            continue
+        operands = list(dict.fromkeys(node.operands()))
+        fed = {name: given[name] for name in operands if name in given}
+        judged = judge_call(case, node, fed, given, target) if len(fed) == len(operands) else []
+        own = {v.name: v for v in judged}
+        before = [found[n] for n in operands if n in found and found[n].verdict in FINDINGS]
+        for value in node.outputs:
+            verdict = own.get(value) or Verdict(value, target, "unstable")
+            if before and verdict.verdict not in FINDINGS:
+                worst = gravest([v.verdict for v in before])
+                first = next(v for v in before if v.verdict == worst)
+                where = first.message if first.message.startswith("`") else _told(first)
+                verdict = Verdict(value, target, first.verdict, message=where)
+            found[value] = verdict
+    return found
+
+
+def _told(verdict: Verdict) -> str:
+    said = verdict.message or f"{verdict.got!r} where {verdict.expected!r} is right"
+    return f"`{verdict.name}` before it: {said}"
+
+
+def renamed(verdict: Verdict, name: str) -> Verdict:
+    """A verdict under the name of an output."""
+    return replace(verdict, name=name)

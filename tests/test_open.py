@@ -1,0 +1,312 @@
+"""Definitions that leave values open: what they draw they ensure, and wrong results are told.
+
+Nothing here knows an operator: the definitions that say `some` are taken from the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang import ast
+from irlang.catalog import Catalog, builtin
+from irlang.diff.calls import Case, judge_call
+from irlang.dtypes import DTYPES
+from irlang.gen.build import generate
+from irlang.gen.draw import Limits
+from irlang.graph import Graph
+from irlang.interp import exact, reference
+from irlang.interp.draws import open_values
+from irlang.interp.gradient import gradients
+from irlang.interp.program import run
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.laws import LAWS
+from irlang.parser import parse
+
+OPEN = sorted(op.name for op in builtin() if any(isinstance(s, ast.Some) for s in op.body))
+Array = np.ndarray[Any, Any]
+
+
+def model(body: str, head: str, result: str, definitions: str = "") -> tuple[Graph, Catalog]:
+    text = f"nnir 1\n{definitions}\nmodel m({head}) -> {result} {{\n  {body}\n}}\n"
+    checked = check(parse(text, "open.nnir"), builtin())
+    assert not checked.diagnostics, checked.diagnostics
+    return checked.graphs[0], checked.catalog
+
+
+def case(graph: Graph, catalog: Catalog, seed: int) -> Case:
+    return Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
+
+
+def drawn(made: Case, seed: int) -> dict[str, Array]:
+    """Every value of a program as the oracle draws it, rounded to its own type."""
+    values = {**made.values, **open_values(made.graph, seed, made.catalog)}
+    found = run(made.graph, values, made.catalog)
+    with np.errstate(over="ignore"):
+        return {
+            name: found[name].astype(DTYPES[info.dtype].numpy)
+            for name, info in made.graph.values.items()
+        }
+
+
+def judged(made: Case, given: dict[str, Array]) -> list[str]:
+    """What is wrong with the last call of a program, by verdict and message."""
+    node = made.graph.nodes[-1]
+    fed = {name: given[name] for name in node.operands()}
+    return [f"{v.verdict} {v.message}" for v in judge_call(made, node, fed, given, "t")]
+
+
+# ---- what is drawn is ensured -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_is_drawn_is_ensured(name: str) -> None:
+    """Over shapes, types, attributes and seeds as the generator makes them."""
+    done = 0
+    for seed in range(200):
+        limits = Limits(elements=(40, 400, 4000)[seed % 3], length=30)
+        graph = generate(builtin(), seed, ops=(name,), size=(1, 1), limits=limits).graph
+        node = graph.nodes[-1]
+        if not node.expansion(builtin()).is_open:
+            continue
+        made = case(graph, builtin(), seed)
+        found = judged(made, drawn(made, seed))
+        assert all(text.startswith("agrees") for text in found), (seed, node.attrs, found)
+        done += 1
+        if done == 40:
+            break
+    assert done >= 20
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_every_clause_is_judged(name: str) -> None:
+    """From results alone, some call of the definition has a judgement of all that it ensures."""
+    op = builtin().op(name)
+    assert op is not None
+    wanted = {f"{name}.{s.name}" for s in op.body if isinstance(s, ast.Ensure)}
+    for seed in range(60):
+        graph = generate(builtin(), seed, ops=(name,), size=(1, 1)).graph
+        expansion = graph.nodes[-1].expansion(builtin())
+        if expansion.is_open and {clause.code for clause in expansion.ensures} == wanted:
+            return
+    raise AssertionError(f"no call of {name} has all of {sorted(wanted)}")
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_all_meanings_see_one_draw(name: str) -> None:
+    for seed in range(40):
+        limits = Limits(elements=60, length=9)
+        graph = generate(builtin(), seed, ops=(name,), size=(1, 1), limits=limits).graph
+        if not graph.nodes[-1].expansion(builtin()).is_open:
+            continue
+        made = case(graph, builtin(), seed)
+        values = {**made.values, **open_values(graph, seed, builtin())}
+        first = run(graph, values, builtin(), reference.evaluate)
+        again = run(graph, values, builtin(), _exactly)
+        for value in graph.outputs.values():
+            np.testing.assert_allclose(first[value], again[value], rtol=1e-12)
+        return
+
+
+def _exactly(expansion: Any, feeds: Any) -> dict[str, Any]:
+    return {name: t.numpy() for name, t in exact.evaluate(expansion, feeds).items()}
+
+
+def test_a_seed_is_a_draw() -> None:
+    graph, catalog = model("y = dropout(x; training = true)", "x: f32[50]", "y: f32[50]")
+    one, two = (open_values(graph, seed, catalog) for seed in (1, 2))
+    (key,) = one
+    assert np.array_equal(one[key], open_values(graph, 1, catalog)[key])
+    assert not np.array_equal(one[key], two[key])
+
+
+def test_two_calls_draw_apart() -> None:
+    body = "a = dropout(x; training = true)\n  y = dropout(x; training = true)"
+    graph, catalog = model(body, "x: f32[50]", "y: f32[50]")
+    one, two = open_values(graph, 0, catalog).values()
+    assert not np.array_equal(one, two)
+
+
+def test_the_gradient_goes_through_what_was_drawn() -> None:
+    graph, catalog = model(
+        "y = dropout(x; training = true, rate = 0.25)", "x: f64[40]", "y: f64[40]"
+    )
+    values = {**inputs(graph, 0), **open_values(graph, 3, catalog)}
+    slope = gradients(graph, values, catalog)["x"]
+    y = run(graph, values, catalog)["y"]
+    np.testing.assert_allclose(slope, np.where(y != 0, 1 / 0.75, 0), rtol=1e-15)
+    assert 0 < np.sum(y == 0) < 40
+
+
+def test_what_leaves_no_choice_is_computed() -> None:
+    for body in ("y = dropout(x)", "y = dropout(x; rate = 0, training = true)"):
+        graph, catalog = model(body, "x: f32[5]", "y: f32[5]")
+        assert not graph.nodes[0].expansion(catalog).is_open
+        values = inputs(graph, 0)
+        assert np.array_equal(run(graph, values, catalog)["y"], values["x"])
+
+
+# ---- wrong results are told -------------------------------------------------------------------
+
+_RNG = np.random.default_rng(11)
+
+
+def _kept(rate: float, shape: tuple[int, ...] = (20, 30, 6)) -> Array:
+    return _RNG.random(shape) >= rate
+
+
+def _normal(shape: tuple[int, ...] = (20, 30, 6)) -> Array:
+    return _RNG.standard_normal(shape)
+
+
+DROPOUT = "dropout(x; rate = 0.3, training = true)"
+SPATIAL = "dropout(x; rate = 0.3, training = true, shared_axes = 1)"
+ALPHA = "alpha_dropout(x; rate = 0.3, training = true)"
+NOISE = "gaussian_noise(x; stddev = 0.5, training = true)"
+FACTOR = "gaussian_dropout(x; rate = 0.2, training = true)"
+NORMAL = "random_normal(; shape = [20, 30, 6], mean = 1, stddev = 2)"
+UNIFORM = "random_uniform(; shape = [20, 30, 6], low = -1, high = 3)"
+BERNOULLI = "bernoulli(sigmoid(x))"
+
+# A call, what some implementation makes of x instead, and the clause that tells.
+WRONG: dict[str, tuple[str, Callable[[Array], Any], str]] = {
+    "the rate is the share that is kept": (
+        DROPOUT, lambda x: x * _kept(0.7) / 0.7, "dropout.rate"),
+    "nothing is scaled": (DROPOUT, lambda x: x * _kept(0.3), "dropout.values"),
+    "scaled by the rate": (DROPOUT, lambda x: x * _kept(0.3) / 0.3, "dropout.values"),
+    "scaled a thousandth too much": (
+        DROPOUT, lambda x: x * _kept(0.3) / 0.7 * 1.001, "dropout.values"),
+    "nothing is dropped": (DROPOUT, lambda x: x / 0.7, "dropout.rate"),
+    "all rows have one mask": (
+        DROPOUT, lambda x: x * _kept(0.3, (1, 30, 6)) / 0.7, "dropout.independent"),
+    "pairs of columns are dropped together": (
+        DROPOUT, lambda x: x * np.repeat(_kept(0.3, (20, 15, 6)), 2, 1) / 0.7,
+        "dropout.independent"),
+    "dropped ones are a little": (
+        DROPOUT, lambda x: x * np.where(_kept(0.3), 1 / 0.7, 1e-6), "dropout.values"),
+    "dropped ones are NaN": (
+        DROPOUT, lambda x: np.where(_kept(0.3), x / 0.7, np.nan), "dropout.values"),
+    "the mask is not shared": (SPATIAL, lambda x: x * _kept(0.3) / 0.7, "dropout.shared"),
+    "the mask is shared along another axis": (
+        SPATIAL, lambda x: x * _kept(0.3, (20, 30, 1)) / 0.7, "dropout.shared"),
+    "alpha dropout drops to zero": (ALPHA, lambda x: x * _kept(0.3) / 0.7, "alpha_dropout.values"),
+    "noise with the variance for the deviation": (
+        NOISE, lambda x: x + 0.25 * _normal(), "gaussian_noise.spread"),
+    "noise a tenth too wide": (NOISE, lambda x: x + 0.56 * _normal(), "gaussian_noise.spread"),
+    "noise with a mean": (NOISE, lambda x: x + 0.5 * _normal() + 0.1, "gaussian_noise.mean"),
+    "noise of the right width that is not normal": (
+        NOISE, lambda x: x + _RNG.uniform(-0.5, 0.5, x.shape) * 3**0.5, "gaussian_noise.bell"),
+    "one noise for all rows": (
+        NOISE, lambda x: x + 0.5 * _normal((1, 30, 6)), "gaussian_noise.independent"),
+    "the rate for the deviation": (
+        FACTOR, lambda x: x * (1 + 0.2 * _normal()), "gaussian_dropout.spread"),
+    "factors about zero": (FACTOR, lambda x: x * 0.5 * _normal(), "gaussian_dropout.mean"),
+    "normal of deviation one": (NORMAL, lambda _: 1 + _normal(), "random_normal.spread"),
+    "uniform from zero to one": (UNIFORM, lambda x: _RNG.random(x.shape), "random_uniform.even"),
+    "uniform beyond its ends": (
+        UNIFORM, lambda x: _RNG.uniform(-1, 3.01, x.shape), "random_uniform.range"),
+    "uniform of four values": (
+        UNIFORM, lambda x: np.floor(_RNG.uniform(-1, 3, x.shape)) + 0.3, "random_uniform.even"),
+    "ones as often as zeros": (
+        BERNOULLI, lambda x: _RNG.random(x.shape) < 0.5, "bernoulli.rate"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_result_is_told(name: str) -> None:
+    call, make, clause = WRONG[name]
+    shape = "f32[20, 30, 6]"
+    graph, catalog = model(f"y = {call}", f"x: {shape} in [1, 3]", f"y: {shape}")
+    made = case(graph, catalog, 5)
+    given = drawn(made, 5)
+    assert all(text.startswith("agrees") for text in judged(made, given))
+    given["y"] = make(made.inputs["x"].astype(np.float64)).astype(np.float32)
+    first, *_ = judged(made, given)
+    assert first.startswith("wrong")
+    assert clause in first or clause in _all(made, given)
+
+
+def _all(made: Case, given: dict[str, Array]) -> str:
+    """The messages of every violated clause."""
+    from irlang.interp import ensured
+    from irlang.interp.plain import load
+
+    node = made.graph.nodes[-1]
+    expansion = node.expansion(made.catalog)
+    feeds = {f: load(made.graph.values[v], given[v]) for f, v in node.feeds().items()}
+    results = {f: load(made.graph.values[v], given[v]) for f, v in node.results().items()}
+    found = ensured.judge(expansion, {**feeds, **results}, "f32", results)
+    return " ".join(clause.message for clause in found)
+
+
+@pytest.mark.parametrize("name", sorted({call for call, _, _ in WRONG.values()}))
+def test_right_results_raise_no_alarm(name: str) -> None:
+    """A small share of what docs/language.md reports: enough to see a law that is off."""
+    shape = "f32[20, 30, 6]"
+    graph, catalog = model(f"y = {name}", f"x: {shape} in [1, 3]", f"y: {shape}")
+    for seed in range(25):
+        made = case(graph, catalog, seed)
+        assert all(text.startswith("agrees") for text in judged(made, drawn(made, seed)))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e4, 1e30])
+def test_extreme_inputs_raise_no_alarm(dtype: str, scale: float) -> None:
+    """Denormal and huge inputs: what overflows, is flushed or is lost beside x says nothing."""
+    with np.errstate(over="ignore"):
+        numbers = (np.random.default_rng(0).uniform(-1, 1, (40, 30)) * scale).astype(
+            DTYPES[dtype].numpy
+        )
+    numbers[:, ::7] = 0
+    numbers = np.where(np.isfinite(numbers), numbers, 0).astype(DTYPES[dtype].numpy)
+    for call in (DROPOUT, SPATIAL, ALPHA, NOISE, FACTOR):
+        graph, catalog = model(f"y = {call}", f"x: {dtype}[40, 30]", f"y: {dtype}[40, 30]")
+        made = Case(graph, {"x": numbers}, {}, catalog)
+        given = drawn(made, 1)
+        tiny = DTYPES[dtype].tiny
+        y = given["y"].astype(np.float64)
+        for flushed in (y, np.where(np.abs(y) < tiny, 0, y)):
+            given["y"] = flushed.astype(DTYPES[dtype].numpy)
+            assert not [t for t in judged(made, given) if t.startswith("wrong")], call
+
+
+def test_nothing_is_said_of_a_call_that_does_not_fit() -> None:
+    graph, catalog = model("y = bernoulli(p)", "p: f32[3]", "y: f32[3]")
+    made = Case(graph, {"p": np.array([0.5, 1.5, 0.5], np.float32)}, {}, catalog)
+    (found,) = judged(made, {**made.inputs, "y": np.full(3, 7, np.float32)})
+    assert found.startswith("unstable")
+
+
+# ---- a result of which the equation gives one choice -------------------------------------------
+
+TIES = """
+\"\"\"Where a row has its largest element: any such place.\"\"\"
+op place[T: float](x: T[N, C]) -> at: i64[N] {
+  require some_: 0 < C else "no element"
+  some at: i64[N]
+  at[n] = argmax(c < C) x[n, c]
+  ensure largest: all(n < N) x[n, at[n]] == max(c < C) x[n, c] else "an element is larger"
+}
+"""
+
+
+def test_any_of_equals_is_right() -> None:
+    graph, catalog = model("y = place(x)", "x: f32[3, 4]", "y: i64[3]", TIES)
+    x = np.array([[1, 3, 3, 0], [2, 2, 2, 2], [0, 1, 2, 3]], dtype=np.float32)
+    made = Case(graph, {"x": x}, {}, catalog)
+    for right in ([1, 0, 3], [2, 3, 3]):
+        assert judged(made, {"x": x, "y": np.array(right)})[0].startswith("agrees")
+    (wrong,) = judged(made, {"x": x, "y": np.array([0, 0, 3])})
+    assert wrong == "wrong place.largest: an element is larger"
+
+
+def test_the_laws_are_documented() -> None:
+    from pathlib import Path
+
+    text = (Path(__file__).parent.parent / "docs" / "language.md").read_text("utf-8")
+    for law in LAWS:
+        assert f"`{law}" in text
