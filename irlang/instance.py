@@ -6,7 +6,7 @@ This is all that shape checking needs; `irlang.expand` writes out the equations 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -61,8 +61,11 @@ _known: OrderedDict[Any, tuple[ast.Op, Instance]] = OrderedDict()
 def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any]) -> Instance:
     """Judges a call: binds it, evaluates `let`s and `require`s, and sizes its outputs.
 
-    Equal calls share one instance, and with it their equations and what is known about these.
+    Equal calls share one instance, and with it their equations and what is known about these;
+    numbers that know more than their value (open sizes of importers) are equal to nothing.
     """
+    if not (_numbers_only(attrs.values()) and all(map(_numbers_only, _shapes(inputs)))):
+        return _judged(op, inputs, attrs)
     key = id(op), *((name, value) for name, value in inputs.items()), _typed(attrs.items())
     found = _known.pop(key, None)
     if found is None:
@@ -72,6 +75,19 @@ def instantiate(op: ast.Op, inputs: Mapping[str, Given], attrs: Mapping[str, Any
         if len(_known) > _MOST_KNOWN:
             _known.popitem(last=False)
     return found[1]
+
+
+def _shapes(inputs: Mapping[str, Given]) -> Iterator[tuple[int, ...]]:
+    for given in inputs.values():
+        if given is not None:
+            yield from (info.shape for info in (given if isinstance(given, tuple) else (given,)))
+
+
+def _numbers_only(value: Any) -> bool:
+    """Whether every integer inside is no more than that."""
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return all(map(_numbers_only, value))
+    return not isinstance(value, int) or type(value) in (int, bool)
 
 
 def _typed(value: Any) -> Any:
@@ -194,7 +210,8 @@ def _output_types(binding: Binding) -> list[tuple[str, TensorInfo]]:
 def _actual(kind: ast.TensorType, scope: Scope) -> tuple[int, ...]:
     """The shape that a declared type has once `@` has placed its axes."""
     sizes = declared_sizes(kind.dims, scope)
-    for size, dim in zip(sizes, kind.dims, strict=False):
+    found: tuple[Any, ...] = sizes  # what a definition computes may be anything
+    for size, dim in zip(found, kind.dims, strict=False):
         if not isinstance(size, int) or isinstance(size, bool):
             raise fail("definition.size", f"a size is {show(size)}, not an integer", dim.span)
     placed = place_known(kind.dims, len(sizes), scope) if sizes else ()

@@ -150,6 +150,7 @@ hinge_embedding distance=2,3 target=2,3
 soft_margin prediction=2,3 target=2,3
 multi_margin x=2,3 labels=i3:2 weight=3; p=2
 multilabel_margin x=2,3 labels=i3:2,3
+gemm a=2,3 b=2,2 c=3,1; alpha=0.5 beta=2 transpose_a=true
 spectral_norm w=2,2,2 u=2; iterations=2
 spectral_norm w=2,2 u=2 v=2; iterations=0
 sgd x=3 gradient=3 velocity=3 lr=; momentum=0.5 dampening=0.25 in 0.2,1

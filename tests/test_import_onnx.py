@@ -181,6 +181,15 @@ def test_open_numbers_are_what_their_texts_say(n: int, m: int) -> None:
             assert eval(str(made), {"N": example[0], "M": example[1]}) == int(made)  # noqa: S307
 
 
+def test_open_sizes_of_one_model_are_not_those_of_another() -> None:
+    """Calls that are equal for the example are not the same call."""
+    made = {
+        name: model([node("Relu", "x", "y")], [value("x", name, 4)], ["y"]) for name in ("n", "m")
+    }
+    for name, each in made.items():
+        assert f"y: f32[{name}, 4]" in text(each)
+
+
 # ---- names and parameters
 
 
@@ -361,6 +370,21 @@ def test_the_command_tells_what_it_wrote(
     assert irlang.load(out, {"n": 3}).graph.outputs == {"y": "y"}
 
 
+def test_verbs_take_models_of_other_systems(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "net.onnx"
+    numbers = {"w": np.arange(12, dtype=np.float32).reshape(4, 3)}
+    onnx.save(model([node("MatMul", "x w", "y")], [value("x", "n", 4)], ["y"], numbers), path)
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    given = ["--input", f"x={tmp_path / 'x.npy'}", "--format", "json"]
+    for bind in ([], ["--bind", "n=2"]):
+        assert status(["run", str(path), *given, *bind]) == 0
+        found = json.loads(capsys.readouterr().out)["outputs"]["y"]
+        assert found["values"] == [[18, 22, 26]] * 2
+    assert status(["run", str(path), "--bind", "m=2"]) == 2
+    assert status(["lower", str(path), "--to", "torch", "-o", str(tmp_path / "net.py")]) == 0
+    assert "torch" in (tmp_path / "net.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "exit_"),
     [
@@ -384,14 +408,14 @@ def test_what_cannot_be_read(
 
 def test_what_is_not_supported_is_listed_at_once(tmp_path: Path, capsys: Any) -> None:
     nodes = [
-        node("RandomNormal", "", "a", shape=[2], name="noise"),
+        node("NonZero", "x", "a", name="places"),
         node("NoSuchOperator", "x", "b", name="strange"),
     ]
     path = tmp_path / "m.onnx"
     path.write_bytes(model(nodes, [value("x", 2)], ["a", "b"]).SerializeToString())
     assert status(["import", str(path)]) == 1
     said = capsys.readouterr().err
-    assert "RandomNormal `noise`" in said
+    assert "NonZero `places`" in said
     assert "NoSuchOperator `strange`" in said
     assert not (tmp_path / "m.nnir").exists()
 

@@ -35,21 +35,13 @@ def _gemm(n: Node) -> Value:
     plain = alpha == 1 and beta == 1 and not flip_a and a.info.kind == "real"
     if plain and a.rank == 2 and not flip_b and (c is None or c.shape == (b.shape[1],)):
         return n.call("dense", a, b, *([] if c is None else [c]))
-    attrs = {
+    attrs: dict[str, Any] = {
         name: True for name, flip in (("transpose_a", flip_a), ("transpose_b", flip_b)) if flip
     }
-    last = alpha == 1 and c is None
-    if last:
-        return n.call("matmul", a, b, **attrs)
-    product = n.step("product", "matmul", a, b, **attrs)
-    if alpha != 1:
-        if c is None:
-            return n.call("multiply", product, alpha)
-        product = n.step("scaled", "multiply", product, alpha)
-    assert c is not None
-    if beta != 1:
-        c = n.step("shift", "multiply", c, beta)
-    return n.call("add", product, c)
+    attrs |= {name: value for name, value in (("alpha", alpha), ("beta", beta)) if value != 1}
+    if c is None:
+        attrs.pop("beta", None)
+    return n.call("gemm", a, b, *([] if c is None else [c]), **attrs)
 
 
 # ---- windows

@@ -36,6 +36,17 @@ def _dense(call: Onnx) -> Value:
     return call.build.apply("+", [product, call.input("b")]) if call.has("b") else product
 
 
+def _gemm(call: Onnx) -> Value | None:
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    options: dict[str, Any] = {key: float(call[key]) for key in ("alpha", "beta") if call[key] != 1}
+    options |= {
+        key: 1 for key, name in (("transA", "transpose_a"), ("transB", "transpose_b")) if call[name]
+    }
+    values = [call.input(name) for name in ("a", "b", "c") if call.has(name)]
+    return call.build.op("Gemm", values, call.out.shape, **options)
+
+
 def _matmul(call: Onnx) -> Value:
     sides = []
     for name in ("a", "b"):
@@ -336,6 +347,7 @@ def _of_classes(op: str, scores: str) -> Native:
 LAYERS: dict[str, Native] = {
     "dense": Native("Gemm, MatMul", _dense),
     "matmul": Native("MatMul", _matmul),
+    "gemm": Native("Gemm", _gemm),
     "conv": Native("Conv", _conv),
     "depthwise_conv": Native("Conv", _depthwise),
     "conv_transpose": Native("ConvTranspose", _transposed),

@@ -30,6 +30,17 @@ def _dense(call: Torch) -> Value:
     return call.value(invoke("F.linear", call.input("x"), weight, *bias))
 
 
+def _gemm(call: Torch) -> Value | None:
+    if not call.has("c") or call.out.dtype not in ("f32", "f64"):
+        return None
+    sides = []
+    for name in ("a", "b"):
+        text = call.build.inner(call.input(name))
+        sides.append(f"{text}.T" if call[f"transpose_{name}"] else text)
+    options = {key: None if call[key] == 1 else call[key] for key in ("beta", "alpha")}
+    return call.value(invoke("torch.addmm", call.input("c"), *sides, **options))
+
+
 def _matmul(call: Torch) -> Value:
     sides = []
     for name in ("a", "b"):
@@ -311,6 +322,7 @@ def _local_response(call: Torch) -> Value | None:
 LAYERS: dict[str, Native] = {
     "dense": Native("F.linear", _dense),
     "matmul": Native("torch.matmul", _matmul),
+    "gemm": Native("torch.addmm", _gemm),
     "outer": Native("torch.outer", _outer),
     "bilinear": Native("F.bilinear", _bilinear),
     "conv": Native("F.conv{1,2,3}d", _conv),

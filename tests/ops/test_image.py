@@ -204,7 +204,7 @@ def test_crop_and_resize_is_that_of_tensorflow(data: st.DataObject) -> None:
     image = np.moveaxis(x, 1, -1).astype(np.float32)
     for mode, method in (("linear", "bilinear"), ("nearest", "nearest")):
         native = tf.image.crop_and_resize(image, boxes, batch, out, method, 1.5).numpy()
-        given = {"x": x, "boxes": boxes, "batch": batch}
-        result = call("crop_and_resize", given, size=out, mode=mode, extrapolation=1.5)["y"]
+        inputs: dict[str, Array] = {"x": x, "boxes": boxes, "batch": batch}
+        result = call("crop_and_resize", inputs, size=out, mode=mode, extrapolation=1.5)["y"]
         gap = np.abs(np.moveaxis(native, -1, 1) - result.value)
         assert gap.max(initial=0) <= 64 * 2.0**-24 * 10

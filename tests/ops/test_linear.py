@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ops.compare import agrees
 from tests.ops.oracle import Array, call
 
 torch = pytest.importorskip("torch")
@@ -85,3 +86,21 @@ def test_outer_and_bilinear(data: st.DataObject) -> None:
     call("bilinear", {"a": a, "b": b, "w": w, "c": c})["y"].check(
         torch.nn.functional.bilinear(*map(torch.tensor, (a, b, w, c))).numpy()
     )
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 1), (1, 4), (2, 4)])
+def test_gemm_is_a_scaled_sum(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(shape))
+    a, b, c = rng.uniform(-2, 2, (3, 2)), rng.uniform(-2, 2, (4, 3)), rng.uniform(-2, 2, shape)
+    size = np.abs(0.5 * a.T) @ np.abs(b.T) + np.abs(2 * c)
+    attrs = {"alpha": 0.5, "beta": 2, "transpose_a": True, "transpose_b": True}
+    inputs = {"a": a, "b": b, "c": c}
+    agrees("gemm", inputs, 0.5 * (a.T @ b.T) + 2 * c, operations=5, magnitude=size, **attrs)
+    whole = {name: (4 * array).astype(np.int32) for name, array in inputs.items()}
+    expected = whole["a"].T @ whole["b"].T + whole["c"]
+    agrees("gemm", whole, expected.astype(np.int32), transpose_a=True, transpose_b=True)
+
+
+def test_gemm_of_no_columns_is_what_is_added() -> None:
+    inputs = {"a": np.ones((2, 0)), "b": np.ones((0, 3)), "c": np.array([1.0, 2.0, 3.0])}
+    agrees("gemm", inputs, np.array([[1.0, 2.0, 3.0]] * 2))

@@ -137,7 +137,8 @@ def test_convolutions_of_integers(data: st.DataObject) -> None:
     attrs = {
         "stride": stride, "groups": groups, "pad": "given", "before": before, "after": after,
     }  # fmt: skip
-    options = {"strides": [stride] * 2, "group": groups, "pads": [before] * 2 + [after] * 2}
+    pads = [before] * 2 + [after] * 2
+    options: dict[str, Any] = {"strides": [stride] * 2, "group": groups, "pads": pads}
     results = found("conv_integer", {"x": x, "w": w, "x_zero": p, "w_zero": q}, **attrs)
     assert not results[0][1].any()
     check(results, native("ConvInteger", [x, w, p, q], **options))

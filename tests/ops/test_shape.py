@@ -387,7 +387,7 @@ def test_blocks_and_batches_are_those_of_tensorflow(data: st.DataObject) -> None
     x = numbered((n, c, *size))
     pads = list(zip(before, after, strict=True))
     native = tf.space_to_batch(np.moveaxis(x, 1, -1), block, pads).numpy()
-    attrs = {"block_size": block, "before": before, "after": after}
+    attrs: dict[str, Any] = {"block_size": block, "before": before, "after": after}
     agrees("space_to_batch", {"x": x}, np.moveaxis(native, -1, 1), **attrs)
     agrees("batch_to_space", {"x": np.moveaxis(native, -1, 1)}, x, **attrs)
 
