@@ -160,7 +160,10 @@ def masked(c: Call, x: str, mask: str) -> str:
     """Where the mask does not hold, Keras 3 puts a large negative number, Keras 2 adds one."""
     if c.version == 3:
         return c.write("x", "where", mask, x, -3e4 if c.dtype == "f16" else -1e9)
-    dropped = c.write("dropped", "cast", c.write("hidden", "logical_not", mask), to=c.dtype)
+    if c.info(mask).kind == "real":  # of any numbers
+        dropped = c.write("dropped", "subtract", 1.0, mask)
+    else:
+        dropped = c.write("dropped", "cast", c.write("hidden", "logical_not", mask), to=c.dtype)
     return c.write("x", "add", x, c.write("shift", "multiply", dropped, -1e9))
 
 

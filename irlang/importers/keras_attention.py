@@ -211,7 +211,7 @@ class _Heads:
         given = c.arguments.get("attention_mask")
         if isinstance(given, Value):
             mask = c.sheet.last(given.name)
-            if c.info(mask).kind != "bool":
+            if c.info(mask).kind != "bool" and c.version == 3:
                 mask = c.write("allowed", "not_equal", mask, 0.0)
             parts.append(mask)
         sizes = [c.info(x).shape[self.axes[0]] for x in (self.query, self.value)]
