@@ -12,8 +12,10 @@ import pytest
 from irlang import equations as eq
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.graph import Graph
+from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
@@ -192,3 +194,17 @@ def test_arithmetic_that_rounds_nothing() -> None:
         True, False, True, True,
     ]  # fmt: skip
     assert radius("*", [2.0**-126], [0.5]) == [True]  # below the least normal number
+
+
+def test_a_product_of_three_that_may_overflow_on_the_way_has_no_verdict() -> None:
+    op = CATALOG.op("bilinear")
+    assert op is not None
+    arrays = {
+        "a": np.array([[3e38, 3e38, np.nan], [1.0, 2.0, 3.0]]),
+        "b": np.full((2, 2), 1e-3),
+        "w": np.ones((1, 3, 2)),
+    }
+    infos = {name: eq.TensorInfo(array.shape, "f32") for name, array in arrays.items()}
+    made = expand(instantiate(op, infos, {}), CATALOG)
+    found = rounding.evaluate(made, {name: Ball(array) for name, array in arrays.items()}, "f32")
+    assert np.all(np.isinf(found["y"].bound))

@@ -193,7 +193,8 @@ class Balls:
         peak = 1.0
         for factor in factors:
             size = np.abs(factor.value) + factor.bound  # what is open says nothing of the others
-            peak *= max(1.0, float(np.max(np.where(np.isinf(factor.bound), 0.0, size), initial=0)))
+            known = np.where(np.isinf(factor.bound), 0.0, size)
+            peak *= max(1.0, float(np.fmax.reduce(known, axis=None, initial=0.0)))  # nor does a NaN
         return peak
 
     def place(self, kind: str, ball: Ball) -> Ball:
