@@ -74,6 +74,7 @@ CLASSES: dict[str, frozenset[str]] = {
     "bool": frozenset({"bool"}),
     "any": frozenset(n for n, d in DTYPES.items() if not d.stored),
     "stored": frozenset(DTYPES),
+    "numeral": frozenset(n for n, d in DTYPES.items() if d.kind != "bool"),
 }
 
 # Types of attributes and of results that are named by class.

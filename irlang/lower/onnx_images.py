@@ -20,7 +20,7 @@ def _grid_sample(call: Onnx) -> Value | None:
     """Three spatial axes only without weights of third degree."""
     x, grid = call.input("x"), call.input("grid")
     ranks = (4,) if call["mode"] == "cubic" else (4, 5)
-    if x.rank not in ranks or x.dtype != "f32" or 0 in x.shape:
+    if x.rank not in ranks or grid.rank != x.rank or x.dtype != "f32" or 0 in x.shape:
         return None
     options = {
         "mode": call["mode"],
@@ -49,7 +49,7 @@ def _roi_align(call: Onnx) -> Value | None:
 
 def _col2im(call: Onnx) -> Value | None:
     x = call.input("x")
-    if x.dtype != "f32" or 0 in x.shape:
+    if x.dtype != "f32" or 0 in x.shape or not call["size"]:
         return None
     sizes = [call.build.integers(call[name]).text for name in ("size", "window")]
     options = {

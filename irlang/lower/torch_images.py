@@ -18,7 +18,7 @@ def _grid_sample(call: Torch) -> Value | None:
     x, grid = call.input("x"), call.input("grid")
     names = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     taken = (4,) if call["mode"] == "cubic" else (4, 5)
-    if x.rank not in taken or x.dtype not in _WIDE or 0 in x.shape:
+    if x.rank not in taken or grid.rank != x.rank or x.dtype not in _WIDE or 0 in x.shape:
         return None
     text = invoke(
         "F.grid_sample",
@@ -115,9 +115,15 @@ def _dft(call: Torch) -> Value | None:
     if x.dtype not in _WIDE or 0 in x.shape or (half and back == real):
         return None
     function = f"torch.fft.{'i' if back else ''}{'r' if half else ''}fft"
-    numbers = f"{call.build.inner(x)}[..., 0]" if real else f"torch.view_as_complex({x.text})"
+    numbers = (
+        f"{call.build.inner(x)}[..., 0]"
+        if real
+        else f"torch.view_as_complex({call.build.inner(x)}.contiguous())"
+    )
     text = invoke(function, numbers, call["N"], call.axis("axis", x.rank))
-    return call.value(f"{text}[..., None]" if half and back else f"torch.view_as_real({text})")
+    if half and back:
+        return call.value(f"{text}[..., None]")
+    return call.value(f"torch.view_as_real({text}.resolve_conj())")
 
 
 IMAGES: dict[str, Native] = {

@@ -164,10 +164,8 @@ def test_a_range_of_its_own(data: st.DataObject) -> None:
 
 
 def test_the_range_of_zeros_is_open() -> None:
-    y, scale, zero = found("dynamic_quantize_linear", {"x": np.zeros(3)})
-    assert np.isinf(y[1]).all()
-    assert np.isinf(zero[1]).all()
-    assert scale[0] == 0
+    for _, radius in found("dynamic_quantize_linear", {"x": np.zeros(3)}):
+        assert np.isinf(radius).all()
 
 
 @settings(max_examples=20)
