@@ -17,9 +17,9 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.importers.keras_model import Imported, load
 from irlang.interp import reference
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load as loaded
 from irlang.interp.program import node_balls, run
-from irlang.interp.balls import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.parser import parse
@@ -93,6 +93,12 @@ def agrees(model: Any, folder: Path, seed: int = 0, suffix: str = ".keras") -> s
                 sizes["N" if axis == 0 else f"D{axis}"] = value.shape[axis]
     found = graph(made, folder, sizes)
     given = dict(zip(made.inputs.values(), values, strict=True))
+    within(found, made, given, wanted)
+    return made.text
+
+
+def within(found: Graph, made: Imported, given: dict[str, Array], wanted: list[Any]) -> None:
+    """The oracle's results are those that are wanted, as far as rounding allows."""
     assert len(wanted) == len(made.outputs)
     start = {**inputs(found, 0, given), **initial_values(found, 0)}
     computed = run(found, start, builtin(), reference.evaluate)
@@ -102,7 +108,6 @@ def agrees(model: Any, folder: Path, seed: int = 0, suffix: str = ".keras") -> s
         ball = balls[found.outputs[name]]
         radius = np.broadcast_to(ball.bound, value.shape)
         _close(name, value, np.asarray(other), radius, found.values[found.outputs[name]].dtype)
-    return made.text
 
 
 def _close(name: str, value: Array, other: Array, radius: Array, dtype: str) -> None:

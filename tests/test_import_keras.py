@@ -17,9 +17,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from keras import layers as L  # noqa: N812
 
+from irlang.importers.keras_model import load
 from tests.keras_cases import CASES, Case, one
 from tests.keras_graphs import GRAPHS
-from tests.keras_models import agrees, graph, imported, randomised
+from tests.keras_models import agrees, graph, imported, randomised, within
+
+DATA = Path(__file__).parent / "data" / "keras"
 
 ATTEMPTS = settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -166,3 +169,13 @@ def test_open_sizes_have_names(tmp_path: Path) -> None:
     assert "x: f32[N, D1, 3]" in made.text
     found = graph(made, tmp_path, {"N": 3, "D1": 9})
     assert [found.values[found.outputs[name]].shape for name in made.outputs] == [(3, 2)]
+
+
+def test_a_file_of_tensorflow_2_4(tmp_path: Path) -> None:
+    """What it saved and predicted: masks, two directions, a model inside, a shared layer."""
+    made = load(DATA / "keras_2_4.h5", "weights.safetensors")
+    with np.load(DATA / "keras_2_4.npz") as recorded:
+        words, *wanted = [recorded[name] for name in recorded.files]
+    found = graph(made, tmp_path, {"N": len(words)})
+    given = {next(iter(made.inputs.values())): words.astype(np.float32)}
+    within(found, made, given, wanted)

@@ -176,6 +176,7 @@ class Walk:
                 args = [_resolved(item, values) for item in node.args]
                 kwargs = {key: _resolved(item, values) for key, item in node.kwargs.items()}
                 results = self._node(sheet, spec, args, kwargs, own, path)
+                number += _first_node(sheet.version, spec)
                 for index, value in enumerate(results):
                     values[Tensor(spec.name, number, index)] = value
                 if results == [None]:
@@ -244,6 +245,14 @@ class Walk:
             for _, message in fault.faults or [("", str(fault))]:
                 self._note(place, spec.config.kind, message)
         return [None]
+
+
+def _first_node(version: int, spec: Spec) -> int:
+    """The number of a layer's first use. Keras 2 counts a model's own inputs as a use before it."""
+    if version == 3 or spec.config.kind not in MODELS:
+        return 0
+    inner = keras_config.layers(spec.config.kwargs["raw"])
+    return int(bool(inner) and inner[0].config.kind == "InputLayer")
 
 
 _RULE = "a subclassed model has no layers that can be read: export it by ONNX or PyTorch"
