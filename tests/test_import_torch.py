@@ -19,7 +19,7 @@ import pytest
 import irlang
 from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import FINDINGS
-from irlang.importers import torch_import
+from irlang.importers import files, torch_import
 from tests.conformance import torch_samples
 
 torch = pytest.importorskip("torch")
@@ -272,6 +272,26 @@ def test_modules_name_their_values_and_parameters(tmp_path: Path) -> None:
     assert "layer1_conv1 = conv(" in text
     assert 'data("m.safetensors", "layer1.conv1.weight")' in text
     assert "layer2_downsample_1 = batch_norm(" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["encoder", "decoder"])
+def test_the_same_models_by_way_of_onnx_agree(name: str, tmp_path: Path) -> None:
+    """What torch.onnx.export writes is imported as any ONNX file."""
+    pytest.importorskip("onnxscript")
+    module, args = MODELS[name]()
+    torch.onnx.export(module, args, tmp_path / "m.onnx", dynamo=True, verbose=False)
+    made = files.read(tmp_path / "m.onnx", "m.safetensors")
+    (tmp_path / "m.nnir").write_text(made.text, "utf-8")
+    made.writer.save(tmp_path)
+    model = irlang.load(tmp_path / "m.nnir")
+    fed = dict(zip(model.graph.inputs, [arg.numpy() for arg in args], strict=True))
+    wanted = [t.detach().numpy() for t in torch.utils._pytree.tree_leaves(module(*args))]
+    names = list(model.graph.outputs)
+    for verdict in torch_samples.judged(model.graph, fed, names, wanted):
+        assert verdict.verdict == "agrees", verdict
+    for verdict in model.diff(["torch"] if name == "encoder" else list(TARGETS), fed):
+        assert verdict.verdict in ("agrees", "rounding"), verdict
 
 
 # ---- sizes that are left open
