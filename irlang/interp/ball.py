@@ -1,0 +1,61 @@
+"""A value and its radius, and the arithmetic of radii that every rule uses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Ball:
+    """Values and their radii; None is exact everywhere. For truth values: 1 is uncertain.
+
+    A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
+    in any order with them (a bias that starts the accumulation), and is rounded as often.
+    """
+
+    value: Any
+    radius: Any = None
+    terms: int = 1
+    magnitude: Any = None
+
+    @property
+    def bound(self) -> Any:
+        """The radius, 0 where it is exact."""
+        return 0.0 if self.radius is None else self.radius
+
+
+def whole(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array spread to a shape, contiguous so that it can be viewed."""
+    return np.asarray(np.broadcast_to(array, shape), order="C")
+
+
+def magnitude(ball: Ball) -> Any:
+    """The sum of the magnitudes of what a value was summed from."""
+    return np.abs(ball.value) + ball.bound if ball.magnitude is None else ball.magnitude
+
+
+def gap(a: Any, b: Any) -> Any:
+    """|a - b|, 0 between equal infinities."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(a == b, 0.0, np.abs(a - b))
+
+
+def settled(value: Any, radius: Any) -> Ball:
+    """A value that a step may have freed of its error: whole numbers are then counted exactly."""
+    return Ball(value, radius) if np.any(radius) else Ball(value)
+
+
+def spread(value: Any, lower: Any, upper: Any) -> Any:
+    """How far an interval reaches from a value inside it."""
+    reach = np.maximum(gap(upper, value), gap(value, lower))
+    return np.where(np.isnan(reach), np.inf, reach)
+
+
+def gamma(n: int, unit: float) -> float:
+    """gamma_n of the error analysis; infinite where n u reaches 1."""
+    return n * unit / (1 - n * unit) if n * unit < 1 else math.inf

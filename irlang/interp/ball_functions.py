@@ -1,0 +1,386 @@
+"""Scalar functions of balls: radii that propagate, and the rounding of every result.
+
+Forward error analysis (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapters 2
+to 4): a function moves by no more than it can while its arguments move in their balls, and its own
+result is rounded within the allowance of `irlang.scalar`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.interp import wide
+from irlang.interp.ball import Ball, gamma, gap, magnitude, settled, spread
+from irlang.scalar import SCALARS, WHOLE
+
+_STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+# How far a value can move when its argument does: |f(a) - f(b)| <= L |a - b| everywhere.
+_LIPSCHITZ = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.1283791670955126}
+
+
+_FRACTION = (1 << 52) - 1  # the bits of a float64 that a power of two has not
+
+
+class BallFunctions:
+    """Scalar functions over balls at the precision of one floating-point type."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = DTYPES[dtype]
+        self.unit = self.dtype.unit
+        self.tiny = self.dtype.tiny
+
+    def select(self, condition: Ball, yes: Ball, no: Ball) -> Ball:
+        """A choice; where the condition is uncertain, either value may be meant."""
+        value = np.where(condition.value, yes.value, no.value)
+        if condition.radius is None:
+            if yes.radius is None and no.radius is None:
+                return Ball(value)
+            return Ball(value, np.where(condition.value, yes.bound, no.bound))
+        apart = gap(yes.value, no.value) + np.maximum(yes.bound, no.bound)
+        own = np.where(condition.value, yes.bound, no.bound)
+        if value.dtype == np.bool_:
+            apart = np.minimum(apart, 1.0)
+        return Ball(value, np.where(np.asarray(condition.radius) > 0, apart, own))
+
+    def apply(self, function: str, args: list[Ball]) -> Ball:
+        """A scalar function: propagated radii, and the rounding of the result."""
+        if any(wide.is_wide(arg.value) for arg in args):
+            value = wide.apply(function, [arg.value for arg in args])
+            if np.asarray(value).dtype.kind != "f":
+                return self._of_integers(value, args)
+            args = [Ball(np.asarray(a.value, dtype=np.float64), a.radius) for a in args]
+        rule = _RULES.get(function)
+        if rule is not None:
+            return rule(self, function, args)
+        return self._function(function, args)
+
+    def bounded(self, ball: Ball) -> Ball:
+        """Nothing is known beyond the largest number: on the way there a program may overflow.
+
+        Nor is anything where the radius itself has no value (0 times an infinite one).
+        """
+        size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
+        with np.errstate(invalid="ignore"):
+            within = size + ball.bound <= self.dtype.largest
+        lost = ~(within | ~np.isfinite(ball.value)) | np.isnan(ball.bound)
+        if np.any(lost):
+            ball.radius = np.where(lost, np.inf, ball.bound)
+        return ball
+
+    def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0) -> Ball:
+        """A result that is rounded: `half_ulps` is 1 for a correctly rounded operation."""
+        with np.errstate(invalid="ignore"):
+            own = half_ulps * self.unit * np.abs(value) + self.tiny
+            own = np.where(np.isfinite(value), own, 0.0)
+            return self.bounded(Ball(value, slack + own))
+
+    def _arithmetic(self, function: str, args: list[Ball]) -> Ball:
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        exact = a.radius is None and b.radius is None
+        if exact and np.asarray(value).dtype.kind in "ib":
+            return Ball(value)
+        if function in "+-":
+            slack: Any = a.bound + b.bound
+        elif exact:
+            slack = 0.0
+        elif function == "*":
+            slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
+            slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
+        else:
+            low = np.abs(b.value) - b.bound
+            slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)
+            # a divisor that may be zero, or a numerator that may: the quotient may be NaN
+            doubtful = (np.asarray(b.bound) > 0) | ((a.bound > 0) & (np.abs(a.value) <= a.bound))
+            slack = np.where(low > 0, slack, np.where(doubtful, np.inf, 0.0))
+        if np.asarray(value).dtype.kind in "ib":
+            return Ball(value, slack)
+        if function in "+-" and a.terms + b.terms > 2:
+            terms = a.terms + b.terms
+            total = magnitude(a) + magnitude(b)
+            return self.bounded(
+                Ball(value, slack + gamma(terms - 1, self.unit) * total, terms, total)
+            )
+        if function in "+-" and exact and self._integers(a, b, value):
+            return Ball(value)
+        found = self._rounded(value, slack)
+        zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
+        free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
+        if function != "/":
+            free = free | self._coarse(a, b, value)
+        if np.any(free):
+            found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
+        return found
+
+    def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
+        """Where operands and result are multiples of a unit so large that any order is exact."""
+        grid = 2.0 ** (math.log2(1.0 / self.unit) // 3)
+        limit = 1.0 / (self.unit * grid * 4)
+
+        def simple(numbers: Any) -> Any:
+            with np.errstate(invalid="ignore", over="ignore"):
+                return (np.abs(numbers) < limit) & (np.floor(numbers * grid) == numbers * grid)
+
+        found = simple(np.asarray(value, dtype=np.float64))
+        if not np.any(found):
+            return found
+        return found & _exactly(a, simple) & _exactly(b, simple)
+
+    def _integers(self, a: Ball, b: Ball, value: Any) -> bool:
+        """Whether a sum is one of small whole numbers, which no format rounds."""
+        with np.errstate(invalid="ignore"):
+            return bool(
+                np.ndim(a.value) + np.ndim(b.value) > 0
+                and np.all(np.abs(value) < 1.0 / self.unit)
+                and np.all(np.floor(a.value) == a.value)
+                and np.all(np.floor(b.value) == b.value)
+            )
+
+    def _exact(self, function: str, args: list[Ball]) -> Ball:
+        return self._of_integers(SCALARS[function].numpy(*(arg.value for arg in args)), args)
+
+    @staticmethod
+    def _of_integers(value: Any, args: list[Ball]) -> Ball:
+        """A function of integers; of one that rounding has a say in nothing is known."""
+        if all(arg.radius is None for arg in args):
+            return Ball(value)
+        doubtful = np.asarray(sum(np.asarray(arg.bound) for arg in args)) > 0
+        return Ball(value, np.where(doubtful, np.inf, 0.0))
+
+    def _same(self, function: str, args: list[Ball]) -> Ball:
+        a = args[0]
+        return Ball(SCALARS[function].numpy(a.value), a.radius, a.terms, a.magnitude)
+
+    def _about(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
+        """A value that is rounded even where no arithmetic would."""
+        return self._rounded(args[0].value, args[0].bound)
+
+    def _extreme(self, function: str, args: list[Ball]) -> Ball:
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if a.radius is None and b.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper = SCALARS[function].numpy(a.value + a.bound, b.value + b.bound)
+            lower = SCALARS[function].numpy(a.value - a.bound, b.value - b.bound)
+        return settled(value, spread(value, lower, upper))
+
+    def _comparison(self, function: str, args: list[Ball]) -> Ball:
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if a.radius is None and b.radius is None:
+            return Ball(value)
+        reach = np.asarray(a.bound + b.bound)
+        with np.errstate(invalid="ignore"):
+            near = np.isinf(reach) | ((gap(a.value, b.value) <= reach) & (reach > 0))
+        return Ball(value, near.astype(np.float64))
+
+    def _logic(self, function: str, args: list[Ball]) -> Ball:
+        value = SCALARS[function].numpy(*(x.value for x in args))
+        if all(x.radius is None for x in args):
+            return Ball(value)
+        if function == "not":
+            return Ball(value, args[0].radius)
+        a, b = args
+        doubt_a, doubt_b = np.asarray(a.bound) > 0, np.asarray(b.bound) > 0
+        settling_a = ~doubt_a & (
+            ~np.asarray(a.value, bool) if function == "and" else np.asarray(a.value, bool)
+        )
+        settling_b = ~doubt_b & (
+            ~np.asarray(b.value, bool) if function == "and" else np.asarray(b.value, bool)
+        )
+        doubt = (doubt_a | doubt_b) & ~settling_a & ~settling_b
+        return Ball(value, doubt.astype(np.float64))
+
+    def _test(self, function: str, args: list[Ball]) -> Ball:
+        value = SCALARS[function].numpy(np.asarray(args[0].value, dtype=np.float64))
+        if args[0].radius is None:
+            return Ball(value)
+        return Ball(value, np.isinf(args[0].radius).astype(np.float64))
+
+    def _select(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
+        return self.select(*args)
+
+    def _step(self, function: str, args: list[Ball] | Ball) -> Ball:
+        ball = args if isinstance(args, Ball) else args[0]
+        step = SCALARS[function].numpy
+        value = step(ball.value)
+        if ball.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
+            return settled(value, spread(value, lower, upper))
+
+    def _nearest(self, function: str, args: list[Ball]) -> Ball:
+        """A number put into few digits: a step function, exact at what is exact."""
+        ball, *kind = args
+        step = SCALARS[function].numpy
+        given = [arg.value for arg in kind]
+        value = step(ball.value, *given)
+        if ball.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper, lower = (step(ball.value + sign * ball.bound, *given) for sign in (1, -1))
+            return Ball(value, spread(value, lower, upper))
+
+    def _quotient(self, function: str, args: list[Ball]) -> Ball:
+        """`//`, `%` and `ceildiv`: exact on whole numbers; on reals a step, or a jump near one."""
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if np.asarray(value).dtype.kind in "ib" and a.radius is None and b.radius is None:
+            return Ball(value)
+        radius = self._jumping(function, a, b, value)
+        if a.radius is not None or b.radius is not None:
+            with np.errstate(invalid="ignore"):
+                known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+                exact = known & (np.floor(a.value) == a.value) & (np.floor(b.value) == b.value)
+            radius = np.where(exact & (np.abs(a.value) * self.unit < 1), 0.0, radius)
+        return Ball(value, radius)
+
+    def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:
+        """The radius of a quotient of numbers that are not known, or not whole."""
+        with np.errstate(all="ignore"):
+            ratio = np.true_divide(a.value, b.value)
+            low = np.abs(b.value) - b.bound
+            slack = (a.bound + np.abs(ratio) * b.bound) / np.maximum(low, 0.0)
+            slack = slack + 2 * self.unit * np.abs(ratio)
+            jump = np.floor(ratio + slack) != np.floor(ratio - slack)
+            # a divisor that may be zero, or a denormal that may be flushed to it
+            lost = (low <= 0) & (np.asarray(b.bound) > 0) | (b.value != 0) & (low < self.tiny)
+            if function != "%":
+                return np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
+            own = a.bound + np.abs(np.floor(ratio)) * b.bound + self.unit * np.abs(value)
+            whole = (a.radius is None and b.radius is None) & (value == 0)
+            own = np.where(jump & ~whole, np.abs(b.value) + own, own)
+            return np.where(lost, np.inf, own)
+
+    def _power(self, function: str, args: list[Ball]) -> Ball:
+        a, b = args
+        row = SCALARS[function]
+        value = row.numpy(a.value, b.value)
+        if a.radius is None and b.radius is None:
+            return self._rounded(value, 0.0, 2 * row.ulps)
+        slack: Any = 0.0
+        for da in (a.bound, -np.asarray(a.bound)):
+            for db in (b.bound, -np.asarray(b.bound)):
+                corner = row.numpy(a.value + da, b.value + db)
+                slack = np.maximum(slack, np.abs(corner - value))
+        whole = (b.radius is None) & (np.floor(b.value) == b.value)
+        crosses = np.abs(a.value) <= a.bound  # a turning point, or a pole, at zero
+        near_zero = np.where(np.asarray(b.value) > 0, np.abs(value), np.inf)
+        slack = np.where(crosses, np.maximum(slack, near_zero), slack)
+        with np.errstate(invalid="ignore"):
+            fits = np.where(whole, True, np.asarray(a.value) - a.bound >= 0)
+        return self._rounded(value, np.where(fits, slack, np.inf), 2 * row.ulps)
+
+    def _function(self, function: str, args: list[Ball]) -> Ball:
+        """A function of one argument, by its monotone pieces or its Lipschitz constant."""
+        row = SCALARS[function]
+        a = args[0]
+        value = row.numpy(a.value)
+        slack = 0.0 if a.radius is None else self._slack(function, a, value)
+        found = self._rounded(value, slack, 2 * row.ulps)
+        origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
+        if np.any(origin):
+            found.radius = np.where(origin, 0.0, found.bound)
+        return found
+
+    def _slack(self, function: str, a: Ball, value: Any) -> Any:
+        """How far a function moves while its argument moves in a ball."""
+        row = SCALARS[function]
+        radius = np.asarray(a.radius)
+        bound = _LIPSCHITZ.get(function)
+        if row.monotone is None:
+            if bound is None:
+                bound_at = self._slope(function, a)
+                slack = np.where(radius > 0, bound_at * radius, 0.0)
+            else:
+                slack = np.minimum(bound * radius, 2.0)
+        else:
+            low, high = a.value - radius, a.value + radius
+            at_low, at_high = row.numpy(low), row.numpy(high)
+            slack = np.maximum(np.abs(at_high - value), np.abs(at_low - value))
+            for turn in row.monotone:
+                crossed = (low < turn) & (turn < high)
+                slack = np.where(crossed, np.maximum(slack, np.abs(row.numpy(turn) - value)), slack)
+            if bound is not None:  # differences of nearby values lose digits; the slope does not
+                slack = np.minimum(
+                    np.where(np.isnan(slack), np.inf, slack) + self._own(value), bound * radius
+                )
+            else:
+                slack = slack + self._own(np.maximum(np.abs(at_low), np.abs(at_high)))
+            with np.errstate(invalid="ignore"):
+                outside = (low < row.domain[0]) | (high > row.domain[1])
+            slack = np.where(radius == 0, 0.0, np.where(outside | np.isnan(slack), np.inf, slack))
+        # an argument of which nothing is known may be NaN: then nothing is known of the value
+        return np.where(np.isinf(radius), np.inf, slack)
+
+    @staticmethod
+    def _own(value: Any) -> Any:
+        """The error of the oracle's own function values."""
+        return 4 * 2.0**-53 * np.abs(value)
+
+    def _slope(self, function: str, a: Ball) -> Any:
+        """The steepest slope over a ball, for `tan`: infinite over a pole."""
+        row = SCALARS[function]
+        low, high = a.value - a.bound, a.value + a.bound
+        at_low, at_high = row.numpy(low), row.numpy(high)
+        steepest = 1.0 + np.maximum(np.abs(at_low), np.abs(at_high)) ** 2
+        return np.where((at_low > at_high) | (np.asarray(a.bound) > 1.0), np.inf, steepest)
+
+
+def _free(function: str, a: Ball, b: Ball) -> Any:
+    """Where arithmetic rounds nothing: with zero, and times or by a power of two.
+
+    Zero times anything is zero, and what is added to zero stays. A power of two moves the exponent,
+    which is exact between the least normal number and the largest.
+    """
+    if function in "+-":
+        return _exactly(a, _is_zero) | _exactly(b, _is_zero)
+    if function == "/":
+        return _exactly(a, _is_zero) | _exactly(b, _is_power)
+    return _exactly(a, _moves) | _exactly(b, _moves)
+
+
+def _exactly(ball: Ball, test: Callable[[Any], Any]) -> Any:
+    """Where a value is exact and passes a test."""
+    exact = np.asarray(ball.bound) == 0
+    return exact & test(np.asarray(ball.value)) if exact.any() else exact
+
+
+def _is_zero(value: Any) -> Any:
+    return value == 0
+
+
+def _is_power(value: Any) -> Any:
+    """Not of 1: programs fold a divisor of one element, or an open gate, into other factors."""
+    bits = np.asarray(value, dtype=np.float64).view(np.int64)
+    power = (bits & _FRACTION) == 0  # of zero and of infinity, too
+    return power & (value != 0) & (np.abs(value) != 1) & np.isfinite(value)
+
+
+def _moves(value: Any) -> Any:
+    return (value == 0) | _is_power(value)
+
+
+_RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
+    **dict.fromkeys(("+", "-", "*", "/"), BallFunctions._arithmetic),
+    **dict.fromkeys(("neg", "abs", "real"), BallFunctions._same),
+    **dict.fromkeys(("max", "min"), BallFunctions._extreme),
+    **dict.fromkeys(_COMPARISONS, BallFunctions._comparison),
+    **dict.fromkeys(("and", "or", "not"), BallFunctions._logic),
+    **dict.fromkeys(("isnan", "isinf"), BallFunctions._test),
+    "about": BallFunctions._about,
+    **dict.fromkeys(_STEPS, BallFunctions._step),
+    **dict.fromkeys(("//", "%", "ceildiv"), BallFunctions._quotient),
+    **dict.fromkeys(WHOLE, BallFunctions._exact),
+    "rounded": BallFunctions._nearest,
+    "select": BallFunctions._select,
+    "pow": BallFunctions._power,
+}
