@@ -163,6 +163,21 @@ def test_a_choice_that_hangs_on_rounding_spans_both_branches() -> None:
     assert list(found.radius) == [3.0, 0.0]
 
 
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (0, 0)])
+@pytest.mark.parametrize("name", ["sort", "top_k", "hardmax", "take_along_axis"])
+def test_what_has_no_elements_reads_and_chooses_nothing(name: str, shape: tuple[int, int]) -> None:
+    op = CATALOG.op(name)
+    assert op is not None
+    infos = {"x": eq.TensorInfo(shape, "f32")}
+    if name == "take_along_axis":
+        infos["ids"] = eq.TensorInfo(shape, "i64")
+    expansion = expand(instantiate(op, infos, {"k": 0} if name == "top_k" else {}), CATALOG)
+    given = {key: Ball(load(info, np.zeros(shape))) for key, info in infos.items()}
+    found = rounding.evaluate(expansion, given, "f32")
+    for output in expansion.outputs:
+        assert np.shape(found[output].value) == expansion.tensors[output].shape
+
+
 def test_syntax_is_not_needed_to_run_balls() -> None:
     """The domain works on any equation, not only on those of the catalogue."""
     info = eq.TensorInfo((2,), "f32")

@@ -86,3 +86,11 @@ def test_json_is_json() -> None:
     found = _judge(_single([1.0, np.nan, 4.0]), np.full(3, 1e-6))
     text = json.dumps(found.as_json(), allow_nan=False)
     assert {"name", "target", "verdict", "max_error", "radius", "index"} <= json.loads(text).keys()
+
+
+def test_the_largest_whole_numbers_are_compared_as_they_are() -> None:
+    info = TensorInfo((2,), "u64")
+    right = np.array([2**64 - 1, 2**63 + 1], dtype=np.uint64)
+    assert _judge(right, info=info, value=right).verdict == "agrees"
+    wrong = np.array([2**64 - 1, 2**63], dtype=np.uint64)
+    assert _judge(wrong, info=info, value=right).verdict == "wrong"

@@ -140,7 +140,7 @@ def _judge_whole(name: str, target: str, ball: Ball, array: Array) -> Verdict:
     """Integers are compared as integers: no float stands between."""
     value = np.broadcast_to(np.asarray(ball.value), array.shape)
     radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), array.shape)
-    actual = array.astype(np.int64)
+    actual = array if array.dtype == np.uint64 else array.astype(np.int64)
     known = np.isfinite(radius)
     if not known.any():
         return Verdict(name, target, "unstable")

@@ -90,6 +90,8 @@ def _equation(
 
 def _unspecify(walk: Vector, mask: eq.Equation) -> None:
     """No verdict where the definition leaves the value open."""
+    if 0 in mask.info.shape:
+        return
     frame = Frame(
         {name: axis for axis, (name, _) in enumerate(mask.binders)},
         [(0, n) for n in mask.info.shape],

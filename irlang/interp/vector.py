@@ -58,6 +58,8 @@ class Vector:
     def equation(self, equation: eq.Equation) -> Value:
         """The tensor that an equation without recurrence defines."""
         shape = equation.info.shape
+        if 0 in shape:  # nothing is read, nothing can be wrong
+            return self.domain.empty(equation.info)
         names = [name for name, _ in equation.binders]
         pieces = self._pieces(equation.body, shape)
         results = []
@@ -234,7 +236,7 @@ class Vector:
         """`argmax`, `argmin` and `the`, over all reduced axes as one."""
         rank = len(frame.ranges)
         if 0 in inner.shape[rank:]:
-            if frame.active is None or np.any(frame.active):
+            if 0 not in frame.shape and (frame.active is None or np.any(frame.active)):
                 raise fail("run.empty", f"`{kind}` ranges over nothing")
             return self.domain.array(
                 np.zeros(frame.shape, np.asarray(self.domain.sample(body)).dtype)
@@ -265,7 +267,7 @@ class Vector:
         spread = self.domain.parts(self._spread(condition, inner, rank), flat)
         mask = np.asarray(self.domain.sample(spread), dtype=bool)
         wanted = True if frame.active is None else frame.active
-        if np.any(wanted & ~mask.any(-1)):
+        if np.any(wanted & ~mask.any(-1)) and 0 not in frame.shape:
             raise fail("run.none", "no value satisfies the condition of `the`")
         at = mask.argmax(-1)
         choices = self.domain.parts(self._spread(body, inner, rank), flat)
@@ -326,7 +328,7 @@ class Vector:
             wanted = (
                 ~np.asarray(inside) if frame.active is None else ~np.asarray(inside) & frame.active
             )
-            if np.any(wanted):
+            if np.any(wanted) and 0 not in frame.shape:
                 raise _outside(expr, found, shape, wanted)
         if 0 in shape:
             if expr.default is None:
