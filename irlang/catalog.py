@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -24,6 +25,7 @@ class Catalog:
         self, ops: Iterable[tuple[str, ast.Op]], functions: Mapping[str, ast.Let] | None = None
     ) -> None:
         self._ops: dict[str, ast.Op] = {}
+        self._names: dict[str, frozenset[str]] | None = None
         self.families: dict[str, str] = {}
         self.functions = dict(functions or {})
         for family, op in ops:
@@ -50,9 +52,50 @@ class Catalog:
         found.functions = functions
         return found
 
+    def called(self, name: str) -> list[str]:
+        """Definitions of that name, and those that say that a framework calls them so, in order.
+
+        Case, underscores and a number of axes (`Conv2D`) make no difference.
+        """
+        wanted = _bare(name)
+        if not wanted:
+            return []
+        if self._names is None:
+            self._names = {key: _names_in(op.doc) for key, op in self._ops.items()}
+        own = [key for key in self._ops if _bare(key) == wanted]
+        return own or [key for key, names in self._names.items() if wanted in names]
+
     def nearest(self, name: str, more: Iterable[str] = ()) -> list[str]:
-        """Names that look like `name`, best first."""
-        return difflib.get_close_matches(name, [*self._ops, *more], n=3, cutoff=0.55)
+        """Names that are meant by `name` or look like it, best first."""
+        known = [*self._ops, *more]
+        close = difflib.get_close_matches(_snake(name), known, n=3, cutoff=0.55)
+        return [*dict.fromkeys([*self.called(name), *close])][:3]
+
+
+_NAMES = re.compile(r"(?:\b(?:ONNX|Keras|Torch|torch|tf|NumPy)[ .])?\b[A-Za-z_]\w*(?:\.\w+)*")
+
+
+def _names_in(doc: str) -> frozenset[str]:
+    """The names of other systems in a text: after a system's own name, or spelt as no word is."""
+    found = set()
+    for match in _NAMES.finditer(doc):
+        text = match.group()
+        last = re.split(r"[ .]", text)[-1]
+        if text != last or "_" in last or re.search(r"\w[A-Z0-9]", last):
+            found.add(_bare(last))
+    return frozenset(found)
+
+
+def _bare(name: str) -> str:
+    """A name without case, underscores, module and number of axes."""
+    return re.sub(
+        r"_?[1-3]d$|(?<=[A-Za-z])[1-3]D(?=[A-Z]|$)|_", "", name.rpartition(".")[2]
+    ).lower()
+
+
+def _snake(name: str) -> str:
+    """`LayerNormalization` as `layer_normalization`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _whole(op: ast.Op, functions: Mapping[str, ast.Let]) -> ast.Op:

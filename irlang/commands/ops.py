@@ -51,6 +51,9 @@ def _find(name: str, catalog: Catalog) -> ast.Op:
     from irlang.diagnostics import fail
 
     op = catalog.op(name)
+    called = catalog.called(name)
+    if op is None and len(called) == 1:  # under the name that another system has for it
+        op = catalog.op(called[0])
     if op is None:
         near = ", ".join(catalog.nearest(name))
         raise fail(

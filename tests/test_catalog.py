@@ -1,0 +1,46 @@
+"""Definitions are found under the names that other systems have for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from irlang.catalog import builtin
+
+# Layers of Keras 2.4, and losses and optimizers; what they are here. Those that wrap or join other
+# layers, and those that change no value, are no operators.
+NAMES = """
+Add=add Multiply=multiply Average=average_n Minimum=minimum Maximum=maximum Subtract=subtract Dot=dot
+Concatenate=concat ReLU=relu ThresholdedReLU=thresholded_relu LeakyReLU=leaky_relu ELU=elu
+PReLU=prelu Softmax=softmax Dense=dense Embedding=embedding RepeatVector=repeat_vector
+Permute=transpose Reshape=reshape Flatten=flatten Conv1D=conv Conv2D=conv Conv3D=conv
+SeparableConv1D=separable_conv SeparableConv2D=separable_conv DepthwiseConv2D=depthwise_conv
+Conv2DTranspose=conv_transpose Conv3DTranspose=conv_transpose LocallyConnected1D=locally_connected
+LocallyConnected2D=locally_connected MaxPooling1D=max_pool MaxPooling2D=max_pool
+AveragePooling3D=avg_pool GlobalMaxPooling2D=global_max_pool GlobalAveragePooling1D=global_avg_pool
+SimpleRNN=simple_rnn GRU=gru LSTM=lstm SimpleRNNCell=simple_rnn_cell GRUCell=gru_cell
+LSTMCell=lstm_cell ConvLSTM2D=conv_lstm BatchNormalization=batch_norm LayerNormalization=layer_norm
+Cropping1D=crop Cropping2D=crop Cropping3D=crop ZeroPadding1D=pad ZeroPadding3D=pad
+UpSampling2D=upsample Dropout=dropout AlphaDropout=alpha_dropout SpatialDropout2D=dropout
+GaussianDropout=gaussian_dropout GaussianNoise=gaussian_noise Attention=attention
+AdditiveAttention=additive_attention MultiHeadAttention=multi_head_attention
+GroupNormalization=group_norm RMSNormalization=rms_norm UnitNormalization=l2_normalize
+SpectralNormalization=spectral_norm EinsumDense=einsum MeanSquaredError=mse MeanAbsoluteError=mae
+MeanAbsolutePercentageError=mape MeanSquaredLogarithmicError=msle Hinge=hinge
+SquaredHinge=squared_hinge CategoricalHinge=categorical_hinge LogCosh=log_cosh Huber=huber
+KLDivergence=kl_divergence Poisson=poisson CosineSimilarity=cosine_similarity SGD=sgd
+RMSprop=rmsprop Adagrad=adagrad Adadelta=adadelta Adam=adam Adamax=adamax Nadam=nadam
+torch.nn.functional.conv2d=conv F.gelu=gelu tf.nn.conv2d=conv MatMulInteger=matmul_integer
+torch.nn.functional.scaled_dot_product_attention=attention ScatterElements=scatter_elements
+"""
+
+
+@pytest.mark.parametrize("pair", NAMES.split())
+def test_a_name_of_another_system_is_found(pair: str) -> None:
+    theirs, ours = pair.split("=")
+    assert ours in builtin().called(theirs)
+
+
+def test_what_nobody_calls_so_is_only_suggested() -> None:
+    assert builtin().called("convv") == []
+    assert builtin().nearest("convv")[0] == "conv"
+    assert builtin().called("") == []
