@@ -9,8 +9,8 @@ from irlang.catalog import builtin
 # Layers of Keras 2.4, and losses and optimizers; what they are here. Those that wrap or join other
 # layers, and those that change no value, are no operators.
 NAMES = """
-Add=add Multiply=multiply Average=average_n Minimum=minimum Maximum=maximum Subtract=subtract Dot=dot
-Concatenate=concat ReLU=relu ThresholdedReLU=thresholded_relu LeakyReLU=leaky_relu ELU=elu
+Add=add Multiply=multiply Average=average_n Minimum=minimum Maximum=maximum Subtract=subtract
+Dot=dot Concatenate=concat ReLU=relu ThresholdedReLU=thresholded_relu LeakyReLU=leaky_relu ELU=elu
 PReLU=prelu Softmax=softmax Dense=dense Embedding=embedding RepeatVector=repeat_vector
 Permute=transpose Reshape=reshape Flatten=flatten Conv1D=conv Conv2D=conv Conv3D=conv
 SeparableConv1D=separable_conv SeparableConv2D=separable_conv DepthwiseConv2D=depthwise_conv
