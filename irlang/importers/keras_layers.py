@@ -10,6 +10,7 @@ from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_attention import ATTENTION
 from irlang.importers.keras_call import Call, Sheet, Value
 from irlang.importers.keras_conv_lstm import CONV_LSTM
+from irlang.importers.keras_local import LOCAL
 from irlang.importers.keras_masks import result_masks
 from irlang.importers.keras_norms import NORMS
 from irlang.importers.keras_products import PRODUCTS
@@ -21,6 +22,7 @@ from irlang.importers.keras_wrappers import WRAPPERS
 
 LAYERS: dict[str, Callable[[Call], str | list[str]]] = {
     **PRODUCTS,
+    **LOCAL,
     **SHAPES,
     **ACTIVATIONS,
     **NORMS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -171,44 +170,6 @@ def _separable(rank: int) -> Callable[[Call], str]:
     return write
 
 
-def _local(rank: int) -> Callable[[Call], str]:
-    def write(c: Call) -> str:
-        filters, kernel = c.a.integer("filters"), c.a.ints("kernel_size", rank)
-        if c.a["implementation"] != 1:
-            raise Uncovered(c.a.kind, "its `implementation` is not 1, and so its kernel another")
-        attrs = {"stride": c.a.ints("strides", rank)} | padding(c, rank, kernel, [1] * rank)
-        x = c.first(rank)
-        # Keras has the kernel of a position as one row: its places, then the channels, or the
-        # channels first if the layer has them first.
-        window = max(1, math.prod(kernel))
-        row = window * c.info(x).shape[1]
-        ahead = c.channels_first if c.a.given.get("data_format") else False
-
-        def arrange(w: Array) -> Array:
-            if ahead:
-                split = w.reshape(-1, row // window, *kernel, filters)
-                return split.transpose(0, rank + 2, *range(1, rank + 2))
-            split = w.reshape(-1, *kernel, row // window, filters)
-            return split.transpose(0, rank + 2, rank + 1, *range(1, rank + 1))
-
-        w = c.weight("w", 0, [None, row, filters], arrange)
-        b = []
-        if c.a.flag("use_bias"):
-            shape = [*[None] * rank, filters]
-            # with channels first, Keras takes the numbers for filters, then positions
-            b = [
-                c.weight(
-                    "b",
-                    1,
-                    shape,
-                    lambda b: b.reshape(filters, -1).T if ahead else b.reshape(-1, filters),
-                )
-            ]
-        return _convolved(c, "locally_connected", rank, w, *b, **attrs)
-
-    return write
-
-
 def _embedding(c: Call) -> str:
     if c.a.flag("mask_zero"):
         zero = 0.0 if c.info(c.x[0]).kind == "real" else 0
@@ -228,5 +189,4 @@ PRODUCTS: dict[str, Callable[[Call], str]] = {
     **{f"Conv{rank}DTranspose": _conv_transpose(rank) for rank in (1, 2, 3)},
     **{f"DepthwiseConv{rank}D": _depthwise(rank) for rank in (1, 2)},
     **{f"SeparableConv{rank}D": _separable(rank) for rank in (1, 2)},
-    **{f"LocallyConnected{rank}D": _local(rank) for rank in (1, 2)},
 }
