@@ -1,13 +1,15 @@
 """Which operator is to blame: the first whose result is wrong given the target's own inputs to it.
 
 The program is run once more with every intermediate value as an output. Each call is then judged
-alone: the oracle takes the numbers that the target itself fed it, and they are exact.
+alone: the oracle takes the numbers that the target itself fed it, and they are exact. Where
+exposing the intermediate values makes the disagreement vanish, operators were fused: `fused` finds
+the fewest values that must stay hidden, and the calls that meet there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,56 @@ def localise(session: Session, case: Case, target: str) -> Culprit | None:
         if worst in FINDINGS:
             return Culprit(node, next(v for v in judged if v.verdict == worst), fed)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Calls that are wrong together and right apart.
+
+    hidden: the values between them; with any one of these as a result, the program is right.
+    """
+
+    hidden: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    verdict: Verdict
+
+
+def fused(session: Session, case: Case, target: str) -> Fusion | None:
+    """The fewest values that hide a disagreement; None where some call is wrong by itself.
+
+    Every value that can be a result without the disagreement going becomes one.
+    """
+    alone = session.only(target)
+    between = {
+        value: name for name, value in expose(case.graph).outputs.items()
+        if value not in case.graph.outputs.values()
+    }  # fmt: skip
+
+    def stays(shown: list[list[str]]) -> list[Verdict | None]:
+        cases = [replace(case, graph=_showing(case.graph, [between[v] for v in vs], vs))
+                 for vs in shown]  # fmt: skip
+        found = []
+        for outcome in alone.compare(cases):
+            own = [v for v in outcome.verdicts[target] if v.name in case.graph.outputs]
+            worst = gravest([v.verdict for v in own])
+            found.append(next(v for v in own if v.verdict == worst) if worst in FINDINGS else None)
+        return found
+
+    first, whole = stays([[], list(between)])
+    if first is None or whole is not None:
+        return None
+    singly = [v for v, s in zip(between, stays([[v] for v in between]), strict=True) if s]
+    shown: list[str] = singly if stays([singly])[0] else []
+    for value in between:
+        if value not in shown and stays([[*shown, value]])[0]:
+            shown.append(value)
+    hidden = tuple(value for value in between if value not in shown)
+    nodes = tuple(n for n in case.graph.nodes if set(hidden) & {*n.outputs, *n.operands()})
+    return Fusion(hidden, nodes, first)
+
+
+def _showing(graph: Graph, names: list[str], values: list[str]) -> Graph:
+    return replace(graph, outputs={**graph.outputs, **dict(zip(names, values, strict=True))})
 
 
 def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:

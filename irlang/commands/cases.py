@@ -1,0 +1,42 @@
+"""From the command line to a case: a model with the values of its inputs and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irlang.commands.loading import load_inputs, load_model
+
+if TYPE_CHECKING:
+    from irlang.diff.runner import Case, Session
+
+
+def load_case(
+    file: str, given: Sequence[str], bind: Sequence[str], model: str | None, seed: int
+) -> Case:
+    """The model of a file. Inputs that are not given come from the file beside it, or are drawn."""
+    from irlang.diff.reduce_files import load_beside
+    from irlang.diff.runner import Case
+    from irlang.interp.values import initial_values, inputs
+
+    beside = load_beside(Path(file))
+    arrays = load_inputs(given)
+    shapes = {name: array.shape for name, array in {**beside, **arrays}.items()}
+    graph, catalog = load_model(file, bind, model, shapes)
+    known = {n: a for n, a in beside.items() if n in graph.inputs}
+    return Case(
+        graph, inputs(graph, seed, {**known, **arrays}), initial_values(graph, seed), catalog
+    )
+
+
+def disagreeing(session: Session, case: Case, grad: bool = False) -> str | None:
+    """The first target that does not agree with the oracle; raises where the oracle refuses."""
+    from irlang.diff.reduce import is_finding, symptom
+
+    session.versions()
+    outcome = session.compare([case], grad=grad)[0]
+    if outcome.refusal is not None:
+        raise outcome.refusal
+    found = [t for t in session.targets if is_finding(symptom(case, outcome, t))]
+    return found[0] if found else None

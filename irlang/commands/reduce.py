@@ -1,0 +1,94 @@
+"""`irlang reduce`: the smallest model that shows the same disagreement."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from irlang.commands.fuzz import Seconds
+
+
+@click.command()
+@click.argument("file")
+@click.option("--targets", metavar="A,B", help="Default: every installed target.")
+@click.option(
+    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
+)
+@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
+@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
+@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
+@click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@click.option("--time", "seconds", type=Seconds(), default="60s", show_default=True)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Write OUT.nnir and OUT.safetensors."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(
+    file: str,
+    targets: str | None,
+    given: tuple[str, ...],
+    bind: tuple[str, ...],
+    model: str | None,
+    seed: int,
+    grad: bool,
+    seconds: float,
+    out: Path | None,
+    form: str,
+) -> int:
+    """Make a model that targets disagree on as small as possible, its numbers round."""
+    from irlang.commands.cases import disagreeing, load_case
+    from irlang.diagnostics import fail
+    from irlang.diff.localise import localise
+    from irlang.diff.reduce import reduce
+    from irlang.diff.reduce_files import save, to_text
+    from irlang.diff.runner import Session
+
+    if out is not None and out.suffix != ".nnir":
+        raise fail("usage.out", f"{out.name} must end in .nnir")
+    case = load_case(file, given, bind, model, seed)
+    with Session(_names(targets)) as session:
+        target = disagreeing(session, case, grad)
+        if target is None:
+            click.echo(json.dumps({"reduced": None}) if form == "json" else
+                       "the targets agree with the oracle: there is nothing to reduce")  # fmt: skip
+            return 0
+        culprit = None if grad else localise(session.only(target), case, target)
+        name = culprit.node.op.name if culprit else None
+        made = reduce(session, case, target, culprit=name, grad=grad, seconds=seconds)
+    assert made is not None
+    operators = " + ".join(node.op.name for node in made.case.graph.nodes)
+    note = f"{made.symptom.verdict}: {target}, {name or operators}"
+    text = to_text(made.case.graph, (note,))
+    if out is not None:
+        try:
+            save(made.case, out, (note,))
+        except OSError as error:
+            raise fail("usage.out", f"{out} cannot be written: {error.strerror}") from None
+    if form == "json":
+        click.echo(json.dumps({
+            "reduced": text, "target": target, "verdict": made.symptom.verdict,
+            "operators": [node.op.name for node in made.case.graph.nodes],
+            "inputs": {name: str(a.tolist()) for name, a in made.case.inputs.items()},
+            "trials": made.trials, "finished": made.finished,
+        }))  # fmt: skip
+        return 1
+    click.echo(text.rstrip())
+    for name, array in made.case.inputs.items():
+        if array.size <= _SHOWN:
+            click.echo(f"# {name} = {array.tolist()}")
+    ended = "nothing smaller shows it" if made.finished else "out of time"
+    where = f", written to {out}" if out else ""
+    click.echo(f"# {made.trials} programs tried, {ended}{where}", err=True)
+    return 1
+
+
+_SHOWN = 64  # elements of an input that are printed
+
+
+def _names(targets: str | None) -> list[str]:
+    from irlang.commands.loading import split_names
+    from irlang.lower.target import targets as describe
+
+    return split_names(targets, ",".join(t.name for t in describe() if t.installed))

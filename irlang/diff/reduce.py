@@ -1,0 +1,291 @@
+"""Makes a case that disagrees as small as possible, the disagreement staying what it is.
+
+One driver takes proposals (`irlang.diff.reduce_moves`) in batches, runs them on the target beside
+the oracle, keeps those that show the same symptom at a lower cost, merges them where they hold
+together, and goes on until a whole round changes nothing. It is deterministic but for its limit of
+time; a limit of trials is there for those who need the same result on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.diff.edits import Edit, apply, cost, typed
+from irlang.diff.localise import localise
+from irlang.diff.reduce_moves import PHASES, Proposals, structure
+from irlang.diff.runner import Outcome, Session
+from irlang.diff.verdict import Verdict, at_edge, gravest
+from irlang.graph import Graph, Initial
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_BATCH = 16  # programs that are tried at once
+_LOST = frozenset({"crash", "timeout", "memory"})  # each trial that holds costs a process
+_LITERAL = 64  # numbers of a parameter that are written into the text
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What must stay: the class of the gravest verdict, and what tells it from others of its class.
+
+    detail: the words of a message without its numbers, or the kinds of numbers of an edge value.
+    """
+
+    verdict: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The smallest case, its symptom, what was tried, and whether no edit was left that helps."""
+
+    case: Case
+    symptom: Symptom
+    trials: int
+    finished: bool
+
+
+def symptom(case: Case, outcome: Outcome, target: str) -> Symptom:
+    """The symptom that a case shows on a target."""
+    verdicts = outcome.verdicts[target]
+    worst = gravest([v.verdict for v in verdicts])
+    one = next((v for v in verdicts if v.verdict == worst), None)
+    grave = at_edge(worst) if case.edge else worst
+    if one is None:
+        return Symptom(grave, "")
+    if one.message:
+        return Symptom(grave, _words(one.message))
+    if grave in ("edge", "nonfinite"):
+        return Symptom(grave, f"{number_kind(one.expected)} not {number_kind(one.got)}")
+    return Symptom(grave, "")
+
+
+def _words(message: str) -> str:
+    """The first words of a message: names and numbers differ from program to program."""
+    plain = message.rpartition("before it: ")[2]  # where it began is what counts
+    plain = re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\{\{.*?\}\}", " ", plain)
+    return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:6])
+
+
+def number_kind(number: float | None) -> str:
+    """What kind of number it is, for telling symptoms apart."""
+    if number is None:
+        return "nothing"
+    if math.isnan(number) or math.isinf(number):
+        return str(number)
+    return "finite" if number else "zero"
+
+
+def reduce(
+    session: Session,
+    case: Case,
+    target: str,
+    *,
+    culprit: str | None = None,
+    grad: bool = False,
+    seconds: float = 30.0,
+    trials: int = 100_000,
+) -> Reduced | None:
+    """The smallest case found that shows what `case` shows on a target; None if it shows nothing.
+
+    culprit: the operator that is to blame, which stays so. seconds, trials: the limits.
+    """
+    alone = session.only(target)
+    outcome = alone.compare([case], grad=grad)[0]
+    seen = symptom(case, outcome, target)
+    if not is_finding(seen):
+        return None
+    driver = _Driver(alone, target, seen, culprit, grad, time.monotonic() + seconds, trials)
+    made, finished = driver.run(case)
+    return Reduced(written_out(made), seen, driver.trials, finished)
+
+
+def is_finding(seen: Symptom) -> bool:
+    """Whether a symptom is a disagreement."""
+    from irlang.diff.verdict import FINDINGS
+
+    return seen.verdict in FINDINGS
+
+
+class _Driver:
+    """Tries edits on one target."""
+
+    def __init__(
+        self,
+        session: Session,
+        target: str,
+        wanted: Symptom,
+        culprit: str | None,
+        grad: bool,
+        deadline: float,
+        limit: int,
+    ) -> None:
+        self.session = session
+        self.target = target
+        self.wanted = wanted
+        self.culprit = culprit
+        self.grad = grad
+        self.deadline = deadline
+        self.limit = limit
+        self.trials = 0
+        self.batch = 2 if wanted.verdict in _LOST else _BATCH
+        self.failed: set[str] = set()
+
+    def spent(self) -> bool:
+        """Whether a limit is reached."""
+        return time.monotonic() >= self.deadline or self.trials >= self.limit
+
+    def run(self, case: Case) -> tuple[Case, bool]:
+        """Phase after phase, until a round of them changes nothing."""
+        while not self.spent():
+            before = cost(case)
+            for proposals in PHASES:
+                case = self.phase(case, proposals)
+            if cost(case) == before:
+                return case, not self.spent()
+        return case, False
+
+    def phase(self, case: Case, proposals: Proposals) -> Case:
+        """All edits of a kind, again and again while one helps."""
+        while not self.spent():
+            before = cost(case)
+            held = self.held(case) if proposals is structure else {}
+            edits = proposals(case)
+            while not self.spent() and (some := self.some(case, edits, held)):
+                case = self.best(case, some, held)
+            if cost(case) == before:
+                break
+        return case
+
+    def held(self, case: Case) -> Mapping[str, Array]:
+        """What every value of the program is: on the target if it says so, else by the oracle."""
+        from irlang.interp.program import run
+
+        found: dict[str, Array] = {}
+        try:
+            found.update(typed(case.graph, run(case.graph, case.values, case.catalog)))
+        except InvalidInput:
+            found.update(case.values)
+        if len(case.graph.nodes) > 1 and self.wanted.verdict not in _LOST:
+            result = self.session.compare([case], exposed=True)[0].results.get(self.target)
+            if result is not None and result.status == "ok":
+                found.update({n: np.asarray(a) for n, a in result.outputs.items()
+                              if n in found and a.shape == found[n].shape})  # fmt: skip
+        return found
+
+    def some(
+        self, case: Case, edits: Iterator[Edit], held: Mapping[str, Array]
+    ) -> list[tuple[Edit, Case]]:
+        """The next edits that apply and make the case cheaper, with what they leave."""
+        found: list[tuple[Edit, Case]] = []
+        now = cost(case)
+        seen: set[str] = set()
+        for edit in islice(edits, 100_000):
+            made = apply(case, edit, held)
+            if made is None or not cost(made) < now:
+                continue
+            key = _key(made)
+            if key in self.failed or key in seen:
+                continue
+            seen.add(key)
+            found.append((edit, made))
+            if len(found) == self.batch or self.spent():
+                break
+        return found
+
+    def best(self, case: Case, some: list[tuple[Edit, Case]], held: Mapping[str, Array]) -> Case:
+        """The case after the edits of a batch that hold: all of them together where that holds."""
+        held_up = [
+            one for one, holds in zip(some, self.holds([c for _, c in some]), strict=True) if holds
+        ]
+        if not held_up:
+            return case
+        held_up.sort(key=lambda one: cost(one[1]))
+        for count in (len(held_up), (len(held_up) + 1) // 2):
+            if count < 2:
+                break
+            merged = held_up[0][1]
+            for edit, _ in held_up[1:count]:
+                made = apply(merged, edit, held)
+                merged = made if made is not None and cost(made) < cost(merged) else merged
+            if cost(merged) < cost(held_up[0][1]) and self.holds([merged])[0]:
+                return merged
+        return held_up[0][1]
+
+    def holds(self, cases: Sequence[Case]) -> list[bool]:
+        """Which cases show the symptom, and of those of several calls, blame the same operator."""
+        self.trials += len(cases)
+        found = []
+        for case, outcome in zip(cases, self.session.compare(cases, grad=self.grad), strict=True):
+            good = symptom(case, outcome, self.target) == self.wanted
+            if good and self.culprit is not None:
+                good = self.blames(case)
+            if not good:
+                self.failed.add(_key(case))
+            found.append(good)
+        return found
+
+    def blames(self, case: Case) -> bool:
+        """Whether the culprit is the one that was charged."""
+        if len(case.graph.nodes) == 1:
+            return case.graph.nodes[0].op.name == self.culprit
+        found = localise(self.session, case, self.target)
+        return found is not None and found.node.op.name == self.culprit
+
+
+def _key(case: Case) -> str:
+    """What tells cases apart."""
+    graph = case.graph
+    calls = [(n.op.name, n.inputs, n.attrs, n.outputs) for n in graph.nodes]
+    values = {n: (a.dtype.str, a.shape, a.tobytes()) for n, a in case.values.items()}
+    return repr((calls, graph.outputs, values))
+
+
+def written_out(case: Case) -> Case:
+    """The case with its parameters in its text, as far as they are short."""
+    params = {}
+    for name, param in case.graph.params.items():
+        array = case.params[name]
+        if param.initial is not None and param.initial.kind == "array":
+            param = replace(param, initial=literal(array))
+        params[name] = param
+    graph: Graph = replace(case.graph, params=params)
+    return replace(case, graph=graph)
+
+
+def literal(array: Array) -> Initial:
+    """An array as the language writes it: one number, or all, or an array if they are many."""
+    plain = array.astype(np.float64) if array.dtype.kind not in "iub" else array
+    if array.size and (plain == plain.flat[0]).all():
+        return Initial("constant", (_shown(array.flat[0]),))
+    if 0 < array.size <= _LITERAL:
+        return Initial("literal", _nested(array))
+    return Initial("array", (array,))
+
+
+def _shown(number: Any) -> Any:
+    if number.dtype.kind in "iub":
+        return number.item()
+    value = float(str(number))  # the shortest text that is this number in its own type
+    if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):
+        return value
+    return int(value) if value == int(value) else value
+
+
+def _nested(array: Array) -> tuple[Any, ...]:
+    return tuple(_nested(a) if a.ndim else _shown(a) for a in array)
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The gravest of the verdicts."""
+    grave = gravest([v.verdict for v in verdicts])
+    return next(v for v in verdicts if v.verdict == grave)

@@ -1,0 +1,104 @@
+"""A case as files: the program's text, and beside it a safetensors file of the same name.
+
+That holds the inputs, and the parameters that are too long for the text. It is read again by
+`irlang reduce`, `irlang localize` and `irlang diff`, so that a finding is one argument.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+
+from irlang import ast
+from irlang.diagnostics import fail
+from irlang.diff.calls import Case
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph, Initial, Param
+from irlang.graph_text import to_ast
+from irlang.parser.printer import print_file
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_MOST_BYTES = 1 << 30  # of a file of inputs that is read
+_NAMES = {
+    "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
+    **{f"{sign.lower()}{bits}": f"{sign}{bits}" for sign in "IU" for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_TYPES = {stored: name for name, stored in _NAMES.items()}
+
+
+def to_text(graph: Graph, notes: tuple[str, ...] = ()) -> str:
+    """A graph as a `.nnir` file, its first lines saying what it is.
+
+    Arrays that no text could hold are left out: `save` puts them into a file.
+    """
+    params = {
+        name: replace(param, initial=None) if _is_array(param) else param
+        for name, param in graph.params.items()
+    }
+    model = to_ast(replace(graph, params=params))
+    comments = tuple(f"# {' '.join(note.split())}" for note in notes)
+    return print_file(ast.File((model,), 1, comments=comments))
+
+
+def _is_array(param: Param) -> bool:
+    return param.initial is not None and param.initial.kind == "array"
+
+
+def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
+    """Writes `path` (a `.nnir` file) and its `.safetensors`."""
+    beside = path.with_suffix(".safetensors")
+    long = {
+        name: case.params[name] for name, param in case.graph.params.items() if _is_array(param)
+    }
+    params = {
+        name: replace(param, initial=Initial("data", (beside.name, name)))
+        if name in long
+        else param
+        for name, param in case.graph.params.items()
+    }
+    path.write_text(to_text(replace(case.graph, params=params), notes), "utf-8")
+    types = {name: info.dtype for name, info in case.graph.values.items()}
+    beside.write_bytes(packed({**case.inputs, **long}, types))
+
+
+def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:
+    """Arrays by name as the bytes of a safetensors file; types in the language's words."""
+    header: dict[str, Any] = {}
+    body = b""
+    for name, array in arrays.items():
+        if types[name] in _NAMES:
+            data = np.ascontiguousarray(array).tobytes()
+            place = [len(body), len(body) + len(data)]
+            header[name] = {
+                "dtype": _NAMES[types[name]], "shape": list(array.shape), "data_offsets": place,
+            }  # fmt: skip
+            body += data
+    text = json.dumps(header).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def load_beside(path: Path) -> dict[str, Array]:
+    """The arrays of the safetensors file beside a `.nnir` file; none where there is none."""
+    beside = path.with_suffix(".safetensors")
+    if path.suffix != ".nnir" or not beside.is_file():
+        return {}
+    if beside.stat().st_size > _MOST_BYTES:
+        raise fail("file.inputs", f"{beside} is too large to be read")
+    try:
+        tensors = safetensors.deserialize(beside.read_bytes())  # type: ignore[no-untyped-call]
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise fail("file.inputs", f"{beside} cannot be read: {error}") from None
+    found = {}
+    for name, tensor in tensors:
+        dtype = _TYPES.get(tensor["dtype"])
+        if dtype is not None:
+            flat = np.frombuffer(tensor["data"], dtype=DTYPES[dtype].numpy)
+            found[name] = flat.reshape(tensor["shape"])
+    return found

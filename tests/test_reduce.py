@@ -1,0 +1,283 @@
+"""The reducer: what its edits leave, and that a known minimum is reached from a large program."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from irlang.catalog import builtin
+from irlang.diff import runner
+from irlang.diff.edits import (
+    Attribute,
+    Edit,
+    Forward,
+    Keep,
+    Numbers,
+    Omit,
+    Resize,
+    Results,
+    Squeeze,
+    apply,
+    cost,
+)
+from irlang.diff.localise import fused, localise
+from irlang.diff.reduce import Reduced, reduce
+from irlang.diff.reduce_files import load_beside, save, to_text
+from irlang.diff.runner import Case, Session
+from irlang.interp.program import run
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.lower.lower import Lowered, lower
+from irlang.parser import parse
+
+
+def case_of(text: str, seed: int = 3) -> Case:
+    """A case of the text of a model."""
+    checked = check(parse(f"nnir 1\n{text}", "reduced.nnir"), builtin())
+    assert not checked.diagnostics, checked.diagnostics
+    graph = checked.graphs[0]
+    return Case(graph, inputs(graph, seed), initial_values(graph, seed), checked.catalog)
+
+
+MIXED = """
+model m(x: f32[2, 4, 6, 6], s: f32[2, 4, 6, 6]) -> y: f32[2, 6, 6, 6], z: f32[2, 4, 6, 6] {
+  param w: f32[6, 4, 3, 3]
+  param b: f32[6]
+  a = relu(x)
+  z = add(a, s)
+  h = conv(z, w, b; dilation = 2, pad = same)
+  y = tanh(h)
+}"""
+LAYER = """
+model m(x: f32[5, 2, 3]) -> y: f32[5, 2, 4] {
+  param w: f32[4, 4, 3]
+  param r: f32[4, 4, 4]
+  y, h, c = lstm(x, w, r)
+}"""
+
+# The edit, and the types that it leaves: of inputs and parameters, then of results.
+EDITS: dict[str, tuple[str, Edit, dict[str, tuple[int, ...]], tuple[str, ...]]] = {
+    "one call": (
+        MIXED, Keep(("h",)),
+        {"z": (2, 4, 6, 6), "w": (6, 4, 3, 3), "b": (6,)}, ("conv",),
+    ),
+    "one result": (MIXED, Results(("z",)), {"x": (2, 4, 6, 6), "s": (2, 4, 6, 6)}, ("relu", "add")),
+    "a call is passed by": (
+        MIXED, Forward("a", "x"),
+        {"x": (2, 4, 6, 6), "s": (2, 4, 6, 6), "w": (6, 4, 3, 3), "b": (6,)},
+        ("add", "conv", "tanh"),
+    ),
+    "no bias": (
+        MIXED, Omit("h", "b"),
+        {"x": (2, 4, 6, 6), "s": (2, 4, 6, 6), "w": (6, 4, 3, 3)}, ("relu", "add", "conv", "tanh"),
+    ),
+    "fewer channels, everywhere": (
+        MIXED, Resize((("x", 1, 1),)),
+        {"x": (2, 1, 6, 6), "s": (2, 1, 6, 6), "w": (6, 1, 3, 3), "b": (6,)},
+        ("relu", "add", "conv", "tanh"),
+    ),
+    "sizes that follow from others": (
+        LAYER, Resize((("r", 2, 2),)), {"x": (5, 2, 3), "w": (4, 2, 3), "r": (4, 2, 2)}, ("lstm",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_leaves_a_valid_program(name: str) -> None:
+    text, edit, given, calls = EDITS[name]
+    case = case_of(text)
+    held = {n: a.astype(np.float32) for n, a in run(case.graph, case.values, case.catalog).items()}
+    made = apply(case, edit, held)
+    assert made is not None
+    assert {n: a.shape for n, a in made.values.items()} == given
+    assert tuple(n.op.name for n in made.graph.nodes) == calls
+    assert cost(made) < cost(case)
+    again = case_of(to_text(made.graph).removeprefix("nnir 1\n"))
+    assert again.graph.values == made.graph.values
+
+
+def test_axes_go_from_all_that_share_them() -> None:
+    case = case_of("""
+model m(x: f32[1, 2, 1, 4]) -> y: f32[1, 2, 1, 4] {
+  param w: f32[2, 2, 1, 3]
+  y = conv(x, w; pad = same, dilation = [1, 2])
+}""")
+    made = apply(case, Squeeze((("x", 2), ("w", 2))), {})
+    assert made is not None
+    assert {n: a.shape for n, a in made.values.items()} == {"x": (1, 2, 4), "w": (2, 2, 3)}
+    assert made.graph.nodes[0].attrs["dilation"] == (2,)
+    soft = case_of("model m(x: f32[2, 1, 3]) -> y: f32[2, 1, 3] {\n  y = softmax(x; axis = 2)\n}")
+    made = apply(soft, Squeeze((("x", 1),)), {})
+    assert made is not None
+    assert made.graph.nodes[0].attrs["axis"] == 1
+
+
+def test_what_does_not_apply_is_refused() -> None:
+    case = case_of(MIXED)
+    for edit in (
+        Keep(("a", "z", "h", "y")), Forward("h", "z"), Omit("h", "w"), Resize((("x", 0, 2),)),
+        Resize((("gone", 0, 1),)), Squeeze((("x", 0),)), Attribute("gone", "pad", None),
+        Numbers("gone", 0, 1, "zero"),
+    ):  # fmt: skip
+        assert apply(case, edit, {}) is None, edit
+
+
+def test_numbers_become_rounder_within_their_range() -> None:
+    case = case_of("model m(x: f32[4] in [0.5, 1]) -> y: f32[4] {\n  y = exp(x)\n}")
+    assert apply(case, Numbers("x", 0, 4, "zero"), {}) is None
+    made = apply(case, Numbers("x", 1, 3, "one"), {})
+    assert made is not None
+    assert made.inputs["x"][1:3].tolist() == [1, 1]
+    assert np.array_equal(made.inputs["x"][[0, 3]], case.inputs["x"][[0, 3]])
+
+
+def test_a_case_is_kept_in_two_files(tmp_path: Path) -> None:
+    case = case_of("""
+model m(x: f32[2, 3], k: i64[2] in [0, 5], h: bf16[3]) -> y: f32[2, 3] {
+  param w: f32[3, 3] = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+  a = dense(x, w)
+  z = cast(h; to = f32)
+  j = cast(k; to = f32)
+  y = add(a, multiply(z, reduce_sum(j)))
+}""")
+    save(case, tmp_path / "c.nnir", ("wrong: nobody",))
+    assert (tmp_path / "c.nnir").read_text().startswith("# wrong: nobody\n")
+    found = load_beside(tmp_path / "c.nnir")
+    assert found.keys() == case.inputs.keys()
+    for name, array in case.inputs.items():
+        assert array.dtype == found[name].dtype
+        assert np.array_equal(array, found[name])
+
+
+# ---- with a target
+
+Edited = Any
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    pytest.importorskip("torch", reason="torch is not installed")
+    with Session(["torch"]) as made:
+        yield made
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, pattern: str, fault: str) -> None:
+    """What a framework gets wrong, as an edit of the text that its worker runs."""
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        return dataclasses.replace(made, code=re.sub(pattern, fault, str(made.code)))
+
+    monkeypatch.setattr(runner, "lower", faulty)
+
+
+def _reduced(session: Session, case: Case, **options: Any) -> Reduced:
+    made = reduce(session, case, "torch", **options)
+    assert made is not None
+    assert made.finished
+    return made
+
+
+DEEP = """
+model m(x: f32[2, 4, 9, 9]) -> y: f32[2, 6, 9, 9], z: f32[2, 4, 9, 9] {
+  param w: f32[6, 4, 3, 3]
+  param b: f32[6]
+  a = relu(x)
+  z = tanh(a)
+  h = conv(z, w, b; dilation = 2, pad = same)
+  y = sigmoid(h)
+}"""
+WIDE = r"dilation=\(2, 2\)"
+
+
+def test_a_known_minimum_is_reached(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, WIDE, "dilation=(1, 1)")
+    first = _reduced(session, case_of(DEEP), culprit="conv")
+    second = _reduced(session, case_of(DEEP), culprit="conv")
+    assert to_text(first.case.graph) == to_text(second.case.graph)
+    (node,) = first.case.graph.nodes
+    assert node.op.name == "conv"
+    assert first.symptom.verdict == "wrong"
+    # one element that is read, and one weight that ought to read outside the input
+    assert first.case.values.keys() == {"z", "w"}
+    assert sum(a.size for a in first.case.values.values()) == 3
+    assert set(np.concatenate([a.ravel() for a in first.case.values.values()])) == {0, 1}
+
+
+FUSABLE = """
+model m(x: f32[2, 3], s: f32[3]) -> y: f32[2, 3] {
+  a = tanh(x)
+  b = exp(a)
+  c = add(b, s)
+  d = negate(c)
+  e = sigmoid(d)
+  y = multiply(e, 2.0)
+}"""
+# fires on an addition whose result is not asked for, and then negated
+PAIR = (
+    r"(?s)(\w+) = (\w+ \+ \w+)( +#[^\n]*)\n( +\w+ = )torch\.neg\(\1\)"
+    r"(?=(?:(?!return [^\n]*\b\1\b).)*$)"
+)
+
+
+def test_a_fusion_is_localised_and_reduced(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of(FUSABLE)
+    plant(monkeypatch, PAIR, r"\1 = \2\3\n\4torch.abs(\1)")
+    assert localise(session, case, "torch") is None
+    found = fused(session, case, "torch")
+    assert found is not None
+    assert found.hidden == ("c",)
+    assert [node.op.name for node in found.nodes] == ["add", "negate"]
+    made = _reduced(session, case)
+    assert [node.op.name for node in made.case.graph.nodes] == ["add", "negate"]
+    assert sum(a.size for a in made.case.values.values()) <= 2
+
+
+def test_the_limits_hold(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, WIDE, "dilation=(1, 1)")
+    made = reduce(session, case_of(DEEP), "torch", trials=20)
+    assert made is not None
+    assert not made.finished
+    assert made.trials <= 20 + 2 * 16
+    assert cost(made.case) < cost(case_of(DEEP))
+
+
+def test_what_agrees_is_not_reduced(session: Session) -> None:
+    assert reduce(session, case_of(DEEP), "torch") is None
+
+
+def test_a_refusal_stays_the_refusal_that_it_is(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, r"torch\.sigmoid\(", "torch.sigmoid(*[], bad=")
+    made = _reduced(session, case_of(DEEP))
+    assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
+    assert made.symptom.verdict == "refused"
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    from irlang.commands.reduce import command
+
+    path, out = tmp_path / "deep.nnir", tmp_path / "small.nnir"
+    path.write_text(f"nnir 1\n{DEEP}\n")
+    arguments = [str(path), "--targets", "torch"]
+    good = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert good.return_value == 0
+    assert "agree" in good.output
+    plant(monkeypatch, WIDE, "dilation=(1, 1)")
+    bad = CliRunner().invoke(command, [*arguments, "-o", str(out)], standalone_mode=False)
+    assert bad.return_value == 1
+    assert out.read_text().startswith("# wrong: torch, conv\n")
+    again = CliRunner().invoke(command, [str(out), "--targets", "torch"], standalone_mode=False)
+    assert again.return_value == 1
+    assert "conv" in again.output
