@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Graph, Node
 from irlang.interp import ensured
@@ -59,6 +60,8 @@ def judge_call(
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had."""
     values = case.graph.values
+    if any(array.shape != values[name].shape for name, array in fed.items()):
+        return []  # what gave it has been judged: there is no oracle for a tensor of another shape
     loaded = {name: load(values[name], array) for name, array in fed.items()}
     open_ = node.expansion(case.catalog).is_open
     finite = all(a.dtype.kind != "f" or np.all(np.isfinite(a)) for a in loaded.values())
@@ -67,7 +70,10 @@ def judge_call(
     if open_:
         return _judge_open(case, node, loaded, given, target)
     local = {name: given_ball(values[name], array) for name, array in loaded.items()}
-    found = node_balls(node, local, case.catalog, precision(case.graph))
+    try:
+        found = node_balls(node, local, case.catalog, precision(case.graph))
+    except InvalidInput:
+        return []  # what fed it has been judged: it is outside of what the definition is for
     return [
         judge(value, target, values[value], found[value], given[value])
         for value in node.outputs

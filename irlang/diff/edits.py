@@ -22,7 +22,6 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node, Operand, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_TRIALS = 24  # moves that are judged in a round of mending
 
 
 @dataclass(frozen=True, slots=True)
