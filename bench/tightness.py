@@ -1,0 +1,96 @@
+"""How tight radii are: the radius of an element over the error that a target really makes there.
+
+    python -m bench.tightness [TARGET] [--ops A,B]
+
+Every definition in small programs of one call, in float32 where it has that type. A line gives the
+median ratio over the elements whose error is not zero, the smallest one (below 1 it would be a
+disagreement), and the share of elements that are exact; loosest definitions first. The last line
+is the median over definitions. A ratio of 10 means that a fault of ten roundings goes unseen.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import argparse  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+from irlang.catalog import builtin  # noqa: E402
+from irlang.diagnostics import InvalidInput  # noqa: E402
+from irlang.diff.calls import Case  # noqa: E402
+from irlang.diff.runner import Session  # noqa: E402
+from irlang.gen.build import generate  # noqa: E402
+from irlang.interp.program import balls, precision  # noqa: E402
+from irlang.interp.values import initial_values, inputs  # noqa: E402
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PROGRAMS = 12  # of each definition
+
+
+def cases(name: str) -> list[Case]:
+    """Programs of one call of a definition whose values the oracle knows."""
+    catalog = builtin()
+    found = []
+    for seed in range(4 * PROGRAMS):
+        graph = generate(catalog, seed, ops=[name], size=(1, 1)).graph
+        if len(graph.nodes) != 1 or precision(graph) != "f32":
+            continue
+        case = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
+        try:
+            case.balls = balls(graph, case.values, catalog, "f32")
+        except InvalidInput:  # the drawn values do not meet a precondition
+            continue
+        found.append(case)
+        if len(found) == PROGRAMS:
+            break
+    return found
+
+
+def ratios(session: Session, made: list[Case], target: str) -> Iterator[tuple[Array, Array]]:
+    """Radius and error of every element that has a verdict."""
+    for case, outcome in zip(made, session.compare(made), strict=True):
+        result = outcome.results.get(target)
+        if result is None or result.status != "ok":
+            continue
+        for name, value in case.graph.outputs.items():
+            if case.graph.values[value].kind != "real" or value not in outcome.balls:
+                continue
+            ball, got = outcome.balls[value], np.asarray(result.outputs[name], dtype=np.float64)
+            radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), got.shape)
+            error = np.abs(got - ball.value)
+            known = np.isfinite(radius) & np.isfinite(error)
+            yield radius[known], error[known]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("target", nargs="?", default="torch")
+    parser.add_argument("--ops", default="")
+    chosen = parser.parse_args()
+    names = [name for name in chosen.ops.split(",") if name] or [op.name for op in builtin()]
+    rows: list[tuple[float, float, float, str]] = []
+    with Session([chosen.target]) as session:
+        for name in names:
+            pairs = list(ratios(session, cases(name), chosen.target))
+            radius = np.concatenate([r.reshape(-1) for r, _ in pairs]) if pairs else np.empty(0)
+            error = np.concatenate([e.reshape(-1) for _, e in pairs]) if pairs else np.empty(0)
+            off = error > 0
+            if off.any():
+                found = radius[off] / error[off]
+                exact = 1 - float(off.mean())
+                rows.append((float(np.median(found)), float(found.min()), exact, name))
+    print("radius/error   smallest   exact   definition")
+    for middle, least, exact, name in sorted(rows, reverse=True):
+        print(f"{middle:12.1f} {least:10.2f} {exact:6.0%}   {name}")
+    if rows:
+        print(f"{np.median([row[0] for row in rows]):12.1f}   median of {len(rows)} definitions")
+
+
+if __name__ == "__main__":
+    main()
