@@ -264,6 +264,29 @@ op own_tie[T: float](x: T[K], w: T[K]) -> y: T[] {
   y[] = sum(k < K) x[k]
 }
 
+op own_box[T: float](x: T[K], ids: i64[M], tops: i64[M]; from: int = 0) -> y: T[M] {
+  require below: all(m < M) 0 <= ids[m] < tops[m] else "an id is not below its top"
+  require tops: all(m < M) tops[m] <= K else "a top is above {K}"
+  y[m] = x[ids[m]]
+}
+
+op own_rising[T: float](x: T[N, K], first: i64[N]) -> y: T[N] {
+  require first: all(n < N) n <= first[n] < n + K else "row n begins after n and before n + {K}"
+  y[n] = x[n, first[n] - n]
+}
+
+op own_rows[T: float](x: T[B.., M, K], scale: T[P..]) -> y: T[B.., M, K] {
+  require scale: rank(P) <= 1 and (all(d < rank(P)) P[d] == 1 or P[d] == M) else "{P} scales"
+  let at(i) = [if P[d] == 1 then 0 else i for d < rank(P)]
+  y[b.., i, k] = x[b.., i, k] * scale[(at(i))..]
+}
+
+op own_rests[T: float](x: T[X..], ids: i64[S.., D], u: T[S.., B..]) -> y: T[X..] {
+  require depth: D + rank(B) == rank(X) else "{D} indices and {rank(B)} axes for {rank(X)}"
+  require slices: D + rank(B) != rank(X) or (all(d < rank(B)) B[d] == X[D + d]) else "{B} in {X}"
+  y[x..] = x[x..] + size(S)
+}
+
 op own_halves[T: float](x: T[N, C], w: T[H, C]; times: int = 2) -> y: T[N, H] {
   require halves: N == times * H else "{N} rows are not {times} times {H}"
   y[n, h] = sum(c < C) x[n, c] * w[h, c]
@@ -286,7 +309,32 @@ def test_ranges_are_read_off_preconditions(own: Catalog) -> None:
     assert demands(instantiate(pick, given, {"back": True})) == {"ids": (-5, 4)}
     both = {"x": TensorInfo((4,), "f32"), "w": TensorInfo((4,), "f32")}
     assert demands(instantiate(root, both, {})) == {"w": (0.0, 3.0)}
-    assert demands(instantiate(tie, both, {})) is None  # no range of one tensor meets it
+    assert demands(instantiate(tie, both, {})) == {"x": (-3.0, 0.0), "w": (0.1, 3.0)}
+
+
+def test_conditions_that_tie_tensors_and_places_give_ranges(own: Catalog) -> None:
+    box, rising = own.op("own_box"), own.op("own_rising")
+    assert box is not None
+    assert rising is not None
+    ids = TensorInfo((3,), "i64")
+    given = {"x": TensorInfo((6,), "f32"), "ids": ids, "tops": ids}
+    found = demands(instantiate(box, given, {})) or {}
+    assert 0 <= found["ids"][0] <= found["ids"][1] < found["tops"][0] <= found["tops"][1] <= 6
+    given = {"x": TensorInfo((3, 5), "f32"), "first": ids}
+    assert demands(instantiate(rising, given, {})) == {"first": (2, 4)}
+    given = {"x": TensorInfo((3, 2), "f32"), "first": ids}
+    assert demands(instantiate(rising, given, {})) is None  # every row has values of its own
+
+
+@pytest.mark.parametrize("name", ["own_rows", "own_rests"])
+def test_ranks_and_sizes_follow_from_conditions_on_lists(own: Catalog, name: str) -> None:
+    """What is required of all axes of a list is met when it is drawn, not by repair."""
+    repaired = 0
+    for seed in range(20):
+        program = generate(own, seed, ops=[name], size=(3, 3))
+        assert len(program.graph.nodes) == 3
+        repaired += program.repaired
+    assert repaired <= 3
 
 
 def test_own_definitions_are_generated_as_built_in_ones_are(own: Catalog) -> None:

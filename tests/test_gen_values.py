@@ -30,6 +30,13 @@ op mixed[T: float](x: T[N, C], w: T[F, C, K..], v: T[S..]) -> y: T[N, F] {
   y[n, f] = sum(c < C, k.. < K..) x[n, c] * w[f, c, k..]
 }
 
+op stepped[T: float](x: T[S..], square: T[S..] = 0; rho: real = 0.9) -> y: T[S..], new: T[S..] {
+  q[s.. < S..] = rho * square[s..] + (1 - rho) * sq(x[s..])
+  let root(s) = sqrt(q[s..] + 1e-6)
+  new[s..] = q[s..]
+  y[s..] = x[s..] / root(s)
+}
+
 op edges[T: float](x: T[S..]) -> y: T[S..] {
   y[s..] = asin(x[s..]) + acosh(x[s..] + 3)
 }
@@ -47,6 +54,12 @@ def test_domains_are_read_off_the_functions_that_read_an_input(own: dict[str, Pa
     assert a.domain is None
     assert b.domain == (0.0, math.inf)
     assert own["mixed"].slots[0].domain is None
+
+
+def test_domains_reach_through_results_that_stand_between(own: dict[str, Pattern]) -> None:
+    x, square = own["stepped"].slots
+    assert x.domain is None  # behind a square
+    assert square.domain == (0.0, math.inf)
 
 
 def test_ranges_lie_inside_domains(own: dict[str, Pattern]) -> None:

@@ -1,6 +1,6 @@
 """Adapters: calls that turn a tensor of one type into one of another, found by search.
 
-The candidates are the definitions whose results hold nothing but elements of the one input (and
+The candidates are the calls whose results hold nothing but elements of the one input (and
 constants): whatever the catalogue has of reshaping, transposing, padding, slicing, repeating and
 converting. Attributes are tried from the two shapes; the definition itself says what comes out.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.gen.judge import judge, score
-from irlang.gen.pattern import Pattern
+from irlang.gen.pattern import Pattern, only_moves
 from irlang.gen.solve import Draft, Nested
 
 _TRIALS = 6  # calls of one definition that are judged in a search
@@ -57,7 +57,11 @@ class Adapters:
                 instance = judge(pattern.op, {slot.item.name: have}, attrs)
                 if instance is None or score(instance) > 0 or instance.deferred:
                     continue
-                if instance.outputs and instance.outputs[0][1] == want:
+                if (
+                    instance.outputs
+                    and instance.outputs[0][1] == want
+                    and only_moves(pattern, instance.binding.scope)
+                ):
                     yield pattern.op, slot.item.name, attrs
 
 

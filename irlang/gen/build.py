@@ -31,7 +31,7 @@ from irlang.instance import Instance
 from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
-_DRAFTS = 2  # of one call, before it is repaired: to draw again is cheaper
+_DRAFTS = 4  # of one call, before it is repaired: to draw again is cheaper
 _RESULTS = 4  # results beside those that keep a call from being dead
 _WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters

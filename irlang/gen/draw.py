@@ -196,10 +196,17 @@ LISTS: tuple[Recipe, ...] = (
     _labels,
 )
 
-# A number near its default keeps its sense: what is tiny (an epsilon) stays so.
+# A number near its default keeps its sense: what is tiny (an epsilon) stays so, and so does a
+# share near 1.
 _SCALED: tuple[Recipe, ...] = (
-    lambda chooser, context: (context.default or 1.0) * chooser.pick((0.5, 1.0, 2.0)),
+    lambda chooser, context: chooser.pick(_scaled(context.default or 1.0)),
 )
+
+
+def _scaled(default: float) -> tuple[float, ...]:
+    upper = (1 + default) / 2 if 0.5 <= default < 1 else 2 * default
+    return (default / 2, default, upper)
+
 
 REALS: tuple[Recipe, ...] = (
     lambda chooser, _: chooser.pick((0.5, 1.0, 2.0)),

@@ -7,18 +7,18 @@ Non-goal: judging a call, which `irlang.expand.instantiate` does.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 from irlang import ast
+from irlang.diagnostics import InvalidInput
 from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
-from irlang.parser import parse_expr
-from irlang.scalar import SCALARS
+from irlang.evaluate import Evaluator
+from irlang.gen.domain import domain
+from irlang.scope import CONSTANTS, Scope
 
-_DIVISOR = (0.0, math.inf)  # a divisor keeps to one side of zero
+evaluate = Evaluator()
 
 
 @dataclass(slots=True)
@@ -54,6 +54,17 @@ class Slot:
         return rank >= self.fixed if self.rests else rank == self.fixed
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is required. names: all that it mentions; ranked: those of which only the number of
+    axes is mentioned.
+    """
+
+    node: ast.Expr
+    names: frozenset[str]
+    ranked: frozenset[str]
+
+
 @dataclass(slots=True)
 class Pattern:
     """A definition as the generator sees it.
@@ -61,9 +72,10 @@ class Pattern:
     equal: for a size, pairs (expression that contains it, expression of the same value), from
     `require`s of the form `a == b`. multiples: for a size, pairs (expression that contains it,
     what must divide that), from `F % groups == 0`; divisors: the same from the divisor's side.
-    conditions: for a size, all that is required of it. In all of these, `let`s are written out.
+    conditions: for a size, all that is required of it, values of inputs apart. In all of these,
+    `let`s are written out.
     ranks: rests that have as many axes as one another.
-    moves: whether every result's element is an element of the one input, or a constant. joins:
+    moves: whether results' elements may be elements of the one input; see `only_moves`. joins:
     whether it takes several tensors of one type.
     """
 
@@ -73,7 +85,7 @@ class Pattern:
     equal: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
     multiples: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
     divisors: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
-    conditions: dict[str, list[ast.Expr]] = field(default_factory=dict)
+    conditions: dict[str, list[Condition]] = field(default_factory=dict)
     ranks: list[set[str]] = field(default_factory=list)
     moves: bool = False
     joins: bool = False
@@ -131,7 +143,7 @@ def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
         any(dim.broadcast for dim in dims),
         tuple(name for name in at if name in attrs),
         _fan(op, item),
-        _domain(op, item),
+        domain(op, item),
     )
 
 
@@ -183,8 +195,10 @@ def _written_out(node: ast.Expr, lets: dict[str, ast.Expr]) -> ast.Expr:
 
 def _relate(made: Pattern, node: ast.Expr) -> None:
     """Notes what a condition says of sizes."""
-    for name in names_in(node):
-        made.conditions.setdefault(name, []).append(node)
+    condition = _condition(node)
+    if not condition.names & {slot.item.name for slot in made.slots} - condition.ranked:
+        for name in condition.names:
+            made.conditions.setdefault(name, []).append(condition)
     if not isinstance(node, ast.Chain):
         return
     for op, left, right in zip(node.ops, node.operands, node.operands[1:], strict=False):
@@ -206,6 +220,18 @@ def _relate(made: Pattern, node: ast.Expr) -> None:
         for one, other in ((left, right), (right, left)):
             for name in names_in(one):
                 made.equal.setdefault(name, []).append((one, other))
+
+
+def _condition(node: ast.Expr) -> Condition:
+    parts = list(ast.walk(node))
+    bound = {part.name for part in parts if isinstance(part, ast.Binder)}
+    names = names_in(node) - bound - CONSTANTS.keys()
+    ranked = [_ranked(part) for part in parts if isinstance(part, ast.Call)]
+    mentioned = [part.id for part in parts if isinstance(part, (ast.Name, ast.Rest))]
+    mentioned += [part.name for part in parts if isinstance(part, (ast.Read, ast.Arity))]
+    return Condition(
+        node, names, frozenset(n for n in ranked if n and ranked.count(n) == mentioned.count(n))
+    )
 
 
 def _ranked(node: ast.Expr) -> str:
@@ -235,48 +261,6 @@ def _fan(op: ast.Op, item: ast.Input) -> tuple[int, ...]:
     return ()
 
 
-@cache
-def _tame(function: str, position: int) -> tuple[float, float] | None:
-    """The open interval of arguments for which a function is defined; None where all will do.
-
-    A function of several arguments says so through its derivative: `y * log(a)` wants a > 0.
-    """
-    row = SCALARS.get(function)
-    if row is None:
-        return None
-    low, high = row.domain
-    if row.arity > 1:
-        argument = "abc"[position]
-        for text in filter(None, row.derivative):
-            for part in ast.walk(parse_expr(text)):
-                if isinstance(part, ast.Call) and part.args == (ast.Name(argument),):
-                    low = max(low, SCALARS[part.function].domain[0])
-    return None if low == -math.inf else (low, high)
-
-
-def _shifted(node: ast.Expr) -> str:
-    """The tensor whose element an expression is, but for a term without elements (an epsilon)."""
-    if isinstance(node, ast.Binary) and node.op == "+" and not isinstance(node.right, ast.Read):
-        node = node.left
-    return node.name if isinstance(node, ast.Read) else ""
-
-
-def _domain(op: ast.Op, item: ast.Input) -> tuple[float, float] | None:
-    """The open interval of values for which functions that read an input directly are defined."""
-    low, high = -math.inf, math.inf
-    for equation in _equations(op):
-        for part in ast.walk(equation.value):
-            args: list[tuple[ast.Expr, tuple[float, float] | None]] = []
-            if isinstance(part, ast.Call):
-                args = [(arg, _tame(part.function, i)) for i, arg in enumerate(part.args[:3])]
-            elif isinstance(part, ast.Binary) and part.op in ("/", "//", "%"):
-                args = [(part.right, _DIVISOR)]
-            for arg, bounds in args:
-                if bounds and _shifted(arg) == item.name:
-                    low, high = max(low, bounds[0]), min(high, bounds[1])
-    return (low, high) if low < high and low > -math.inf else None
-
-
 def _joins(op: ast.Op) -> bool:
     required = [item for item in op.inputs if item.default is None]
     types = [item.type for item in required]
@@ -290,16 +274,56 @@ def _moves(made: Pattern) -> bool:
     if made.op.outputs[0].family or required[0].item.type.dtype not in dict(made.op.dtypes):
         return False
     equations = _equations(made.op)
-    return len(equations) == 1 and _only_moves(equations[0].value, required[0].item.name)
+    return len(equations) == 1 and _may_move(equations[0].value, required[0].item.name)
 
 
-def _only_moves(node: ast.Expr, source: str) -> bool:
+def _may_move(node: ast.Expr, source: str) -> bool:
+    """Whether some choice of an expression is an element of a tensor."""
     match node:
         case ast.Read():
             return node.name == source
         case ast.If():
-            return _only_moves(node.yes, source) and _only_moves(node.no, source)
+            return _may_move(node.yes, source) or _may_move(node.no, source)
         case ast.Match():
-            return all(_only_moves(arm, source) for _, arm in node.arms)
+            return any(_may_move(arm, source) for _, arm in node.arms)
+        case _:
+            return False
+
+
+def only_moves(made: Pattern, scope: Scope) -> bool:
+    """Whether every element of the result of a call is an element of the one input, or a constant.
+
+    made: one that `moves`. scope: that of the call, which decides what hangs on attributes and
+    types.
+    """
+    source = next(slot.item.name for slot in made.slots if slot.item.default is None)
+    return _only_moves(_equations(made.op)[0].value, source, scope)
+
+
+def _only_moves(node: ast.Expr, source: str, scope: Scope) -> bool:
+    match node:
+        case ast.Read():
+            return node.name == source
+        case ast.If():
+            decided = _decided(node.condition, scope)
+            return (decided is False or _only_moves(node.yes, source, scope)) and (
+                decided is True or _only_moves(node.no, source, scope)
+            )
+        case ast.Match():
+            chosen = scope.names.get(node.subject)
+            return all(
+                _only_moves(arm, source, scope)
+                for name, arm in node.arms
+                if not isinstance(chosen, str) or name == chosen
+            )
         case _:
             return isinstance(node, (ast.Number, ast.Name))
+
+
+def _decided(node: ast.Expr, scope: Scope) -> bool | None:
+    """The value of a condition; None where it depends on the element."""
+    try:
+        value = evaluate(node, scope)
+    except InvalidInput:
+        return None
+    return value if isinstance(value, bool) else None

@@ -2,14 +2,18 @@
 moderate.
 
 A precondition such as `all(s.. < S..) 0 <= at(ids[s..]) < K` is tried on values: the longest run
-for which it holds is the range. So it does not matter how the condition is written.
+for which it holds is the range. So it does not matter how the condition is written. Where it ties
+several tensors, values of all are tried together, and the largest box gives a range for each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
@@ -17,10 +21,13 @@ from irlang.equations import TensorInfo
 from irlang.gen.choice import Chooser
 from irlang.gen.pattern import Slot
 from irlang.instance import Instance
-from irlang.known import EMPTY, KNOWN
+from irlang.known import KNOWN
 
 Range = tuple[float, float]
-_MOST = 64  # integers that are tried on either side of the numbers in a condition
+Points = np.ndarray[Any, np.dtype[np.bool_]]
+_MOST = 64  # whose square bounds the integers that are tried, and how many of them
+_MOST_POINTS = 2 * _MOST**2  # at which conditions are tried
+_MOST_PLACES = 256  # of a condition that is not the same everywhere
 _REAL_STEPS = (-3.0, -1.0, -0.9, -0.5, -0.1, 0.0, 0.1, 0.5, 0.9, 1.0, 3.0)
 _MARGIN, _REACH = 0.1, 3.0  # distance from the end of a domain, and how far into an open one
 _INPUTS: tuple[Range | None, ...] = (None, (-2.0, 2.0), (-4.0, 4.0), (0.0, 1.0))
@@ -30,81 +37,164 @@ _WIDE = 4  # where nothing bounds an integer
 def demands(instance: Instance) -> dict[str, Range] | None:
     """The range that every constrained input of a call must keep to, by formal name.
 
-    None where a condition ties several tensors, or cannot be met by a range of one.
+    Conditions that share tensors are met together, by one range for each of these. None where no
+    ranges do: where every element has values of its own, say.
     """
     found: dict[str, Range] = {}
-    for _, condition in instance.deferred:
-        tensors = {part.tensor for part in eq.walk(condition) if isinstance(part, eq.Read)}
-        if len(tensors) != 1:
+    for names, conditions in _groups([condition for _, condition in instance.deferred]):
+        infos = [_info(instance, name) for name in names]
+        grids = [_candidates(conditions, info, len(names)) for info in infos if info is not None]
+        if len(grids) < len(names) or math.prod(map(len, grids)) > _MOST_POINTS:
             return None
-        tensor = tensors.pop()
-        given = instance.binding.inputs.get(tensor.partition("[")[0])
-        info = given[0] if isinstance(given, tuple) else given
-        if info is None:
+        good = np.zeros([len(grid) for grid in grids], dtype=bool)
+        for point in product(*map(range, good.shape)):
+            elements = {n: grid[i] for n, grid, i in zip(names, grids, point, strict=True)}
+            good[point] = all(_holds(condition, elements) for condition in conditions)
+        box = _largest(good)
+        if box is None:
             return None
-        run = _run(condition, _candidates(condition, info))
-        if run is None:
-            return None
-        name = tensor.partition("[")[0]
-        low, high = found.get(name, (-math.inf, math.inf))
-        found[name] = (max(low, run[0]), min(high, run[1]))
+        for name, grid, (start, stop) in zip(names, grids, box[1], strict=True):
+            if start > 0 or stop < len(grid):  # else anything will do
+                inner = grid[max(start, 1) : min(stop, len(grid) - 1)]
+                if not inner:
+                    return None
+                found[name] = (inner[0], inner[-1])
     return found
 
 
-def _candidates(condition: eq.Expr, info: TensorInfo) -> Sequence[float]:
+def _formal(tensor: str) -> str:
+    """The input that a member of a family belongs to; other inputs are their own."""
+    return tensor.partition("[")[0]
+
+
+def _info(instance: Instance, name: str) -> TensorInfo | None:
+    given = instance.binding.inputs.get(name)
+    return next(iter(given), None) if isinstance(given, tuple) else given
+
+
+def _groups(conditions: Sequence[eq.Expr]) -> list[tuple[list[str], list[eq.Expr]]]:
+    """Conditions, those together that read the same inputs, with the names of these."""
+    groups: list[tuple[list[str], list[eq.Expr]]] = []
+    for condition in conditions:
+        parts = [part for part in eq.walk(condition) if isinstance(part, eq.Read)]
+        names = dict.fromkeys(_formal(part.tensor) for part in parts)
+        together = [condition]
+        apart = []
+        for others, earlier in groups:
+            if names.keys() & set(others):
+                names.update(dict.fromkeys(others))
+                together += earlier
+            else:
+                apart.append((others, earlier))
+        groups = [*apart, (list(names), together)]
+    return groups
+
+
+def _candidates(conditions: Sequence[eq.Expr], info: TensorInfo, tied: int) -> Sequence[float]:
+    """Values that are tried, rising; the first and the last stand for all that lie beyond.
+
+    tied: how many tensors are tried together; the more, the fewer values of each.
+    """
     kind = DTYPES[info.dtype].kind
     if kind == "real":
-        return _REAL_STEPS
+        return (-math.inf, *_REAL_STEPS, math.inf)
     if kind == "bool":
-        return (0, 1)
+        return (0, 0, 1, 1)
     numbers = [
         int(part.value)
+        for condition in conditions
         for part in eq.walk(condition)
         if isinstance(part, (eq.Const, eq.Size)) and abs(float(part.value)) <= _MOST**2
     ]
     least, most = integer_range(info.dtype)
     low = max(least, min([*numbers, -_WIDE]) - 1)
-    return range(low, min(most, max([*numbers, _WIDE]) + 1, low + _MOST**2) + 1)
+    high = min(most, max([*numbers, _WIDE]) + 1, low + _MOST**2)
+    if tied == 1:
+        return (least, *range(low, high + 1), most)
+    near = {n + step for n in (*numbers, 0, -_WIDE, _WIDE) for step in (-1, 0, 1)}
+    return (least, *sorted(n for n in near if low <= n <= high), most)
 
 
-def _run(condition: eq.Expr, values: Sequence[float]) -> Range | None:
-    """The longest run of values for which a condition holds, the last of equals."""
-    best: tuple[int, Range] | None = None
-    start = 0
-    good = [_holds(condition, value) for value in values]
-    for position in range(len(values) + 1):
-        if position < len(values) and good[position]:
-            continue
-        if position > start and (best is None or position - start >= best[0]):
-            best = (position - start, (values[start], values[position - 1]))
-        start = position + 1
-    return None if best is None else best[1]
+def _largest(good: Points) -> tuple[int, tuple[tuple[int, int], ...]] | None:
+    """The box of true points that holds most of them, as (start, stop) an axis, and how many.
+
+    The last among equals; points that stand for all beyond count like others.
+    """
+    best: tuple[int, tuple[tuple[int, int], ...]] | None = None
+    if good.ndim <= 1:
+        start = 0
+        for position in range(good.size + 1):
+            if position < good.size and good.reshape(-1)[position]:
+                continue
+            if position > start and (best is None or position - start >= best[0]):
+                best = position - start, ((start, position),) * good.ndim
+            start = position + 1
+        return best
+    for start in range(len(good)):
+        common = good[start]
+        for position in range(start, len(good)):
+            common = common & good[position]
+            inner = _largest(common)
+            if inner is None:
+                break
+            count = (position + 1 - start) * inner[0]
+            if best is None or count >= best[0]:
+                best = count, ((start, position + 1), *inner[1])
+    return best
 
 
-def _holds(node: eq.Expr, value: float) -> bool:
+def _holds(node: eq.Expr, elements: Mapping[str, float]) -> bool:
     try:
-        return bool(_value(node, value))
+        return bool(_value(node, elements, {}))
     except (ArithmeticError, ValueError, TypeError, KeyError):
         return False
 
 
-def _value(node: eq.Expr, element: float) -> Any:
-    """The value of a condition when every element that it reads is `element`."""
+def _value(node: eq.Expr, elements: Mapping[str, float], places: Mapping[str, int]) -> Any:
+    """The value of a condition when every element that it reads of an input is that one."""
     match node:
         case eq.Const() | eq.Size():
             return node.value
+        case eq.Index():
+            return places[node.name]
         case eq.Read():
-            return element
+            return elements[_formal(node.tensor)]
         case eq.Apply():
-            return KNOWN[node.function](*(_value(arg, element) for arg in node.args))
+            args = (_value(arg, elements, places) for arg in node.args)
+            return KNOWN[node.function](*args)
         case eq.Reduce():
             if node.kind in ("all", "any") and node.body is not None:
-                if node.where is not None and not _value(node.where, element):
-                    return EMPTY[node.kind]
-                return _value(node.body, element)
+                test = all if node.kind == "all" else any
+                return test(
+                    _value(node.body, elements, inner)
+                    for inner in _places(node, elements, places)
+                    if node.where is None or _value(node.where, elements, inner)
+                )
             raise KeyError(node.kind)
         case _:
-            raise KeyError(type(node).__name__)  # a position: the condition is not one on values
+            raise KeyError(type(node).__name__)
+
+
+def _places(
+    node: eq.Reduce, elements: Mapping[str, float], places: Mapping[str, int]
+) -> Iterator[Mapping[str, int]]:
+    """The places that make a difference: all of an index that stands outside of reads, else one."""
+    parts = [part for part in (node.where, node.body) if part is not None]
+    used = set().union(*map(_outside, parts))
+    sizes = [_value(bound, elements, places) for _, bound in node.binders]
+    names = [name for name, _ in node.binders]
+    if math.prod(n for name, n in zip(names, sizes, strict=True) if name in used) > _MOST_PLACES:
+        raise KeyError(node.kind)
+    axes = [range(n if name in used else min(n, 1)) for name, n in zip(names, sizes, strict=True)]
+    for place in product(*axes):
+        yield {**places, **dict(zip(names, place, strict=True))}
+
+
+def _outside(node: eq.Expr) -> set[str]:
+    """Indices that an expression mentions, but for those of an element that it reads."""
+    if isinstance(node, eq.Index):
+        return {node.name}
+    return set() if isinstance(node, eq.Read) else set().union(*map(_outside, eq.children(node)))
 
 
 def usual(slot: Slot, info: TensorInfo, weight: bool, chooser: Chooser) -> Range | None:

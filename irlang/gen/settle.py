@@ -5,6 +5,7 @@ from them by the definition's `require`s, and new ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 from irlang import ast
@@ -13,11 +14,12 @@ from irlang.evaluate import Evaluator
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Context, Limits
-from irlang.gen.pattern import Pattern, names_in
+from irlang.gen.pattern import Condition, Pattern, names_in
 from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
+_RANKS = 5  # that are tried of axes yet to be drawn
 
 
 class Stuck(Exception):
@@ -120,18 +122,14 @@ class Settled:
 
     def moderated(self, name: str, size: int) -> int:
         """A drawn size, made smaller until what is known of it holds."""
-        for node in self.made.conditions.get(name, ()):
-            wanted = names_in(node) - {name}
-            if not all(n in self.names or n in CONSTANTS for n in wanted):
-                continue
-            while size > 1:
-                try:
-                    if evaluate(node, Scope({**self.names, name: size}, {}, set())) is not False:
-                        break
-                except InvalidInput:
-                    break
-                size = size // 2
+        while size > 1 and not self.allows(name, size):
+            size = size // 2
         return size
+
+    def allows(self, name: str, value: Any) -> bool:
+        """Whether nothing that is required of `name`, as far as it is known, speaks against it."""
+        names = {**self.names, name: value}
+        return not any(map(partial(_fails, names), self.made.conditions.get(name, ())))
 
     def known(self, node: ast.Expr) -> Any:
         """The value of an expression, drawing the attributes that it mentions; None if unknown."""
@@ -228,3 +226,17 @@ class Settled:
             value = value[0] if self.chooser.below(2) else value
         self.put(attr, value)
         return True
+
+
+def _fails(names: Mapping[str, Any], condition: Condition) -> bool:
+    """Whether a condition is known to be false, however many axes one of its names will be."""
+    unknown = condition.names - names.keys()
+    if len(unknown) > 1 or not unknown <= condition.ranked:
+        return False
+    given = [{name: (1,) * rank} for name in unknown for rank in range(_RANKS)] or [{}]
+    try:
+        return all(
+            evaluate(condition.node, Scope({**names, **more}, {}, set())) is False for more in given
+        )
+    except InvalidInput:
+        return False

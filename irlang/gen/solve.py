@@ -171,6 +171,9 @@ class _Solver(Settled):
         kept = dict(self.names)
         kept_attrs = dict(self.attrs) if slot.placed else None
         fits = self.spread(slot, info) if slot.spreads else self.bind(slot, info, member)
+        fits = fits and all(
+            self.allows(name, self.names[name]) for name in sorted(self.names.keys() - kept.keys())
+        )
         if not fits or (self.made.equal and not self.consistent(kept.keys())):
             self.names = kept
             if kept_attrs is not None:
@@ -356,7 +359,9 @@ class _Solver(Settled):
             if isinstance(self.names.get(o), tuple)
         ]
         if peers:
-            return tuple(chooser.between(1, min(4, max(1, n))) for n in peers[0])
+            return self.allowed(
+                key, tuple(chooser.between(1, min(4, max(1, n))) for n in peers[0]), budget
+            )
         if slot.placed:
             axes = [n for n in slot.axis_attrs if n not in self.names]
             if axes and dim.at is not None:  # a list of axes is as long as it is drawn here
@@ -370,7 +375,28 @@ class _Solver(Settled):
         if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
             sizes = tuple(chooser.pick(others) if others and chooser.below(3) else n for n in sizes)
-        return sizes
+        return self.allowed(key, sizes, budget)
+
+    def allowed(self, name: str, sizes: tuple[int, ...], budget: int) -> tuple[int, ...]:
+        """Drawn sizes if what is known admits them; else some that it does, made of known ones."""
+        if self.allows(name, sizes):
+            return sizes
+        known = sorted({n for n in self.names.values() if type(n) is int and n > 0})
+        lists = [n for n in self.names.values() if isinstance(n, tuple) and _whole(n)]
+        found = [(), *((n,) for n in (1, *known))]
+        for other in (sizes, *lists):
+            found += [
+                other[start:stop]
+                for start in range(len(other))
+                for stop in range(start + 1, len(other) + 1)
+            ]
+            found += [(*sizes[:count], *other) for count in range(1, len(sizes) + 1)]
+        good = [
+            one
+            for one in dict.fromkeys(found)
+            if math.prod(one) <= max(1, budget) and self.allows(name, one)
+        ]
+        return self.chooser.pick(good) if good else sizes
 
     def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
         """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out."""
@@ -392,6 +418,10 @@ class _Solver(Settled):
             sizes += part
         drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
         return tuple(sizes[drop:])
+
+
+def _whole(sizes: tuple[Any, ...]) -> bool:
+    return all(type(size) is int and size > 0 for size in sizes)
 
 
 def _broadcast(known: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
