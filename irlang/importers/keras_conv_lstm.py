@@ -45,8 +45,9 @@ def _conv_lstm(rank: int) -> Callable[[Call], list[str]]:
         backwards, sequences = c.a.flag("go_backwards"), c.a.flag("return_sequences")
         if backwards:
             attrs["reverse"] = True
-        if c.a.flag("zero_output_for_mask") and c.mask is not None:
-            raise Uncovered(c.a.kind, "`zero_output_for_mask` is true")
+        zero = c.a.flag("zero_output_for_mask") and c.mask is not None
+        if zero:
+            attrs["zero_output_for_mask"] = True
         x = c.x[0]
         if not ahead:
             x = c.write("x", "transpose", x, perm=[0, 1, rank + 2, *range(2, rank + 2)])
@@ -54,7 +55,12 @@ def _conv_lstm(rank: int) -> Callable[[Call], list[str]]:
                                   by_name=extra, **attrs)  # fmt: skip
         if not ahead:
             c.sheet.moved |= {last, cell}
-        result = _sequence(c, y, rank, ahead, backwards) if sequences else last
+        if sequences:
+            result = _sequence(c, y, rank, ahead, backwards)
+        elif c.mask is not None and (zero or "h0" in extra):
+            result = _last_output(c, y, ahead, backwards)
+        else:
+            result = last
         return [result, *([last, cell] if c.a.flag("return_state") else [])]
 
     return write
@@ -67,6 +73,16 @@ def _begin(c: Call, ahead: bool) -> dict[str, str]:
         raise Uncovered(c.a.kind, "its initial state is no tensor")
     names = [c.sheet.last(v.name) if ahead else c.sheet.first(v.name) for v in given]
     return dict(zip(("h0", "c0"), names, strict=False))
+
+
+def _last_output(c: Call, y: str, ahead: bool, backwards: bool) -> str:
+    """What the last step gives, which is not the state where it is masked."""
+    end = {"end": [1]} if backwards else {}
+    step = c.write("step", "slice", y, axes=[1], begin=[0 if backwards else -1], **end)
+    output = c.write("output", "squeeze", step, axes=[1])
+    if not ahead:
+        c.sheet.moved.add(output)
+    return output
 
 
 def _sequence(c: Call, y: str, rank: int, ahead: bool, backwards: bool) -> str:

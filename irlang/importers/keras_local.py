@@ -98,8 +98,9 @@ def _all_pairs(at: Windows) -> tuple[list[int | None], Callable[[Array], Array]]
             w = w.transpose(order)
         found = at.kernels
         for number, place, seen, used in at.places():
-            window = w[(*seen, slice(None), *place)]  # (window.., channels, filters)
-            found[(number, ..., *used)] = window.transpose(rank + 1, rank, *range(rank))
+            read: Any = (*seen, slice(None), *place)  # window.., channels, filters
+            kept: Any = (number, ..., *used)
+            found[kept] = w[read].transpose(rank + 1, rank, *range(rank))
         return found
 
     return list(shape), arrange
@@ -128,7 +129,8 @@ def _listed(at: Windows) -> tuple[list[int | None], Callable[[Array], Array]]:
                 window = part.reshape(at.channels, *width)
             else:
                 window = part.reshape(*width, at.channels).transpose(rank, *range(rank))
-            found[(number, f, slice(None), *used)] = window
+            kept: Any = (number, f, slice(None), *used)
+            found[kept] = window
         return found
 
     return [count], arrange

@@ -10,8 +10,9 @@ import numpy as np
 
 from irlang.importers.keras_activations import activation_name
 from irlang.importers.keras_arguments import Arguments, Uncovered
-from irlang.importers.keras_call import Call
+from irlang.importers.keras_call import Call, Value
 from irlang.importers.keras_names import snake_case, unique
+from irlang.importers.keras_steps import Loop, stepwise
 from irlang.importers.keras_text import Config
 from irlang.importers.keras_weights import Weights
 from irlang.importers.writer import Array
@@ -92,9 +93,15 @@ def _run(
         inner = number < len(cells) - 1
         kind = cell.kind.removesuffix("Cell")
         op, _, names = _GATES[kind]
-        operands, extra = _weights(c, cell, kind, own, f"{number}_" if len(cells) > 1 else "")
-        extra |= dict(zip(names, left, strict=False))
-        left = left[len(names) :]
+        tag = f"{number}_" if len(cells) > 1 else ""
+        begin, left = left[: len(names)], left[len(names) :]
+        if not _defined(c, cell):
+            steps = Loop(1 if batch_first else 0, reverse, mask, zero)
+            y, *after = stepwise(c, cell, tag, own, y, begin, steps)
+            final, last = [*final, *after], after[0]
+            continue
+        operands, extra = _weights(c, cell, kind, own, tag)
+        extra |= dict(zip(names, begin, strict=False))
         if mask is not None:
             extra["mask"] = mask
         wanted = [f"{number}_y", f"{number}_h"] if inner else list(ends)
@@ -141,6 +148,15 @@ def _cell(config: Any) -> Arguments:
         kind = config.kind if isinstance(config, Config) else "RNN"
         raise Uncovered(kind, "not a cell that is translated")
     return Arguments(config)
+
+
+def _defined(c: Call, cell: Arguments) -> bool:
+    """Whether the definition of the cell has its activations."""
+    names = [name for name in ("activation", "recurrent_activation") if name in cell.defaults]
+    wanted = [activation_name(cell[name]) for name in names]
+    if c.version == 2 and c.dtype == "f64" and "gelu" in wanted:
+        return False  # its root of 2 is single there
+    return all(isinstance(w, str) and _WORDS.get(w, w) in _ACTIVATIONS for w in wanted)
 
 
 def activations(version: int, cell: Arguments, kind: str) -> dict[str, Any]:
@@ -212,10 +228,16 @@ def bidirectional(c: Call) -> list[str]:
     each = len(c.weights) // 2
     outputs, ends = [], []
     for number, (name, loop) in enumerate(zip(("forward", "backward"), loops, strict=True)):
+        weights = c.weights.part((f"{name}_layer",), number * each, each)
+        if loop.kind.startswith("ConvLSTM"):
+            found = _convolving(c, layers[number], name, begin[number], weights)
+            outputs.append(found[0])
+            ends += found[1:]
+            continue
         if loop.kind not in ("RNN", *_GATES):
             raise Uncovered(c.a.kind, f"{loop.kind} inside")
         loop.given["zero_output_for_mask"] = sequences
-        inner = c.weights.part((f"{name}_layer",), number * each, each).part(("cell",), 0)
+        inner = weights.part(("cell",), 0)
         suffixes = (name, f"{name}_last")
         run = _run(c, loop, inner, values[0], c.mask, begin[number], suffixes)
         outputs.append(run.steps if sequences else run.last)
@@ -234,6 +256,25 @@ def bidirectional(c: Call) -> list[str]:
     }
     c.passed = [mask, *[None] * len(ends)]
     return [merge[c.a.choice("merge_mode", *merge)](), *ends]
+
+
+def _convolving(
+    c: Call, layer: Config, name: str, begin: Sequence[str], weights: Weights
+) -> list[str]:
+    """One direction of convolutional layers: its output in the order of the steps, and states."""
+    loop = Arguments(layer)
+    values = [Value(c.x[0], c.mask), *map(Value, begin)]
+    config = layer
+    if c.version == 3:
+        zero = {"zero_output_for_mask": loop.flag("return_sequences")}
+        config = Config(layer.kind, layer.args, {**layer.kwargs, **zero})
+    found = [
+        c.sheet.last(item.name)
+        for item in c.sheet.apply(c.sheet, f"{c.name}_{name}", config, values, weights)
+    ]
+    if loop.flag("go_backwards") and loop.flag("return_sequences"):
+        found[0] = c.write(f"{name}_steps", "reverse", found[0], axes=[1])
+    return found
 
 
 def _directions(c: Call) -> list[Config]:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +208,9 @@ def outcomes(paths: Sequence[Path], jobs: int = 1) -> Iterator[Outcome]:
     if jobs == 1:
         yield from map(judge, paths)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap(judge, paths, chunksize=8)
+    # a worker that cannot start ends this; a `Pool` would start others for ever
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(judge, paths, chunksize=8)
 
 
 def summary(found: Iterable[Outcome]) -> dict[str, Any]:
