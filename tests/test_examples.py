@@ -23,7 +23,7 @@ from irlang.interp.balls import Ball
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
-from irlang.lower.target import targets
+from irlang.lower.target import usual
 from irlang.parser import parse
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -35,7 +35,7 @@ EXPECTED = {
 TRAINED = {"lenet", "lstm_classifier", "resnet_block", "unet_level", "vae"}
 SEEDS = (0, 1)
 SMALL = 20_000  # multiplications of a call that `exact` is asked for
-INSTALLED = [target.name for target in targets() if target.installed]
+INSTALLED = usual()
 Array = np.ndarray[Any, np.dtype[Any]]
 
 each_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -15,11 +15,11 @@ from irlang.diagnostics import InvalidInput
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs, require_memory
-from irlang.lower.target import targets
+from irlang.lower.target import usual
 from irlang.parser import parse
 
 ROOT = Path(__file__).parents[1]
-INSTALLED = [target.name for target in targets() if target.installed]
+INSTALLED = usual()
 TOKEN = re.compile(
     r'"""(?:.|\n)*?"""|"[^"\n]*"|[A-Za-z_]\w*(?:\.\.)?|[0-9.]+|\s+|\?\?|->|[<>=!]=|.'
 )

@@ -14,7 +14,7 @@ import pytest
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
 from irlang.lower import target as targets
-from irlang.lower.target import ROWS, require_installed
+from irlang.lower.target import names, require_installed
 from tests.test_lower_text import SMALL
 
 
@@ -71,9 +71,10 @@ def test_wrong_usage_is_a_line(
 def test_targets_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["targets", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [entry["name"] for entry in found] == list(ROWS)
+    assert [entry["name"] for entry in found] == names()
     assert all(
-        list(entry) == ["name", "installed", "version", "python", "reason"] for entry in found
+        list(entry) == ["name", "installed", "version", "python", "reason", "about", "share"]
+        for entry in found
     )
 
 

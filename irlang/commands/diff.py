@@ -40,11 +40,11 @@ def command(
     from irlang.diff.runner import Case, Session
     from irlang.diff.verdict import FINDINGS
     from irlang.interp.values import initial_values, inputs
-    from irlang.lower.target import targets as describe
+    from irlang.lower.target import usual
 
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
-    installed = ",".join(t.name for t in describe() if t.installed)
+    installed = ",".join(usual())
     case = Case(graph, inputs(graph, seed, arrays), initial_values(graph, seed), catalog)
     with Session(split_names(targets, installed)) as session:
         session.versions()

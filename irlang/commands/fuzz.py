@@ -38,7 +38,7 @@ class Seconds(click.ParamType[float]):
 
 
 @click.command()
-@click.option("--targets", metavar="A,B", help="Default: every installed target.")
+@click.option("--targets", metavar="A,B", help="Default: every installed framework.")
 @click.option("--programs", type=click.IntRange(1), metavar="N", help="How many programs.")
 @click.option(
     "--time", "seconds", type=Seconds(), metavar="60s", help="For how long (default: 60s)."
@@ -68,8 +68,7 @@ def command(
     from irlang.commands.loading import split_names
     from irlang.diagnostics import fail
     from irlang.diff.campaign import Campaign, Settings
-    from irlang.lower.target import require_installed
-    from irlang.lower.target import targets as describe
+    from irlang.lower.target import require_installed, usual
 
     if resume is not None and (out is not None or seed is not None or programs is not None):
         raise fail(
@@ -81,8 +80,7 @@ def command(
         campaign = Campaign(resume, None)
         seconds = seconds or campaign.settings.seconds or 60.0
     else:
-        installed = ",".join(t.name for t in describe() if t.installed)
-        names = tuple(split_names(targets, installed))
+        names = tuple(split_names(targets, ",".join(usual())))
         for name in names:
             require_installed(name)
         seed = random.SystemRandom().randrange(10**7) if seed is None else seed

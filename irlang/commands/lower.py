@@ -12,7 +12,7 @@ _ENDINGS = {"python": ".py", "onnx": ".onnx"}
 
 @click.command(name="lower")
 @click.argument("file")
-@click.option("--to", "target", required=True, metavar="TARGET", help="torch, tf or onnxruntime.")
+@click.option("--to", "target", required=True, metavar="TARGET", help="One of `irlang targets`.")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Default: MODEL_TARGET beside FILE."
 )
@@ -40,7 +40,7 @@ def command(
     if lowered.unsupported:
         raise fail("lower.unsupported", f"{target}: {'; '.join(lowered.unsupported)}")
     ending = _ENDINGS[lowered.kind]
-    path = out or Path(file).with_name(f"{Path(file).stem}_{target}{ending}")
+    path = out or Path(file).with_name(f"{Path(file).stem}_{target.replace(':', '_')}{ending}")
     if path.suffix != ending:
         raise fail("usage.out", f"{path.name} must end in {ending}")
     try:

@@ -18,8 +18,10 @@ def command(form: str) -> int:
         click.echo(json.dumps([target.as_json() for target in found], indent=2))
         return 0
     width = max(len(target.name) for target in found)
+    column = max(len(target.version or "-") for target in found)
     for target in found:
-        state = target.version if target.installed else target.reason
+        share = f" (1 program in {target.share} of a campaign)" if target.share > 1 else ""
+        state = target.about + share if target.installed else target.reason
         click.secho(target.name.ljust(width), bold=True, nl=False)
-        click.echo(f"  {state}")
+        click.echo(f"  {(target.version or '-').ljust(column)}  {state}")
     return 0

@@ -106,6 +106,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     session = _session(settings.targets)
     coverage = Coverage()
     cases = []
+    numbers = []
     left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
     tried = 0
     for offset in range(left):
@@ -116,8 +117,9 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             if case is not None:
                 coverage.note(case.graph)
                 cases.append((seed, case))
+                numbers.append(number * BATCH + offset)
                 break
-    outcomes = session.compare([case for _, case in cases], grad=settings.grad)
+    outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
     targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     found: list[Found] = []
     valid = 0

@@ -51,6 +51,9 @@ class Session:
             )
         self.targets = tuple(dict.fromkeys(targets))
         descriptions = {name: require_installed(name) for name in self.targets}
+        least = min(d.share for d in descriptions.values())
+        # A slow target gets one in so many of the programs of a campaign.
+        self.shares = {name: d.share // least for name, d in descriptions.items()}
         self.workers = {
             name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
         }
@@ -74,6 +77,7 @@ class Session:
         alone = Session.__new__(Session)
         alone.targets = (target,)
         alone.workers = {target: self.workers[target]}
+        alone.shares = {target: 1}
         return alone
 
     def versions(self) -> dict[str, str]:
@@ -88,9 +92,16 @@ class Session:
         return found
 
     def compare(
-        self, cases: Sequence[Case], exposed: bool = False, grad: bool = False
+        self,
+        cases: Sequence[Case],
+        exposed: bool = False,
+        grad: bool = False,
+        numbers: Sequence[int] | None = None,
     ) -> list[Outcome]:
         """Judges every output of every case; with `exposed`, every intermediate value too.
+
+        numbers: of the cases in a campaign, by which targets get their share of them; without
+        these, all targets run all cases.
 
         Where something is left open, all intermediate values are asked for in any case: what
         follows is judged by them.
@@ -107,6 +118,8 @@ class Session:
             programs = []
             sent[target] = []
             for number, (case, graph) in enumerate(zip(cases, graphs, strict=True)):
+                if numbers is not None and numbers[number] % self.shares[target]:
+                    continue
                 lowered = lower(graph, target, case.catalog, case.params, grad=grad)
                 if lowered.unsupported:
                     outcomes[number].verdicts[target] = _same(

@@ -30,13 +30,17 @@ class Target:
 
     `name` is a framework that the worker knows, with a mode behind a colon where it has several
     (``torch``, ``tf:xla``, ``torch:cuda``). `options` reach the worker: ``graph_optimization``
-    (off, basic, extended, full) for ONNX Runtime. `environment` is set over irlang's own.
+    (off, basic, extended, full) for ONNX Runtime. `environment` is set over irlang's own. Programs
+    may take `patience` times as long as `Limits` says. `framework` is what the worker knows, where
+    `name` is another.
     """
 
     name: str
     python: str = sys.executable
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    patience: float = 1.0
+    framework: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +68,7 @@ def command(target: Target, limits: Limits) -> list[str]:
         "retire_growth": limits.growth,
         **target.options,
     }
-    return [target.python, str(Path(worker.__file__)), target.name, json.dumps(options)]
+    return [target.python, str(Path(worker.__file__)), _known(target), json.dumps(options)]
 
 
 def environment(target: Target) -> dict[str, str]:
@@ -79,5 +83,9 @@ def environment(target: Target) -> dict[str, str]:
     return {**variables, **target.environment}
 
 
+def _known(target: Target) -> str:
+    return target.framework or target.name
+
+
 def _on_gpu(target: Target) -> bool:
-    return target.name.partition(":")[2] in _GPU_MODES
+    return _known(target).partition(":")[2] in _GPU_MODES

@@ -19,7 +19,7 @@ from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.names import Names
 from irlang.lower.python_builder import PythonBuilder
-from irlang.lower.target import describe
+from irlang.lower.target import Description, describe
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
@@ -51,15 +51,15 @@ class Lowered:
 class _Python:
     builder: Callable[[Names], PythonBuilder]
     table: Mapping[str, Native]
-    layout: python_program.Layout
+    layout: Callable[[str, tuple[int, ...]], python_program.Layout]
     shuns: frozenset[str]
 
 
 _WIDE_UNSIGNED = frozenset({"u16", "u32", "u64"})
 _PYTHON = {
-    "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.LAYOUT, _WIDE_UNSIGNED),
+    "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.layout, _WIDE_UNSIGNED),
     "tf": _Python(
-        TensorFlowBuilder, to_tf.TABLE, to_tf.LAYOUT, _WIDE_UNSIGNED | {"i8", "i16", "u8"}
+        TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _WIDE_UNSIGNED | {"i8", "i16", "u8"}
     ),
 }
 
@@ -68,7 +68,7 @@ _ONNX = "onnxruntime"
 
 
 def tables() -> dict[str, Mapping[str, Native]]:
-    """The table of operators of every target."""
+    """The table of operators of every framework."""
     return {**{name: row.table for name, row in _PYTHON.items()}, _ONNX: to_onnx.TABLE}
 
 
@@ -81,17 +81,17 @@ def lower(
     grad: bool = False,
     native: bool = True,
 ) -> Lowered:
-    """The program of a model for a target (`torch`, `tf`, `onnxruntime`).
+    """The program of a model for a target (see `irlang targets`).
 
     params: an array for every parameter. grad: whether gradients of the loss are wanted, where
     there is a loss. native: False lowers every operator from its definition, which is how the two
     ways are held against each other. Raises `usage.target` for a target that there is not.
     """
-    describe(target)  # is there one of that name?
-    if target in _PYTHON:
-        return _python(graph, target, catalog, params, grad=grad, native=native)
+    known = describe(target)
+    if known.framework in _PYTHON:
+        return _python(graph, known, catalog, params, grad=grad, native=native)
     if find_spec("onnx") is None:
-        raise fail("target.missing", describe(target).reason)
+        raise fail("target.missing", known.reason)
     code, body = to_onnx.model_file(graph, catalog, params, native=native)
     return Lowered(
         target, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
@@ -101,28 +101,29 @@ def lower(
 
 def _python(
     graph: Graph,
-    target: str,
+    target: Description,
     catalog: Catalog,
     params: Mapping[str, Array],
     *,
     grad: bool,
     native: bool,
 ) -> Lowered:
-    row = _PYTHON[target]
+    row = _PYTHON[target.framework]
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
     body = spell(graph, builder, row.table, catalog, values, native=native, shuns=row.shuns)
     gradients = grad and graph.loss is not None
     code = ""
     if not body.unsupported:
-        code = python_program.program(graph, builder, body, row.layout, gradients=gradients)
+        layout = row.layout(target.mode, target.release)
+        code = python_program.program(graph, builder, body, layout, gradients=gradients)
     arrays = {
         name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
         for name in python_program.parameters(graph)
     }
     arrays.update({name: array for name, (_, array) in builder.constants.items()})
     return Lowered(
-        target, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
+        target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
     )  # fmt: skip
 
@@ -145,7 +146,7 @@ def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | No
         model.write_bytes(lowered.code)
         if inputs is None:
             return model
-        script.write_text(_RUN_ONNX, "utf-8")
+        script.write_text(to_onnx.script(describe(lowered.target).mode), "utf-8")
     if inputs is not None:
         _save(stem.with_name(f"{stem.name}.inputs.npz"), inputs)
     return script
@@ -158,25 +159,3 @@ def _save(path: Path, arrays: Mapping[str, Array]) -> None:
             n: a.view(np.uint16) if a.dtype.name == "bfloat16" else a for n, a in arrays.items()
         }
         np.savez(file, **stored)  # type: ignore[arg-type]
-
-
-_RUN_ONNX = '''"""Runs the model beside it on the inputs beside it and prints the outputs."""
-
-from pathlib import Path
-
-import numpy as np
-import onnxruntime
-
-here = Path(__file__)
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = 1
-session = onnxruntime.InferenceSession(
-    str(here.with_suffix(".onnx")), options, providers=["CPUExecutionProvider"]
-)
-with np.load(here.with_suffix(".inputs.npz"), allow_pickle=False) as file:
-    inputs = {node.name: file[node.name] for node in session.get_inputs()}
-names = [node.name for node in session.get_outputs()]
-for name, value in zip(names, session.run(names, inputs)):
-    print(name, value.dtype, value.shape)
-    print(value)
-'''

@@ -63,7 +63,7 @@ class Worker:
 
     def __init__(self, target: Target, limits: Limits = _USUAL) -> None:
         self.target = target
-        self.limits = limits
+        self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
         self._unusable: WorkerError | None = None

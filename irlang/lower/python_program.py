@@ -21,7 +21,7 @@ from irlang.lower.value import Value
 # Names that a module has for itself; those inside its functions disturb nobody.
 RESERVED = (
     "F", "np", "sys", "torch", "tf", "Path", "INPUTS", "PARAMS", "OUTPUTS", "BFLOAT16", "run",
-    "gradients", "main", "tensor", "array",
+    "gradients", "main", "tensor", "array", "Model", "exported",
 )  # fmt: skip
 _WIDTH = 100
 
@@ -32,7 +32,10 @@ class Layout:
 
     framework: its name for people. imports: lines. helpers: the functions `tensor(name, value)`
     and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions,
-    in which `{function}` is the model's.
+    in which `{function}` is the model's, or what `wrapper` makes of it.
+
+    A mode shows in what stands around the model's function: decorator is a line above it, wrapper
+    the text of another function, named `wrapped`, that calls it.
     """
 
     framework: str
@@ -41,6 +44,9 @@ class Layout:
     bfloat16_helpers: str
     run: str
     gradients: str
+    decorator: str = ""
+    wrapper: str = ""
+    wrapped: str = ""
 
 
 def parameters(graph: Graph) -> list[str]:
@@ -88,12 +94,13 @@ def program(
                 *([_names("BFLOAT16", bfloat16)] if bfloat16 else ()),
             )
         ),
-        _function(graph, function, signature, builder.lines, returned),
+        layout.decorator + _function(graph, function, signature, builder.lines, returned),
+        *([layout.wrapper.format(function=function)] if layout.wrapper else ()),
         layout.bfloat16_helpers if bfloat16 else layout.helpers,
-        layout.run.format(function=function),
+        layout.run.format(function=layout.wrapped or function),
     ]
     if gradients:
-        parts.append(layout.gradients.format(function=function))
+        parts.append(layout.gradients.format(function=layout.wrapped or function))
     return "\n\n\n".join([*(part.strip("\n") for part in parts), _MAIN.strip("\n")]) + "\n"
 
 

@@ -1,66 +1,133 @@
 """The targets: a table of what each is called, what it needs, and whether it is there.
 
-Nothing here imports a framework; what is installed is read from the metadata of packages.
+A target is a framework, `tf`, or one of its modes, `tf:xla`, or a version in an environment of its
+own (`irlang.lower.added`), `tf-2.4` or `tf-2.4:xla`. Nothing here imports a framework; what is
+installed is read from the metadata of packages.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import platform
+import re
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from typing import Literal
+from typing import Any, Literal
 
 from irlang.diagnostics import fail
 from irlang.lower import pool
+from irlang.lower.added import Added, added
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to run a framework's programs.
+
+    about: what it is. share: it gets one in so many of the fuzzer's programs. patience: its
+    programs may take so many times as long as others. options: of the worker. worker: the name
+    that the worker knows it by, if it is another, and packages: which then hold it. compiler:
+    whether it needs one of C++. environment: of its process.
+    """
+
+    about: str
+    share: int = 1
+    patience: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    worker: str = ""
+    packages: tuple[str, ...] = ()
+    compiler: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A target.
+    """A framework.
 
-    packages: distributions that hold the framework, any of which will do. extra: irlang's extra
-    that installs it. needs: distributions that lowering itself needs.
+    packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
+    it. about: its usual mode. needs: distributions that lowering itself needs. modes: the others,
+    by what stands behind the colon; a name with a hyphen in front is the whole name's end.
     """
 
     name: str
     packages: tuple[str, ...]
     extra: str
     kind: Literal["python", "onnx"]
+    about: str
     needs: tuple[str, ...] = ()
+    modes: Mapping[str, Mode] = field(default_factory=dict)
 
 
 ROWS = {
     row.name: row
     for row in (
-        Row("torch", ("torch", "torch-cpu"), "torch", "python"),
-        Row("tf", ("tensorflow", "tensorflow-cpu", "tensorflow-macos"), "tf", "python"),
-        Row("onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx", needs=("onnx",)),
+        Row(
+            "torch", ("torch", "torch-cpu"), "torch", "python", "PyTorch, operator by operator",
+            modes={
+                ":compile": Mode(
+                    "torch.compile with Inductor, which needs a C++ compiler", share=32,
+                    patience=6.0, compiler=True, environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
+                ),
+                ":export": Mode("the program of torch.export.export, run again", share=4),
+            },
+        ),
+        Row(
+            "tf", ("tensorflow", "tensorflow-cpu", "tensorflow-macos"), "tf", "python",
+            "TensorFlow, operator by operator",
+            modes={
+                ":graph": Mode("tf.function: a graph, improved by Grappler", share=4),
+                ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
+                             patience=3.0),
+            },
+        ),
+        Row(
+            "onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx",
+            "ONNX Runtime on the processor, graph optimisation full", needs=("onnx",),
+            modes={
+                ":plain": Mode("ONNX Runtime, graph optimisation off",
+                               options={"graph_optimization": "off"}),
+            },
+        ),
     )
 }  # fmt: skip
+# Targets that take another framework's programs and have a name of their own.
+KIN = {
+    "onnx-reference": (
+        "onnxruntime",
+        Mode("onnx.reference, ONNX's own evaluator in NumPy", packages=("onnx",)),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is known of a target here; `reason` says what is missing and how to get it."""
+    """What is known of a target here; `reason` says what is missing and how to get it.
+
+    framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
+    name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
+    its usual mode, as compared where no target is named.
+    """
 
     name: str
     installed: bool
     version: str | None
     python: str
     reason: str
+    about: str
+    share: int
+    framework: str
+    mode: str
+    usual: bool
+    release: tuple[int, ...]
     worker: pool.Target = field(repr=False)
 
     def as_json(self) -> dict[str, object]:
         """As `irlang targets --format json` shows it."""
-        return {
-            "name": self.name,
-            "installed": self.installed,
-            "version": self.version,
-            "python": self.python,
-            "reason": self.reason,
-        }
+        keys = ("name", "installed", "version", "python", "reason", "about", "share")
+        return {key: getattr(self, key) for key in keys}
 
 
 @cache
@@ -73,44 +140,86 @@ def _version(packages: tuple[str, ...]) -> str | None:
     return None
 
 
+def numbers(version: str | None) -> tuple[int, ...]:
+    """The first numbers of a version: (2, 4, 0) of 2.4.0rc1."""
+    found = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
 def describe(name: str) -> Description:
     """One target. Raises `usage.target` where there is none of that name."""
-    row = ROWS.get(name)
-    if row is None:
-        near = difflib.get_close_matches(name, ROWS, n=1, cutoff=0.4)
-        known = ", ".join(ROWS)
-        help_ = f"did you mean `{near[0]}`?" if near else f"there are {known}"
-        raise fail("usage.target", f"there is no target `{name}`", help=help_)
-    version = _version(row.packages)
-    missing = [row.packages[0]] if version is None else []
+    if name in KIN:
+        framework, mode = KIN[name]
+        return _described(name, ROWS[framework], name, mode, None)
+    base, colon, behind = name.partition(":")
+    own = None if base in ROWS else added(base)
+    row = ROWS.get(own.framework if own else base)
+    if row is not None and not colon:
+        return _described(name, row, "", Mode(own.about if own else row.about), own)
+    if row is not None and colon + behind in row.modes:
+        return _described(name, row, behind, row.modes[colon + behind], own)
+    known = names()
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    help_ = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+    raise fail("usage.target", f"there is no target `{name}`", help=help_)
+
+
+def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> Description:
+    packages = mode.packages or row.packages
+    version = own.version if own else _version(packages)
+    missing = [packages[0]] if version is None else []
     missing += [package for package in row.needs if _version((package,)) is None]
+    missing = list(dict.fromkeys(missing))
     reason = ""
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         reason = f"{' and '.join(missing)} {verb} not installed: pip install 'irlang[{row.extra}]'"
+    elif own and not own.interpreter.exists():
+        reason = f"{own.interpreter} is gone: irlang target remove {own.name}, and add it again"
+    elif mode.compiler and not _compiler():
+        reason = "no C++ compiler is found: install g++ or clang++, or set CXX"
+    worker = pool.Target(
+        name, options=mode.options, patience=mode.patience, environment=mode.environment,
+        framework=name if name in KIN else f"{row.name}:{key}" if key else row.name,
+    )  # fmt: skip
+    if own:
+        worker = own.on(worker)
     return Description(
-        name, not missing, version, platform.python_version(), reason, pool.Target(name)
-    )
+        name, not reason, version, own.python if own else platform.python_version(), reason,
+        mode.about, mode.share, row.name, key, not key and own is None, numbers(version), worker,
+    )  # fmt: skip
+
+
+def _compiler() -> str | None:
+    found = [os.environ.get("CXX", ""), "g++", "clang++", "c++"]
+    return next((path for name in found if name and (path := shutil.which(name))), None)
+
+
+def names() -> list[str]:
+    """Every target's name: frameworks and their modes, kin, and what the user has added."""
+    from irlang.lower.added import names as own
+
+    found = []
+    for row in ROWS.values():
+        found += [row.name, *(row.name + mode for mode in row.modes)]
+    return [*found, *KIN, *own()]
 
 
 def targets() -> list[Description]:
     """Every target, installed or not."""
-    return [describe(name) for name in ROWS]
+    return [describe(name) for name in names()]
+
+
+def usual() -> list[str]:
+    """The installed frameworks in their usual mode: what is compared where no target is named."""
+    return [target.name for target in map(describe, ROWS) if target.installed]
 
 
 def require_installed(name: str) -> Description:
     """A target that can be used. Raises `usage.target` (not one) or `target.missing`."""
     found = describe(name)
     if not found.installed:
-        raise fail("target.missing", found.reason)
+        raise fail(
+            "target.missing", f"{name}: {found.reason}" if name not in ROWS else found.reason
+        )
     return found
-
-
-def spellings(operator: str) -> dict[str, str]:
-    """How each target spells a built-in operator; "from its definition" where it has none."""
-    from irlang.lower.lower import tables
-
-    return {
-        target: table[operator].spelling if operator in table else "from its definition"
-        for target, table in tables().items()
-    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout
@@ -59,3 +61,14 @@ def gradients(inputs, params):
     return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
 ''',
 )
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:
+    """The program's layout in a mode of a release."""
+    if mode == "graph":
+        return replace(LAYOUT, framework="TensorFlow, as a graph", decorator="@tf.function\n")
+    if mode == "xla":
+        option = "jit_compile" if release >= (2, 5) else "experimental_compile"
+        decorator = f"@tf.function({option}=True)\n"
+        return replace(LAYOUT, framework="TensorFlow, compiled by XLA", decorator=decorator)
+    return LAYOUT

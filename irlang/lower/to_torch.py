@@ -17,8 +17,14 @@ from irlang.lower.torch_shapes import SHAPES
 TABLE: dict[str, Native] = {
     name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
     for name, row in {
-        **ELEMENTS, **SHAPES, **PLACES, **LAYERS, **SEQUENCES, **IMAGES, **TORCH,
-    }.items()  # fmt: skip
+        **ELEMENTS,
+        **SHAPES,
+        **PLACES,
+        **LAYERS,
+        **SEQUENCES,
+        **IMAGES,
+        **TORCH,
+    }.items()
 }
 
 LAYOUT = Layout(
@@ -73,3 +79,25 @@ def gradients(inputs, params):
     return {{name: array(name, value) for name, value in found.items()}}
 ''',
 )
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
+    """The program's layout in a mode."""
+    if mode == "compile":
+        return replace(LAYOUT, framework="PyTorch, compiled", decorator="@torch.compile\n")
+    if mode == "export":
+        framework = "PyTorch, by way of torch.export"
+        return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
+    return LAYOUT
+
+
+_EXPORTED = '''
+class Model(torch.nn.Module):
+    def forward(self, *values):
+        return {function}(*values)
+
+
+def exported(*values):
+    """What the exported program gives for the values that it was exported with."""
+    return torch.export.export(Model(), values).module()(*values)
+'''

@@ -256,6 +256,8 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     """Make an ONNX Runtime session; its outputs come in the model's order."""
     if program.grad:
         raise ContractError("a model file has no gradients")
+    if options.get("framework") == "onnx":
+        return _build_reference(program)
     ort = importlib.import_module("onnxruntime")
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
@@ -277,6 +279,29 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
         names = [node.name for node in results]
         feed = {node.name: given[node.name] for node in wanted}
         return dict(zip(names, session.run(names, feed)))
+
+    return values, dict
+
+
+def _build_reference(program: Program) -> Built:
+    """Make ONNX's own evaluator, in NumPy."""
+    onnx = importlib.import_module("onnx")
+    reference = importlib.import_module("onnx.reference")
+    bfloat16 = importlib.import_module("ml_dtypes").bfloat16
+    model = onnx.load_from_string(program.code)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
+    evaluator = reference.ReferenceEvaluator(model)
+
+    def values() -> Any:
+        given = dict(program.params, **program.inputs)
+        missing = [name for name in kinds if name not in given]
+        if missing:
+            raise ContractError("no value for {}".format(", ".join(missing)))
+        feed = {
+            name: given[name].view(bfloat16) if kind == _ONNX_BFLOAT16 else given[name]
+            for name, kind in kinds.items()
+        }
+        return dict(zip(evaluator.output_names, evaluator.run(None, feed)))
 
     return values, dict
 
@@ -382,18 +407,29 @@ def _setup_nothing(module: Any) -> None:
     """Nothing to set: this framework's threads are set per session, or by the environment."""
 
 
+def _setup_compile(torch: Any) -> None:
+    """The first compilation takes long, and tells whether there is a compiler that works."""
+
+    def double(x: Any) -> Any:
+        return x + x
+
+    torch.compile(double)(torch.ones(3))
+
+
+_MODES = {"compile": _setup_compile}
 # A target's name up to the colon, the module that it needs, and what to set once at the start.
 FRAMEWORKS = {
     "numpy": ("numpy", _setup_nothing),
     "torch": ("torch", _setup_torch),
     "tf": ("tensorflow", _setup_tensorflow),
     "onnxruntime": ("onnxruntime", _setup_nothing),
+    "onnx-reference": ("onnx", _setup_nothing),
 }
 
 
 def _hello(target: str) -> Dict[str, Any]:
     """Import the target's framework and say what it is, or why it cannot be used."""
-    family = target.split(":")[0]
+    family, _, mode = target.partition(":")
     if family not in FRAMEWORKS:
         known = ", ".join(sorted(FRAMEWORKS))
         return _unusable(LookupError(f"no target {family}; there are {known}"))
@@ -401,6 +437,8 @@ def _hello(target: str) -> Dict[str, Any]:
     try:
         framework = importlib.import_module(name)
         setup(framework)
+        if mode in _MODES:
+            _MODES[mode](framework)
     except Exception as error:  # noqa: BLE001 (a broken installation raises anything)
         return _unusable(error)
     return {
@@ -491,7 +529,7 @@ def main(arguments: List[str]) -> None:
     outgoing.write(pack_frame(hello, ()))
     outgoing.flush()
     if "error" not in hello:
-        _serve(incoming, outgoing, options)
+        _serve(incoming, outgoing, dict(options, framework=hello["framework"]))
     # Frameworks are not taken down: it takes seconds, some crash, and there is nothing to save.
     sys.stderr.flush()
     os._exit(0)

@@ -1,0 +1,137 @@
+"""The modes of frameworks as targets: each runs what `irlang lower` writes for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.cli import status
+from irlang.diagnostics import InvalidInput
+from irlang.diff.runner import Case, Session
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.lower import target as targets
+from irlang.lower.lower import lower
+from irlang.lower.target import ROWS, describe, names, require_installed
+from irlang.parser import parse
+from tests.test_lower_text import SMALL
+
+MODES = [name for name in names() if ":" in name or name not in ROWS]
+# What of a program's text says in which mode it is run.
+SAID = {
+    "torch:compile": "@torch.compile\ndef small(",
+    "torch:export": "torch.export.export(Model(), values).module()(*values)",
+    "tf:graph": "@tf.function\ndef small(",
+    "tf:xla": "@tf.function(jit_compile=True)\ndef small(",
+}
+
+
+def small() -> Case:
+    checked = check(parse(SMALL, "model.nnir"), builtin())
+    graph = checked.graphs[0]
+    return Case(graph, inputs(graph, 1), initial_values(graph, 1), checked.catalog)
+
+
+def usable(target: str) -> None:
+    found = describe(target)
+    if not found.installed:
+        pytest.skip(found.reason)
+
+
+@pytest.mark.parametrize("target", MODES)
+def test_a_mode_agrees_with_the_oracle(target: str) -> None:
+    usable(target)
+    python = ROWS[describe(target).framework].kind == "python"
+    with Session([target]) as session:
+        (outcome,) = session.compare([small()], grad=python)
+    found = {v.name: v for v in outcome.verdicts[target]}
+    assert set(found) >= {"probs"} | ({"d_image", "d_w", "d_b", "d_k"} if python else set())
+    assert {v.verdict for v in found.values()} <= {"agrees", "rounding"}, found
+
+
+@pytest.mark.parametrize("target", SAID)
+def test_a_programs_text_shows_its_mode(target: str) -> None:
+    case = small()
+    found = lower(case.graph, target, case.catalog, case.params, grad=True)
+    assert isinstance(found.code, str)
+    assert SAID[target] in found.code
+    assert found.target == target
+
+
+@pytest.mark.parametrize("target", [name for name in SAID if name != "torch:compile"])
+def test_a_program_of_a_mode_stands_alone(target: str, tmp_path: Path) -> None:
+    usable(target)
+    model = tmp_path / "small.nnir"
+    model.write_text(SMALL, "utf-8")
+    assert status(["lower", str(model), "--to", target]) == 0
+    program = tmp_path / f"small_{target.replace(':', '_')}.py"
+    given = tmp_path / "inputs.npz"
+    np.savez(given, image=np.ones((2, 3, 8, 8), np.float32), label=np.zeros(2, np.int32))
+    command = [sys.executable, "-I", str(program), str(given)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert result.stdout.startswith("probs float32 (2, 5)\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [("onnxruntime:plain", "ORT_DISABLE_ALL"), ("onnx-reference", "ReferenceEvaluator")],
+)
+def test_the_script_of_a_model_file_shows_the_mode(target: str, said: str, tmp_path: Path) -> None:
+    from irlang.lower.lower import write_program
+
+    usable(target)
+    case = small()
+    found = lower(case.graph, target, case.catalog, case.params)
+    script = write_program(found, tmp_path / "program", case.inputs)
+    assert said in script.read_text("utf-8")
+    command = [sys.executable, "-I", str(script)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert result.stdout.startswith("probs float32 (2, 5)\n")
+
+
+def test_slow_modes_run_a_share_of_a_campaign() -> None:
+    usable("tf:graph")
+    usable("torch:export")
+    share = describe("tf:graph").share
+    assert share > 1
+    with Session(["onnx-reference", "tf:graph"]) as session:
+        cases = [small()] * (share + 1)
+        outcomes = session.compare(cases, numbers=range(share + 1))
+        assert [sorted(o.verdicts) for o in outcomes] == [
+            ["onnx-reference", "tf:graph"],
+            *[["onnx-reference"]] * (share - 1),
+            ["onnx-reference", "tf:graph"],
+        ]
+    # Alone it has nobody to wait for.
+    assert Session(["tf:graph"]).shares == {"tf:graph": 1}
+
+
+def test_targets_tell_modes_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["targets", "--format", "json"]) == 0
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert found["tf:xla"]["version"] == found["tf"]["version"]
+    assert len({entry["about"] for entry in found.values()}) == len(found)
+    assert all(found[name]["share"] == 1 for name in ROWS)
+
+
+def test_a_mode_that_there_is_not() -> None:
+    with pytest.raises(InvalidInput, match="no target `tf:xlaa`") as caught:
+        describe("tf:xlaa")
+    assert caught.value.diagnostics[0].help == "did you mean `tf:xla`?"
+    with pytest.raises(InvalidInput, match="no target `onnxruntime:xla`"):
+        describe("onnxruntime:xla")
+
+
+def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    usable("torch")
+    monkeypatch.setattr(targets, "_compiler", lambda: None)
+    assert not describe("torch:compile").installed
+    with pytest.raises(InvalidInput, match=r"torch:compile: no C\+\+ compiler is found"):
+        require_installed("torch:compile")
+    assert describe("torch").installed
