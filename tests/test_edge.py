@@ -14,6 +14,7 @@ from irlang.gen.edge import with_edges
 from irlang.graph import Port
 from irlang.interp.balls import Ball
 from irlang.interp.values import inputs
+from tests.lower_calls import case
 
 
 def test_edges_are_reached_and_integers_stay_in_range() -> None:
@@ -65,3 +66,43 @@ def test_a_disagreement_there_has_a_class_of_its_own(
     port = Port(info)
     judged = judge("y", "t", port.info, Ball(np.array([expected])), np.array([got], np.float32))
     assert at_edge(judged.verdict) == verdict
+
+
+NAN, INF = np.nan, np.inf
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "x", "open_"),
+    [
+        ("x: f32[2, 3]", "argmax(x)", [[1, NAN, 2], [1, INF, 2]], [True, False]),
+        ("x: f32[2, 3]", "argmin(x)", [[1, NAN, 2], [1, -INF, 2]], [True, False]),
+        ("x: f32[2, 2]", "hardmax(x)", [[1, NAN], [1, 2]], [[True] * 2, [False] * 2]),
+        ("x: f32[1, 1, 4]", "max_pool(x; window = 2)", [[[NAN, 1, 2, INF]]], [[[True, False]]]),
+        ("x: f32[1, 2, 2]", "global_max_pool(x)", [[[NAN, 1], [2, 1]]], [[True, False]]),
+        (
+            "x: f32[1, 1, 4]",
+            "adaptive_max_pool(x; size = 2)",
+            [[[NAN, 1, 2, INF]]],
+            [[[True, False]]],
+        ),
+        ("x: f32[2, 3]", "reduce_max(x; axes = 1)", [[1, NAN, 2], [1, INF, 2]], [False, False]),
+        ("x: i64[3]", "power(x, x)", [3, 15, 16], [False, False, True]),
+        ("x: i64[2, 2]", "reduce_mean(x; axes = 1)", [[MOST, 1], [LEAST, MOST]], [True, False]),
+    ],
+)
+def test_what_no_specification_says_is_open(
+    declared: str, call: str, x: list[object], open_: list[object]
+) -> None:
+    made = case(declared, call)
+    made.inputs["x"] = np.array(x, made.inputs["x"].dtype)
+    (ball,) = made.oracle().values()
+    found = np.isinf(np.broadcast_to(ball.bound, np.shape(ball.value)))
+    assert found.tolist() == open_
+
+
+def test_the_place_of_a_nan_is_open_where_another_is_in_order() -> None:
+    made = case("x: f32[2, 3]", "kth_value(x; k = 3)")
+    made.inputs["x"] = np.array([[1, NAN, 2], [3, 1, 2]], np.float32)
+    _, at = made.oracle().values()
+    assert np.isinf(at.bound).tolist() == [True, False]

@@ -77,6 +77,7 @@ def balls(
     """Every value with its radius, propagated through the whole program, at a precision.
 
     The oracle's own error is added once, at the end: it goes through the program as any other.
+    Raises `InvalidInput`, placed at the call, where a precondition on values fails.
     """
     loaded = _loaded(graph, values)
     found = {
@@ -119,7 +120,10 @@ def _results(
 ) -> dict[str, Ball]:
     """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
-    tensors = rounding.evaluate(expansion, feeds(node, expansion, found, Ball), dtype)
+    try:
+        tensors = rounding.evaluate(expansion, feeds(node, expansion, found, Ball), dtype)
+    except InvalidInput as error:
+        raise _placed(error, node) from None
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]

@@ -18,7 +18,7 @@ from irlang.interp.ball_products import applies, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
 from irlang.interp.schedule import Recurrence, Step, schedule
-from irlang.interp.vector import Vector
+from irlang.interp.vector import Vector, run_ready
 from irlang.interp.views import Frame
 
 __all__ = ["Ball", "evaluate", "oracle_error"]
@@ -41,7 +41,8 @@ class _Plan:
 def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) -> dict[str, Ball]:
     """Every tensor of an expansion as a ball, at the precision of `dtype`.
 
-    inputs: balls over arrays as `vector.load` gives them.
+    inputs: balls over arrays as `vector.load` gives them. Raises `InvalidInput` where a precondition
+    on values fails; one that rounding leaves undecided is judged by the values alone.
     """
     domain = Balls(dtype)
     tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
@@ -52,12 +53,15 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) ->
     plan = expansion.notes.get(__name__)
     if not isinstance(plan, _Plan):
         plan = expansion.notes[__name__] = _Plan(expansion)
+    pending = list(expansion.checks)
     with np.errstate(all="ignore"):
+        run_ready(walk, pending)
         for step in plan.steps:
             if isinstance(step, Recurrence):
                 walk.recurrence(step)
             else:
                 tensors[step.target] = _equation(walk, step, *plan.found[step.target])
+        run_ready(walk, pending)
         for mask in expansion.unspecified:
             _unspecify(walk, mask)
     found = {name: tensors[name] for name in expansion.tensors}

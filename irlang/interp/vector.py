@@ -412,18 +412,18 @@ def evaluate(
     vector = Vector(domain, tensors, expansion.tensors)
     pending = list(expansion.checks)
     with np.errstate(all="ignore"):
-        _run_ready(vector, pending)
+        run_ready(vector, pending)
         for step in schedule(expansion.equations):
             if isinstance(step, Recurrence):
                 vector.recurrence(step)
             else:
                 tensors[step.target] = vector.equation(step)
-        _run_ready(vector, pending)
+        run_ready(vector, pending)
     return tensors
 
 
-def _run_ready(vector: Vector, pending: list[eq.Check]) -> None:
-    """Runs the checks whose tensors are there."""
+def run_ready(vector: Vector, pending: list[eq.Check]) -> None:
+    """Runs the checks whose tensors are there, and takes them out of `pending`."""
     for check in list(pending):
         if eq.reads(check.condition) <= vector.tensors.keys():
             run_check(vector, check)

@@ -64,14 +64,17 @@ def _matmul(call: Onnx) -> Value:
 def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     """The attributes of a window; `SAME_UPPER` is the language's `same`.
 
-    ONNX Runtime has automatic padding without dilation only.
+    ONNX Runtime has automatic padding without dilation only, and by a formula that is negative where
+    a window is shorter than its stride.
     """
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),
         "strides": list(frame.stride),
         "dilations": list(frame.dilation),
     }
-    if call["pad"] == "same" and set(frame.dilation) <= {1}:
+    ends = zip(frame.out, frame.stride, frame.window, frame.size, strict=True)
+    reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
+    if call["pad"] == "same" and reaches and set(frame.dilation) <= {1}:
         options["auto_pad"] = "SAME_UPPER"
     else:
         options["pads"] = [*frame.before, *frame.after]

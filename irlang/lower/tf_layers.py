@@ -301,6 +301,19 @@ def _mae(call: Tf) -> Value:
     return _reduced(call, f"tf.abs({left} - {right})")
 
 
+_MOST_AXES = 5  # that the kernel of softmax takes
+
+
+def _softmax(call: Tf) -> Value:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    if x.rank <= _MOST_AXES:
+        return call.value(invoke("tf.nn.softmax", x, axis=axis))
+    around = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
+    found = invoke("tf.nn.softmax", call.build.reshape(x, around), axis=1)
+    return call.build.reshape(Value(found, around, x.dtype), x.shape)
+
+
 LAYERS: dict[str, Native] = {
     "dense": Native("tf.matmul", _dense),
     "matmul": Native("tf.matmul", _matmul),
@@ -316,7 +329,7 @@ LAYERS: dict[str, Native] = {
     "batch_norm_train": Native("tf.nn.moments, tf.nn.batch_normalization", _batch_norm_train),
     "l2_normalize": Native("tf.math.l2_normalize", _l2_normalize),
     "local_response_norm": Native("tf.nn.local_response_normalization", _local_response),
-    "softmax": plain("tf.nn.softmax", axis="axis"),
+    "softmax": Native("tf.nn.softmax", _softmax),
     "log_softmax": plain("tf.nn.log_softmax", axis="axis"),
     "cross_entropy": Native("tf.nn.sparse_softmax_cross_entropy_with_logits", _cross_entropy),
     "categorical_cross_entropy": Native("tf.nn.softmax_cross_entropy_with_logits", _categorical),

@@ -145,6 +145,15 @@ def _loss(function: str, **attributes: str) -> Native:
     return Native(function, rule)
 
 
+def _gaussian(call: Torch) -> Value:
+    """PyTorch takes no variance that broadcasts along several axes, or along the first ones."""
+    values = [call.input(name) for name in ("prediction", "target")]
+    var = call.build.expand(call.input("var"), values[0].shape)
+    reduction = None if call["reduction"] == "mean" else f'"{call["reduction"]}"'
+    options = {"full": call["full"], "eps": call["eps"], "reduction": reduction}
+    return call.value(invoke("F.gaussian_nll_loss", *values, var, **options))
+
+
 def _of_classes(function: str, scores: str, target: str, **attributes: str) -> Native:
     """PyTorch wants the classes second, or first of one axis."""
 
@@ -220,7 +229,7 @@ SEQUENCES: dict[str, Native] = {
     "mae": _loss("F.l1_loss"),
     "huber": _loss("F.huber_loss", delta="delta"),
     "smooth_l1": _loss("F.smooth_l1_loss", beta="beta"),
-    "gaussian_nll": _loss("F.gaussian_nll_loss", full="full", eps="eps"),
+    "gaussian_nll": Native("F.gaussian_nll_loss", _gaussian),
     "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
     "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
     "soft_margin": _loss("F.soft_margin_loss"),
