@@ -173,7 +173,9 @@ def plant(monkeypatch: pytest.MonkeyPatch, pattern: str, fault: str) -> None:
 
     def faulty(*args: Any, **options: Any) -> Lowered:
         made = lower(*args, **options)
-        return dataclasses.replace(made, code=re.sub(pattern, fault, str(made.code)))
+        if isinstance(made.code, bytes):
+            return made
+        return dataclasses.replace(made, code=re.sub(pattern, fault, made.code))
 
     monkeypatch.setattr(runner, "lower", faulty)
 

@@ -51,6 +51,7 @@ class Seconds(click.ParamType[float]):
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
+@click.option("--known", type=click.Path(), help="A TOML file of findings that are known.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
     targets: str | None,
@@ -62,6 +63,7 @@ def command(
     grad: bool,
     out: Path | None,
     resume: Path | None,
+    known: str | None,
     form: str,
 ) -> int:
     """Generate programs, run them on targets, and report where these differ from the oracle."""
@@ -90,7 +92,8 @@ def command(
         chosen = _operators(ops)
         stamp = dt.datetime.now(tz=dt.UTC).date().isoformat()
         folder = out or Path("campaigns") / f"{stamp}-{seed}"
-        campaign = Campaign(folder, Settings(names, seed, programs, seconds, chosen, grad, count))
+        settings = Settings(names, seed, programs, seconds, chosen, grad, count, known or "")
+        campaign = Campaign(folder, settings)
     _run(campaign, seconds, form)
     report = campaign.report()
     (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")

@@ -7,6 +7,7 @@ that any program can be made again and a campaign resumed. Batches run in one pr
 
 from __future__ import annotations
 
+import datetime as dt
 import multiprocessing
 import time
 from collections import Counter
@@ -20,10 +21,11 @@ import numpy as np
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
-from irlang.diff.finding import Found, charge, find, write
+from irlang.diff.finding import Found, charge, find, find_gradient, write
 from irlang.diff.localise import localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
+from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
@@ -51,6 +53,7 @@ class Settings:
     ops: tuple[str, ...] = ()
     grad: bool = False
     jobs: int = 1
+    known: str = ""  # a file of findings that are known (`irlang.diff.suppress`)
 
 
 @dataclass(slots=True)
@@ -91,7 +94,12 @@ _CULPRITS: set[tuple[str, str, str]] = set()
 
 
 def _explained(case: Case, target: str, verdict: str) -> bool:
-    return any((target, verdict, node.op.name) in _CULPRITS for node in case.graph.nodes)
+    names = {node.op.name for node in case.graph.nodes}
+    return any(
+        names.issuperset(operator.split(" + "))
+        for on, seen, operator in _CULPRITS
+        if (on, seen) == (target, verdict)
+    )
 
 
 def close_sessions() -> None:
@@ -141,6 +149,11 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                     verdict = at_edge(verdict) if case.edge else verdict
                     if len(found) < _LOCALISED and not _explained(case, target, verdict):
                         found.append(charge(session, case, seed, target, culprit))
+                elif settings.grad:
+                    pulled = find_gradient(session, case, seed, target)
+                    if pulled is not None:
+                        verdict = pulled.verdict.verdict
+                        found.append(pulled)
             targets[target][verdict] += 1
     _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
     covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
@@ -211,6 +224,8 @@ class Campaign:
             self.tally.add(batch)
             self.done.add(number)
         self.findings = self.store.findings()
+        self.known = read_known(Path(settings.known)) if settings.known else []
+        self.suppressed: Counter[str] = Counter()
 
     def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:
         """Runs until the programs or the time are used up; `progress` is called after batches."""
@@ -268,6 +283,10 @@ class Campaign:
         """Records a finding unless one like it is there."""
         if self.store.known(found.signature):
             return
+        entry = known_as(found.identity(), self.known, dt.datetime.now(tz=dt.UTC).date())
+        if entry is not None:
+            self.suppressed[entry.reason] += 1
+            return
         identity = f"f-{len(self.findings) + 1:03d}"
         described = write(found, self.folder / identity, identity)
         self.store.add_finding(identity, found.signature, described)
@@ -289,6 +308,7 @@ class Campaign:
                 for name, counts in self.tally.targets.items()
             },
             "findings": self.findings,
+            "known": dict(self.suppressed),
             "coverage": {
                 "operators": len([name for name in wanted if used[name]]),
                 "of": len(wanted),

@@ -1,36 +1,42 @@
-"""A disagreement as a finding: its culprit, a small program that shows it, and a report.
+"""A disagreement as a finding: its culprit, and the smallest program that shows it.
 
-What is written is enough without irlang: the reduced program's text, the values that it is fed
-(safetensors), the target's own script or model, and a Markdown text ready to file.
+`irlang.diff.report_folder` writes it out.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from irlang import ast
-from irlang.diagnostics import InvalidInput
 from irlang.diff.localise import Culprit, isolate, localise
+from irlang.diff.reduce import number_kind, reduce, written_out
+from irlang.diff.reduce import worst as _worst
+from irlang.diff.reduce_files import to_text as to_text
+from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Outcome, Session
+from irlang.diff.stages import Calls, judge_gradients
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
-from irlang.graph import Graph
-from irlang.graph_text import to_ast
-from irlang.lower.lower import lower, write_program
-from irlang.parser.printer import print_file
+from irlang.graph import Node
+from irlang.interp.balls import Ball
 from irlang.scope import show
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SECONDS = 5.0  # that the reduction of one finding may take
+TRIALS = 400  # programs that it may run
+_FEW = 3  # calls whose names together say what is wrong
 
 
 @dataclass(slots=True)
 class Found:
     """One disagreement.
 
-    operator: the culprit's, or that of a program which could not be localised as `program`.
-    reduced: the smallest case that still shows it. signature: what makes two findings one.
+    operator: the culprit's; operators that are wrong only together as `pad + max_pool`; `program`
+    where there are many. attributes: those that a reduction has left. reduced: the smallest case
+    that still shows it. others: the verdicts of other targets on that. expected: the oracle's
+    balls, got: the target's values, both of the reduced case. versions: of all targets. signature:
+    what makes two findings one.
     """
 
     seed: int
@@ -41,149 +47,109 @@ class Found:
     version: str
     reduced: Case
     whole: Case
+    trials: int = 0
+    others: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    expected: dict[str, Ball] = field(default_factory=dict)
+    got: dict[str, Array] = field(default_factory=dict)
 
     @property
     def signature(self) -> str:
-        """Culprit, verdict, target and the attributes that are not numbers.
+        """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
 
         Of an edge value also what kind of number was expected, and what was got.
         """
-        choices = sorted(f"{k}={v}" for k, v in self.attributes.items() if v.isidentifier())
+        pattern = sorted(
+            f"{name}={value}" if value.isidentifier() else name
+            for name, value in self.attributes.items()
+        )
         if self.verdict.verdict == "edge":
-            choices.append(f"{_sort(self.verdict.expected)} not {_sort(self.verdict.got)}")
-        return " ".join([self.target, self.verdict.verdict, self.operator, *choices])
+            kinds = number_kind(self.verdict.expected), number_kind(self.verdict.got)
+            pattern.append(f"{kinds[0]} not {kinds[1]}")
+        return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+
+    def identity(self) -> dict[str, str]:
+        """What a list of known findings speaks of."""
+        return {
+            "target": self.target, "operator": self.operator,
+            "verdict": self.verdict.verdict, "signature": self.signature,
+        }  # fmt: skip
 
 
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
-    """Looks into a disagreement: localises it, and isolates the culprit if that still shows it."""
+    """Looks into a disagreement: localises it where the target gives values, and reduces it."""
     verdict = _worst(outcome.verdicts[target])
-    alone = session.only(target)
-    culprit = None
-    if verdict.verdict in ("wrong", "inaccurate", "nonfinite"):
-        culprit = localise(alone, case, target)
-    verdict = _classed(case, verdict)
-    if culprit is not None:
-        return charge(session, case, seed, target, culprit)
-    last = case.graph.nodes[-1]
-    lost = len(case.graph.nodes) == 1
-    operator = last.op.name if lost else _first_refused(alone, case, target, verdict)
-    version = session.workers[target].hello().version
-    return Found(seed, target, verdict, operator, {}, version, case, case)
+    if verdict.stage == "backward":
+        found = find_gradient(session, case, seed, target)
+        if found is not None:
+            return found
+    elif verdict.verdict in ("wrong", "inaccurate", "nonfinite"):
+        culprit = localise(session.only(target), case, target)
+        if culprit is not None:
+            return charge(session, case, seed, target, culprit)
+    return _reduced(session, case, case, seed, target, None, verdict)
+
+
+def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found | None:
+    """The finding of the first call whose gradient is wrong by itself; None where none is."""
+    calls = Calls()
+    judge_gradients(session.only(target), case, target, calls)
+    if calls.start is None:
+        return None
+    start = calls.start
+    return _reduced(session, case, case, seed, target, start.node, start.verdict)
 
 
 def charge(session: Session, case: Case, seed: int, target: str, culprit: Culprit) -> Found:
-    """The finding of a call that is wrong by itself, reduced to that call where it still is."""
-    attributes = {key: show(value) for key, value in culprit.node.attrs.items()}
-    reduced, verdict = isolate(case, culprit), culprit.verdict
-    again = session.only(target).compare([reduced])[0].verdicts[target]
-    if gravest([v.verdict for v in again]) in FINDINGS:
-        verdict = _worst(again)
-    else:
-        reduced = case
-    version = session.workers[target].hello().version
-    operator = culprit.node.op.name
-    verdict = _classed(case, verdict)
-    return Found(seed, target, verdict, operator, attributes, version, reduced, case)
+    """The finding of a call that is wrong by itself, reduced from that call where it still is."""
+    alone = isolate(case, culprit)
+    again = session.only(target).compare([alone])[0].verdicts[target]
+    shows = gravest([v.verdict for v in again]) in FINDINGS
+    start = alone if shows else case
+    return _reduced(session, case, start, seed, target, culprit.node, culprit.verdict)
+
+
+def _reduced(
+    session: Session,
+    whole: Case,
+    start: Case,
+    seed: int,
+    target: str,
+    culprit: Node | None,
+    verdict: Verdict,
+) -> Found:
+    name = culprit.op.name if culprit is not None else None
+    grad = verdict.stage == "backward"
+    made = reduce(
+        session, start, target, culprit=None if grad else name, grad=grad,
+        seconds=SECONDS, trials=TRIALS,
+    )  # fmt: skip
+    reduced = made.case if made is not None else written_out(start)
+    outcome = session.compare([reduced], grad=grad)[0]
+    again = _worst(outcome.verdicts[target])
+    verdict = again if again.verdict in FINDINGS else verdict
+    nodes = reduced.graph.nodes
+    names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _FEW else "program"
+    attributed = [n for n in nodes if name is None or n.op.name == name] or nodes
+    result = outcome.results.get(target)
+    return Found(
+        seed, target, _classed(whole, verdict), name or names,
+        _attributes(attributed), session.workers[target].hello().version, reduced, whole,
+        made.trials if made is not None else 0,
+        {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
+         if t != target},
+        session.versions(),
+        {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls},
+        dict(result.outputs) if result is not None else {},
+    )  # fmt: skip
+
+
+def _attributes(nodes: list[Node]) -> dict[str, str]:
+    """Attributes as they are written; of several calls with the operator's name before them."""
+    if len(nodes) == 1:
+        return {key: show(value) for key, value in nodes[0].attrs.items()}
+    return {f"{n.op.name}.{key}": show(value) for n in nodes for key, value in n.attrs.items()}
 
 
 def _classed(case: Case, verdict: Verdict) -> Verdict:
     return replace(verdict, verdict=at_edge(verdict.verdict)) if case.edge else verdict
-
-
-def _sort(number: float | None) -> str:
-    """What kind of number it is, for telling findings apart."""
-    if number is None:
-        return "nothing"
-    if math.isnan(number) or math.isinf(number):
-        return str(number)
-    return "finite" if number else "zero"
-
-
-def _first_refused(alone: Session, case: Case, target: str, verdict: Verdict) -> str:
-    """The first call that by itself has the same fate; `program` where none has."""
-    from irlang.interp.program import run
-
-    try:
-        values = run(case.graph, case.values, case.catalog)
-    except InvalidInput:  # the oracle refuses the program, so that there is nothing to feed
-        return "program"
-    from irlang.dtypes import DTYPES
-
-    with np.errstate(over="ignore"):
-        typed = {n: a.astype(DTYPES[case.graph.values[n].dtype].numpy) for n, a in values.items()}
-    singles = [
-        isolate(case, Culprit(node, verdict, {n: typed[n] for n in node.operands()}))
-        for node in case.graph.nodes
-    ]
-    for node, outcome in zip(case.graph.nodes, alone.compare(singles), strict=True):
-        if gravest([v.verdict for v in outcome.verdicts[target]]) == verdict.verdict:
-            return node.op.name
-    return "program"
-
-
-def _worst(verdicts: list[Verdict]) -> Verdict:
-    grave = gravest([v.verdict for v in verdicts])
-    return next(v for v in verdicts if v.verdict == grave)
-
-
-def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
-    """Writes a finding's files; gives its entry in `irlang fuzz --format json`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    reduced = folder / "finding.nnir"
-    reduced.write_text(
-        to_text(
-            found.reduced.graph, (f"{found.verdict.verdict}: {found.target}, {found.operator}",)
-        ),
-        "utf-8",
-    )
-    (folder / "program.nnir").write_text(
-        to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8"
-    )
-    for name, array in found.reduced.inputs.items():
-        stored = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-        np.save(folder / f"{name}.npy", stored)
-    lowered = lower(found.reduced.graph, found.target, found.reduced.catalog, found.reduced.params)
-    script = write_program(lowered, folder / "program", found.reduced.inputs)
-    report = folder / "report.md"
-    report.write_text(_markdown(found, identity, script.name), "utf-8")
-    return {
-        "id": identity, "verdict": found.verdict.verdict, "target": found.target,
-        "operator": found.operator, "attributes": found.attributes,
-        "operators": len(found.reduced.graph.nodes), "message": found.verdict.message,
-        "reduced": str(reduced), "script": str(script), "report": str(report), "seed": found.seed,
-    }  # fmt: skip
-
-
-def _markdown(found: Found, identity: str, script: str) -> str:
-    v = found.verdict
-    lines = [f"# {identity}: {v.verdict}, {found.operator} on {found.target} {found.version}", ""]
-    if v.message:
-        lines += [v.message, ""]
-    if v.expected is not None:
-        place = "".join(f"[{i}]" for i in v.index or ())
-        lines += [
-            f"Element `{v.name}{place}` is `{v.got!r}`; the definition gives `{v.expected!r}`,",
-            "and no order of evaluation in this precision is further from it than this:",
-            f"`{v.radius!r}`.",
-            "",
-        ]  # fmt: skip
-    if found.attributes:
-        lines += [
-            "Attributes: " + ", ".join(f"`{k} = {w}`" for k, w in found.attributes.items()),
-            "",
-        ]
-    inputs = " ".join(f"--input {n}={n}.npy" for n in found.reduced.inputs)
-    lines += [
-        f"- `{script}` shows it with the framework alone.",
-        f"- `irlang diff finding.nnir --targets {found.target} {inputs}` judges it.",
-        f"- The generated program is `program.nnir` (seed {found.seed}).",
-        "", "```", to_text(found.reduced.graph).strip(), "```", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def to_text(graph: Graph, notes: tuple[str, ...] = ()) -> str:
-    """A graph as a `.nnir` file, its first lines saying what it is."""
-    model = to_ast(graph)
-    model.comments = tuple(f"# {' '.join(note.split())}" for note in notes)
-    return print_file(ast.File((model,), 1))

@@ -1,0 +1,84 @@
+"""A finding as a folder: what a maintainer needs, and what irlang needs to go on from it.
+
+- `finding.nnir`, the reduced program, its first line the verdict; `finding.safetensors`, its inputs
+- `show_TARGET.py`, for every target that runs it: expected, got and versions, without irlang
+- `issue.md`, ready to file; `program.nnir`, the program that was generated
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from irlang.diff.reduce_files import save, to_text
+from irlang.diff.report_issue import issue, title
+from irlang.diff.report_script import script
+from irlang.lower import to_onnx
+from irlang.lower.lower import lower
+from irlang.lower.target import describe
+
+if TYPE_CHECKING:
+    from irlang.diff.finding import Found
+
+_MOST = 64  # elements of a result that the entry of a finding shows
+
+
+def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
+    """Writes a finding's files; gives its entry in `irlang fuzz --format json`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    verdict, case = found.verdict, found.reduced
+    reduced = folder / "finding.nnir"
+    save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}",))
+    (folder / "program.nnir").write_text(
+        to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8"
+    )
+    scripts = {}
+    for target in (found.target, *found.others):
+        path = _script(found, folder, target)
+        if path is not None:
+            scripts[target] = path
+    report = folder / "issue.md"
+    main = scripts.get(found.target)
+    text = main.read_text("utf-8") if main is not None else ""
+    report.write_text(issue(found, text, main.name if main else ""), "utf-8")
+    graph = case.graph
+    return {
+        "id": identity, "verdict": verdict.verdict, "target": found.target,
+        "operator": found.operator, "attributes": found.attributes,
+        "operators": len(graph.nodes), "elements": sum(a.size for a in case.values.values()),
+        "message": verdict.message, "title": title(found), "version": found.version,
+        "reduced": str(reduced), "script": str(main or ""), "report": str(report),
+        "seed": found.seed, "signature": found.signature, "others": found.others,
+        "expected": _values({n: b.value for n, b in found.expected.items()}),
+        "got": _values(found.got), "inputs": _values(case.values),
+    }  # fmt: skip
+
+
+def _script(found: Found, folder: Path, target: str) -> Path | None:
+    """Writes the script of a target; None where it does not run the program."""
+    case = found.reduced
+    lowered = lower(case.graph, target, case.catalog, case.params)
+    if lowered.unsupported:
+        return None
+    path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"
+    runner = ""
+    if isinstance(lowered.code, bytes):
+        path.with_suffix(".onnx").write_bytes(lowered.code)
+        runner = to_onnx.script(describe(target).mode)
+    expected = {name: np.asarray(ball.value) for name, ball in found.expected.items()}
+    about = title(found) if target == found.target else f"On {target}: {title(found)}"
+    text = script(lowered, runner, case.inputs, expected, about, "finding.safetensors")
+    path.write_text(text, "utf-8")
+    return path
+
+
+def _values(arrays: dict[str, Any]) -> dict[str, str]:
+    """Short arrays as text, for tables."""
+    return {
+        name: str(np.asarray(array).tolist())
+        for name, array in arrays.items()
+        if np.asarray(array).size <= _MOST
+    }

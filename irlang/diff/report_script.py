@@ -1,0 +1,188 @@
+"""A script that shows a finding with one framework and NumPy alone: expected, got, versions.
+
+It is the program that the target's worker ran, with the inputs in it. Inputs with very many
+elements are read from the safetensors file beside it, by a few lines that need no package.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from irlang.lower.lower import Lowered
+from irlang.lower.names import docstring
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST_INLINE = 512  # elements that are written into a script
+_MOST_MODEL = 6000  # bytes of a model file that are written into a script
+_SHOWN = 64  # elements of an expected result that are written into a script
+
+
+def script(
+    lowered: Lowered,
+    runner: str,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    title: str,
+    beside: str,
+) -> str:
+    """The text of the script.
+
+    runner: the text that loads and runs a model file, for a target that has one. expected: the
+    results by the definition. beside: the name of the safetensors file.
+    """
+    arrays = {**inputs, **lowered.params}
+    inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
+    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, runner)
+    given = "\n".join(
+        f"{kind} = {_dictionary(kept, inline)}"
+        for kind, kept in (("inputs", inputs), ("params", lowered.params))
+        if kept or kind == "inputs"
+    )
+    wanted = ", ".join(
+        f"{name!r}: {_listed(array)}" for name, array in expected.items() if array.size <= _SHOWN
+    )
+    parts = [
+        f'"""{docstring(title)}\n\n{_ABOUT}"""',
+        _imports(body, inline),
+        "" if inline else _READ.format(beside=beside),
+        _without_imports(body),
+        given
+        if inline
+        else "inputs = {name: FILE[name] for name in INPUTS}\n"
+        "params = {name: FILE[name] for name in PARAMS}",
+        f"expected = {{{wanted}}}",
+        _END.format(run=_run(lowered), frameworks=repr(_frameworks(body))),
+    ]
+    return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
+
+
+def _run(lowered: Lowered) -> str:
+    if lowered.kind == "python":
+        return "run(inputs, params)" if lowered.params else "run(inputs, {})"
+    return "run(inputs)"
+
+
+def _python(code: str) -> str:
+    """The program without its own description and without what reads files."""
+    head = code.partition("\ndef main():")[0]
+    return re.sub(r'\A""".*?"""\n', "", head, count=1, flags=re.DOTALL)
+
+
+def _model(lowered: Lowered, runner: str) -> str:
+    """What loads the model, which is written into the script where it is small."""
+    assert isinstance(lowered.code, bytes)
+    text = re.sub(r'\A""".*?"""\n', "", runner, count=1, flags=re.DOTALL)
+    head, _, tail = text.partition("with np.load(")
+    if len(lowered.code) <= _MOST_MODEL:
+        encoded = base64.b64encode(lowered.code).decode("ascii")
+        lines = [encoded[i : i + 96] for i in range(0, len(encoded), 96)]
+        model = "MODEL = base64.b64decode(\n" + "\n".join(f'    "{x}"' for x in lines) + "\n)\n"
+        head = head.replace("here = Path(__file__)\n", model)
+        head = head.replace('str(here.with_suffix(".onnx"))', "MODEL")
+        head = head.replace('onnx.load(here.with_suffix(".onnx"))', "onnx.load_from_string(MODEL)")
+        head = head.replace("from pathlib import Path\n", "import base64\n")
+    call = re.search(r"in zip\((.*), (\w+\.run\(.*?\))\):", tail)
+    names = re.search(r"^names = .*$", tail, re.MULTILINE)
+    if call is None:
+        return text
+    listed = names[0].partition("= ")[2] if names else call[1]
+    ran = call[2].replace("names", "NAMES")
+    return (
+        f"{head}NAMES = {listed}\n\n\ndef run(inputs):\n"
+        f'    """The outputs by name."""\n    return dict(zip(NAMES, {ran}))\n'
+    )
+
+
+_IMPORT = re.compile(r"^(?:import|from) .*$\n?", re.MULTILINE)
+
+
+_STANDARD = frozenset({"base64", "json", "sys", "pathlib", "os"})
+
+
+def _root(line: str) -> str:
+    return re.split(r"[ .\n]", line)[1]
+
+
+def _frameworks(body: str) -> tuple[str, ...]:
+    """The packages whose versions are told."""
+    roots = {_root(line) for line in _IMPORT.findall(body)} | {"numpy"}
+    return tuple(sorted(roots - _STANDARD))
+
+
+def _imports(body: str, inline: bool) -> str:
+    lines = [line.strip() for line in _IMPORT.findall(body)]
+    wanted = {"import sys", "import numpy as np", *lines}
+    if not inline:
+        wanted |= {"import json", "from pathlib import Path"}
+    elif "Path(" not in body:
+        wanted.discard("from pathlib import Path")
+    first = sorted(line for line in wanted if _root(line) in _STANDARD)
+    others = sorted(line for line in wanted if _root(line) not in _STANDARD)
+    return "\n".join([*first, "", *others])
+
+
+def _without_imports(body: str) -> str:
+    return _IMPORT.sub("", body)
+
+
+def _dictionary(arrays: Mapping[str, Array], inline: bool) -> str:
+    if not inline or not arrays:
+        return "{}"
+    rows = [f"    {name!r}: {_written(array)}," for name, array in arrays.items()]
+    return "\n".join(["{", *rows, "}"])
+
+
+def _written(array: Array) -> str:
+    """An array as NumPy code; bfloat16 as its bits, which the programs take."""
+    if array.dtype.name == "bfloat16":
+        array = array.view(np.uint16)
+    if array.size == 0:
+        return f"np.zeros({array.shape}, np.{_type(array)})"
+    return f"np.array({_listed(array)}, np.{_type(array)})"
+
+
+def _type(array: Array) -> str:
+    return "bool_" if array.dtype == bool else array.dtype.name
+
+
+def _listed(array: Array) -> str:
+    """Nested lists; reals by the shortest text that is the same number in their own type."""
+    if array.ndim:
+        return f"[{', '.join(map(_listed, array))}]" if array.shape[0] else "[]"
+    text = str(array[()])
+    return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
+
+
+_ABOUT = """Needs the framework and NumPy only. Prints what the definition of the operator gives,
+what the framework gives, and the versions.
+"""
+_READ = '''
+def tensors(path):
+    """The arrays of a safetensors file by name."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    types = {{"F16": "f2", "F32": "f4", "F64": "f8", "BF16": "u2", "BOOL": "?"}}
+    types.update({{s + str(8 * n): s.lower() + str(n) for s in "IU" for n in (1, 2, 4, 8)}})
+    found = {{}}
+    for name, entry in json.loads(data[8 : 8 + size]).items():
+        start, stop = (8 + size + offset for offset in entry["data_offsets"])
+        found[name] = np.frombuffer(data[start:stop], types[entry["dtype"]]).reshape(entry["shape"])
+    return found
+
+
+FILE = tensors(Path(__file__).with_name("{beside}"))
+'''
+
+_END = """
+print("python", sys.version.split()[0])
+for name in {frameworks}:
+    print(name, sys.modules[name].__version__)
+for name, value in {run}.items():
+    print(name, "expected", expected.get(name, "(see issue.md)"))
+    print(name, "got     ", np.asarray(value).tolist())
+"""

@@ -1,0 +1,159 @@
+"""What a campaign hands over: a folder for every finding, a list of what is known, one page."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irlang.diagnostics import InvalidInput
+from irlang.diff.finding import Found, find
+from irlang.diff.report_folder import write
+from irlang.diff.report_why import explain
+from irlang.diff.runner import Session
+from irlang.diff.suppress import known_as, read_known
+from irlang.interp import exact
+from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
+
+# ---- why
+
+
+WHY = {
+    "conv": (
+        ("model m(x: f32[1, 1, 3]) -> y: f32[1, 1, 2] {\n"
+        "  param w: f32[1, 1, 2] = [[[2, -1]]]\n  y = conv(x, w)\n}"),
+        {"x": [[[1, 2, 3]]], "w": [[[2, -1]]]}, (0, 0, 1),
+        [("y[0, 0, 1] = 0 + (x[0, 0, 1] * w[0, 0, 0] + x[0, 0, 2] * w[0, 0, 1])"
+         " = 0 + (2 * 2 + 3 * (-1)) = 1")],
+    ),
+    "max_pool": (
+        ("model m(x: f32[1, 1, 3]) -> y: f32[1, 1, 3] {\n"
+        "  y = max_pool(x; window = 2, pad = same, stride = 1)\n}"),
+        {"x": [[[1, 2, 3]]]}, (0, 0, 2),
+        ["y[0, 0, 2] = max(x[0, 0, 2], -inf) = max(3, -inf) = 3"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_an_element_is_derived(name: str) -> None:
+    text, given, index, lines = WHY[name]
+    case = case_of(text)
+    expansion = case.graph.nodes[0].expansion(case.catalog)
+    found = exact.evaluate(expansion, {n: np.array(a, np.float64) for n, a in given.items()})
+    tensors = {n: value.numpy() for n, value in found.items()}
+    assert explain(expansion, tensors, "y", index) == lines
+
+
+# ---- what is known
+
+
+def _known(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "known.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+FINDING = {"target": "tf", "operator": "conv", "verdict": "wrong", "signature": "tf wrong conv k"}
+TODAY = dt.date(2026, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("entry", "covered"),
+    [
+        ('target = "tf"', True),
+        ('target = "t*"\noperator = "conv"', True),
+        ('target = "torch"', False),
+        ('signature = "tf wrong conv*"', True),
+        ('target = "tf"\nexpires = 2026-05-01', False),
+        ('target = "tf"\nexpires = 2026-05-02', True),
+    ],
+)
+def test_a_known_finding_is_covered_until_it_expires(
+    entry: str, covered: bool, tmp_path: Path
+) -> None:
+    text = f'# a remark\n[[known]]\n{entry}\nreason = "issue 1"\n'
+    known = read_known(_known(tmp_path, text))
+    assert (known_as(FINDING, known, TODAY) is not None) is covered
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[known]]\n", "says no `reason`"),
+        ('[[known]]\nreason = "x"\n', "would hide every finding"),
+        ('[[known]]\ntarget = 1\nreason = "x"\n', "must be a text"),
+        ('[[known]]\ntarget = "tf"\nreason = "x"\nexpires = "soon"\n', "must be a date"),
+        ('[[known]]\nwhat = "tf"\n', "has `what`"),
+        ("known = 3\n", "not [[known]]"),
+        ("[[known\n", "no TOML"),
+    ],
+)
+def test_a_list_that_is_at_fault_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_known(_known(tmp_path, text))
+    assert said in caught.value.diagnostics[0].message
+
+
+# ---- the folder of a finding
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    with Session(["torch", "onnxruntime"]) as made:
+        yield made
+
+
+def _found(session: Session, text: str) -> Found:
+    case = case_of(text)
+    return find(session, case, 1, "torch", session.compare([case])[0])
+
+
+def test_a_finding_is_a_folder_that_needs_no_irlang(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plant(monkeypatch, WIDE, "dilation=(1, 1)")
+    found = _found(session, DEEP)
+    assert found.signature == "torch wrong conv dilation pad=same"
+    assert found.others == {"onnxruntime": "agrees"}
+    described = write(found, tmp_path, "f-001")
+    assert described["elements"] == 3
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"finding.nnir", "finding.safetensors", "issue.md", "program.nnir"}
+    assert (tmp_path / "finding.nnir").read_text().startswith("# wrong: torch, conv\n")
+    for target in ("torch", "onnxruntime"):
+        script = tmp_path / f"show_{target}.py"
+        text = script.read_text()
+        assert "irlang" not in text
+        # the model of ONNX Runtime is inside, so that the script stands alone
+        alone = tmp_path / "alone" / script.name
+        alone.parent.mkdir(exist_ok=True)
+        alone.write_text(text)
+        ran = subprocess.run(
+            [sys.executable, "-I", alone], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert "h expected [[[[0.0]]]]" in ran.stdout
+        assert "numpy" in ran.stdout
+    issue = (tmp_path / "issue.md").read_text()
+    assert "conv(dilation = 2, pad = same) gives 1 for h[0, 0, 0, 0], not 0" in issue
+    assert "onnxruntime" in issue
+    assert "agrees with the definition" in issue
+    assert "y[0, 0, 0, 0] = 0 + (0 * w[0, 0, 0, 0] + 0 * w[0, 0, 0, 1])" in issue
+
+
+def test_operators_that_are_wrong_together_are_named_together(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plant(monkeypatch, PAIR, r"\1 = \2\3\n\4torch.abs(\1)")
+    found = _found(session, FUSABLE)
+    assert found.operator == "add + negate"
+    write(found, tmp_path, "f-001")
+    assert "wrong only together" in (tmp_path / "issue.md").read_text()
