@@ -435,3 +435,50 @@ def test_the_documented_text_is_what_is_written(tmp_path: Path) -> None:
     written = (tmp_path / "net.nnir").read_text("utf-8").removeprefix("nnir 1\n\n")
     document = Path(__file__).parents[1] / "docs" / "import.md"
     assert f"```nnir\n{written}```" in document.read_text("utf-8")
+
+
+# ---- what a generator of graphs found
+
+
+def test_positions_may_be_fewer_than_elements_along_every_axis(tmp_path: Path) -> None:
+    x = RNG.normal(size=(3, 4, 5)).astype(np.float32)
+    ids = {"i": RNG.integers(-4, 4, size=(2, 6, 3))}
+    made = model([node("GatherElements", "x i", "y", axis=1)], [value("x", 3, 4, 5)], ["y"], ids)
+    same_as_onnxruntime(made, {"x": x}, tmp_path)
+
+
+def test_positions_that_share_axes(tmp_path: Path) -> None:
+    x = RNG.normal(size=(2, 3, 4)).astype(np.float32)
+    ids = {"i": RNG.integers(-3, 3, size=(2, 5, 1))}
+    tested = node("GatherND", "x i", "y", batch_dims=1)
+    same_as_onnxruntime(model([tested], [value("x", 2, 3, 4)], ["y"], ids), {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 4), (0, 4), (2, 0)])
+def test_parameters_without_elements(shape: tuple[int, ...], tmp_path: Path) -> None:
+    x = RNG.normal(size=(*shape[:-1], 4)).astype(np.float32)
+    made = model(
+        [node("Concat", "x w", "y", axis=-1)], [value("x", *x.shape)], ["y"],
+        {"w": np.zeros(shape, np.float32)},
+    )  # fmt: skip
+    same_as_onnxruntime(made, {"x": x}, tmp_path)
+
+
+def test_defaults_are_of_single_precision_in_double_precision_too(tmp_path: Path) -> None:
+    x = RNG.normal(size=(2, 3, 4))
+    numbers = {name: RNG.uniform(0.5, 2, size=3) for name in "sbmv"}
+    tested = node("BatchNormalization", "x s b m v", "y")
+    made = model([tested], [value("x", 2, 3, 4, kind=TensorProto.DOUBLE)], ["y"], numbers)
+    same_as_onnxruntime(made, {"x": x}, tmp_path)
+    made = model([node("HardSwish", "x", "y")], [value("x", 2, kind=TensorProto.DOUBLE)], ["y"])
+    assert f"alpha = {float(np.float32(1 / 6))}" in text(made)
+
+
+def test_whole_numbers_that_hang_on_rounding_are_computed_by_whoever_runs_them() -> None:
+    made = model(
+        [node("Mul", "a b", "p"), node("Cast", "p", "q", to=INT64), node("Add", "x q", "y")],
+        [value("x", 2, kind=INT64)],
+        ["y"],
+        {"a": np.array([0.3, 0.7], np.float32), "b": np.array([10, 10], np.float32)},
+    )
+    assert "cast(p; to = i64)" in text(made)

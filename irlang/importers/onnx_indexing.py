@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
+from irlang.importers.sizes import Dim
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 
@@ -18,7 +18,16 @@ def _gather(n: Node) -> Value:
 
 
 def _gather_elements(n: Node) -> Value:
+    """Positions may be of a smaller shape, along the other axes: the rest is never read."""
     x, ids, axis = n.input(0), n.input(1), n.int("axis", 0)
+    if len(x.shape) == len(ids.shape):
+        axes = [d for d in range(len(x.shape)) if d != axis % len(x.shape)]
+        pairs = {d: (ids.shape[d], x.shape[d]) for d in axes}
+        axes = [d for d in axes if not any(isinstance(n, Dim) for n in pairs[d])]
+        axes = [d for d in axes if pairs[d][0] < pairs[d][1]]
+        if axes:
+            end = [ids.shape[d] for d in axes]
+            x = n.step("reached", "slice", x, axes=axes, end=end)
     return n.call("take_along_axis", x, ids, axis=axis, negative="from_end")
 
 
@@ -34,9 +43,8 @@ def _one_hot(n: Node) -> Value:
 
 
 def _gather_nd(n: Node) -> Value:
-    if n.int("batch_dims", 0):
-        raise Unsupported("axes that positions and tensor share (batch_dims)")
-    return n.call("gather_nd", n.input(0), n.input(1), negative="from_end")
+    shared = n.int("batch_dims", 0)
+    return n.call("gather_nd", n.input(0), n.input(1), batch_dims=shared, negative="from_end")
 
 
 def _compress(n: Node) -> Value:

@@ -138,9 +138,9 @@ class Node:
     def real(self, name: str, default: Any = None) -> Any:
         """A number: as short as single precision allows, unless the node computes in double."""
         found = self._attribute(name, "f")
-        if found is None:
-            return default
-        return self.single(found)
+        if found is None:  # a default is of single precision as well
+            found = None if default is None else float(np.float32(default))
+        return None if found is None else self.single(found)
 
     def reals(self, name: str, default: Any = None) -> Any:
         """Numbers."""
@@ -253,6 +253,7 @@ class Node:
                 value.fold = lambda formal=formal: fold(formal)
                 value.write = self._folded(value, wanted[place], value.write)
                 value.depth = 1 + max((v.depth for v in values), default=0)
+                value.rounded = any(v.info.kind == "real" or v.rounded for v in values)
             made.append(value)
         for value in made:
             if value.depth > _DEEPEST:
@@ -264,10 +265,12 @@ class Node:
         return made
 
     def _folded(self, value: Value, wanted: str, write: Callable[[], str]) -> Callable[[], str]:
-        """Whole numbers and truth values are written as what they are; reals would be rounded."""
+        """What is computed from whole numbers and truth values alone is written as what it is; a
+        real would be rounded, and a runtime may round the other way where the result hangs on it.
+        """
 
         def as_parameter() -> str:
-            if value.info.kind == "real":
+            if value.info.kind == "real" or value.rounded:
                 return write()
             known = value.known()
             return self.writer.param(wanted, value.info, known) if known is not None else write()

@@ -32,7 +32,7 @@ class Value:
     fold: computes it, where all that it is made of is known. write: puts it into the text and gives
     its name there, when it is first needed. sources: the inputs of the model that it depends on.
     origin: what the model calls a parameter. depth: of the calls that are neither folded nor
-    written yet.
+    written yet. rounded: whether it hangs on reals that are computed, which runtimes round.
     """
 
     info: TensorInfo
@@ -42,6 +42,7 @@ class Value:
     name: str = ""
     origin: str = ""
     depth: int = 0
+    rounded: bool = False
     _known: Array | None = field(default=None, repr=False)
 
     @property

@@ -95,6 +95,8 @@ def initial(node: ast.Expr, info: TensorInfo, frame: Frame) -> Initial:
     value = frame.number(node)
     if isinstance(value, tuple):
         shape = _nested_shape(value, node.span)
+        if 0 in shape and info.shape[: len(shape)] == shape:
+            shape = info.shape  # a list of nothing says nothing of the axes inside it
         if shape != info.shape:
             message = f"the values have shape {list(shape)}; the parameter is {info}"
             raise fail("param.value", message, node.span)
