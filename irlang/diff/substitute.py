@@ -1,0 +1,191 @@
+"""Which operator is to blame, by substitution: one program that runs across several targets.
+
+Every call is bound to a target of its own, or to the oracle, rounded to the types of the program;
+calls run one by one through the workers, values being carried in between. One binding at a time is
+replaced, in reverse topological order, and the calls are ranked by how much the results change.
+Then the culprit is verified: it alone replaced makes the disagreement vanish, it alone kept makes
+it stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irlang.diagnostics import InvalidInput, fail
+from irlang.diff.calls import Case
+from irlang.diff.edits import typed
+from irlang.diff.localise import Culprit, isolate
+from irlang.diff.runner import Session, program
+from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
+from irlang.graph import Node
+from irlang.interp.program import balls, precision, run
+from irlang.lower.lower import lower
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ORACLE = "oracle"
+Binding = Mapping[str, str]  # the target of every call, by the call's first result
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What replacing one call does: the mean absolute change of the results, and their verdict."""
+
+    node: Node
+    change: float
+    verdict: str
+
+
+@dataclass(slots=True)
+class Substitution:
+    """The table, the largest change first, and what verification said.
+
+    whole: the verdict of the program run call by call on the target. vanishes, stays: whether the
+    culprit alone replaced makes it vanish, and alone kept makes it stay; None without a culprit.
+    """
+
+    target: str
+    whole: str
+    table: list[Change] = field(default_factory=list)
+    culprit: Node | None = None
+    vanishes: bool | None = None
+    stays: bool | None = None
+
+
+def substitute(session: Session, case: Case, target: str) -> Substitution:
+    """Replaces the calls of a target one at a time by the oracle."""
+    names = [node.outputs[0] for node in case.graph.nodes]
+    own = dict.fromkeys(names, target)
+    bindings: list[Binding] = [own]
+    bindings += [{**own, name: ORACLE} for name in reversed(names)]
+    whole, *replaced = across(session, case, bindings)
+    found = Substitution(target, verdict_of(case, whole, target))
+    for node, results in zip(reversed(case.graph.nodes), replaced, strict=True):
+        verdict = verdict_of(case, results, target)
+        found.table.append(Change(node, _apart(case, whole, results), verdict))
+    found.table.sort(key=lambda row: (row.verdict in FINDINGS, -row.change))
+    if found.whole not in FINDINGS:
+        return found
+    found.culprit = found.table[0].node
+    name = found.culprit.outputs[0]
+    (kept,) = across(session, case, [{n: target if n == name else ORACLE for n in names}])
+    found.vanishes = found.table[0].verdict not in FINDINGS
+    found.stays = verdict_of(case, kept, target) in FINDINGS
+    return found
+
+
+def across(
+    session: Session, case: Case, bindings: Sequence[Binding]
+) -> list[dict[str, Array] | str]:
+    """The values of a program for every binding, or the verdict of the call that gave none.
+
+    Calls of equal operands on one target run once.
+    """
+    states: list[dict[str, Array] | str] = [dict(case.values) for _ in bindings]
+    for node in case.graph.nodes:
+        name = node.outputs[0]
+        work: dict[tuple[str, bytes], list[int]] = {}
+        for number, state in enumerate(states):
+            if not isinstance(state, str):
+                fed = b"".join(np.ascontiguousarray(state[v]).tobytes() for v in node.operands())
+                work.setdefault((bindings[number][name], fed), []).append(number)
+        by_target: dict[str, list[list[int]]] = {}
+        for (target, _), numbers in work.items():
+            by_target.setdefault(target, []).append(numbers)
+        for target, groups in by_target.items():
+            cases = [_call(case, node, states[numbers[0]]) for numbers in groups]
+            for numbers, results in zip(groups, _run(session, target, cases), strict=True):
+                for number in numbers:
+                    state = states[number]
+                    if isinstance(results, str) or isinstance(state, str):
+                        states[number] = results if isinstance(results, str) else state
+                    else:
+                        states[number] = {
+                            **state, **dict(zip(node.outputs, results, strict=True))
+                        }  # fmt: skip
+    return states
+
+
+def _call(case: Case, node: Node, state: dict[str, Array] | str) -> Case:
+    assert not isinstance(state, str)
+    fed = {name: state[name] for name in node.operands()}
+    alone = isolate(case, Culprit(node, Verdict(node.outputs[0], "", "agrees"), fed))
+    # every result is asked for: a later call, or nobody, reads it
+    made = alone.graph.nodes[0].outputs
+    alone.graph.outputs = {name: name for name in made}
+    return alone
+
+
+def _run(session: Session, target: str, cases: list[Case]) -> list[list[Array] | str]:
+    """The results of calls on a target, in the order of the definition."""
+    if target == ORACLE:
+        return [_by_oracle(case) for case in cases]
+    worker = session.workers[target]
+    lowered = [lower(case.graph, target, case.catalog, case.params) for case in cases]
+    able = [n for n, made in enumerate(lowered) if not made.unsupported]
+    found: list[list[Array] | str] = ["unsupported"] * len(cases)
+    results = worker.submit([program(lowered[n], cases[n]) for n in able])
+    for number, result in zip(able, results, strict=True):
+        values = cases[number].graph.outputs
+        if result.status == "ok":
+            arrays = [result.outputs[name] for name in values]
+            shapes = [cases[number].graph.values[v].shape for v in values.values()]
+            found[number] = arrays if [a.shape for a in arrays] == shapes else "wrong"
+        else:
+            found[number] = result.status
+    return found
+
+
+def _by_oracle(case: Case) -> list[Array] | str:
+    try:
+        values = typed(case.graph, run(case.graph, case.values, case.catalog))
+    except InvalidInput:
+        return "unstable"
+    return [values[name] for name in case.graph.outputs]
+
+
+def verdict_of(case: Case, values: dict[str, Array] | str, target: str) -> str:
+    """The gravest verdict on the results of a program."""
+    if isinstance(values, str):
+        return values
+    if case.balls is None:
+        case.balls = balls(case.graph, case.values, case.catalog, precision(case.graph))
+    found = [
+        judge(name, target, case.graph.values[value], case.balls[value], values[value]).verdict
+        for name, value in case.graph.outputs.items()
+    ]
+    return gravest(found)
+
+
+def _apart(case: Case, one: dict[str, Array] | str, other: dict[str, Array] | str) -> float:
+    """The mean absolute difference of the results; NaN on one side alone is infinitely far."""
+    if isinstance(one, str) or isinstance(other, str):
+        return 0.0 if one is other or one == other else float("inf")
+    differences = []
+    for value in case.graph.outputs.values():
+        a, b = (np.asarray(side[value]).astype(np.float64) for side in (one, other))
+        with np.errstate(invalid="ignore"):
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            apart = np.where(same, 0.0, np.abs(a - b))
+        differences.append(np.where(np.isnan(apart), np.inf, apart).reshape(-1))
+    flat = np.concatenate(differences) if differences else np.zeros(0)
+    return float(flat.mean()) if flat.size else 0.0
+
+
+def bound(case: Case, session: Session, texts: Sequence[str], target: str) -> Binding:
+    """The binding that `NAME=TARGET` texts say; the other calls are the target's."""
+    names = {n: node.outputs[0] for node in case.graph.nodes for n in (node.name, *node.outputs)}
+    found = {node.outputs[0]: target for node in case.graph.nodes}
+    for text in texts:
+        name, _, to = text.partition("=")
+        if name not in names:
+            raise fail(
+                "usage.bind", f"there is no call `{name}`", help=f"there are {', '.join(names)}"
+            )
+        if to != ORACLE and to not in session.workers:
+            raise fail("usage.bind", f"`{to}` is none of the targets", help=f"--targets …,{to}")
+        found[names[name]] = to
+    return found

@@ -1,0 +1,118 @@
+"""Localising in two ways: by a call's own inputs, and by substitution across targets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from irlang.commands.localize import command
+from irlang.diff import substitute as module
+from irlang.diff.runner import Session
+from irlang.diff.substitute import ORACLE, across, substitute, verdict_of
+from irlang.interp.program import run
+from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    with Session(["torch", "onnxruntime"]) as made:
+        yield made
+
+
+def plant_everywhere(monkeypatch: pytest.MonkeyPatch, pattern: str, fault: str) -> None:
+    """A fault in whole programs and in single calls."""
+    from irlang.diff import runner
+
+    plant(monkeypatch, pattern, fault)
+    monkeypatch.setattr(module, "lower", vars(runner)["lower"])
+
+
+def test_a_program_runs_across_targets(session: Session) -> None:
+    case = case_of(DEEP)
+    names = [node.outputs[0] for node in case.graph.nodes]
+    mixed = {**dict.fromkeys(names, "torch"), "h": "onnxruntime", "z": ORACLE}
+    (values,) = across(session, case, [mixed])
+    assert not isinstance(values, str)
+    assert values["y"].dtype == np.float32
+    assert verdict_of(case, values, "mixed") == "agrees"
+    exact = run(case.graph, case.values, case.catalog)
+    assert np.allclose(values["y"], exact["y"], atol=1e-4)
+
+
+def test_the_culprit_ranks_first_and_is_verified(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_everywhere(monkeypatch, WIDE, "dilation=(1, 1)")
+    found = substitute(session, case_of(DEEP), "torch")
+    assert found.whole == "wrong"
+    assert found.culprit is not None
+    assert found.culprit.op.name == "conv"
+    assert (found.vanishes, found.stays) == (True, True)
+    assert found.table[0].node is found.culprit
+    assert {row.verdict for row in found.table[1:]} == {"wrong"}
+    assert found.table[0].change > 1e-3 > max(row.change for row in found.table[1:])
+
+
+def test_what_is_wrong_only_together_has_no_culprit(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_everywhere(monkeypatch, PAIR, r"\1 = \2\3\n\4torch.abs(\1)")
+    found = substitute(session, case_of(FUSABLE), "torch")
+    assert found.whole == "agrees"
+    assert found.culprit is None
+
+
+def _localize(path: Path, *arguments: str) -> Any:
+    options = [str(path), "--targets", "torch,onnxruntime", *arguments]
+    return CliRunner().invoke(command, options, standalone_mode=False, catch_exceptions=False)
+
+
+def test_the_command_argues(
+    session: Session,  # noqa: ARG001 -- both targets are there
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "deep.nnir"
+    # (ONNX Runtime's sigmoid is outside its radius, rightly reported)
+    path.write_text(f"nnir 1\n{DEEP.replace('sigmoid', 'relu')}\n")
+    good = _localize(path)
+    assert good.return_value == 0
+    assert "torch agrees with the oracle" in good.output
+    plant_everywhere(monkeypatch, WIDE, "dilation=(1, 1)")
+    bad = _localize(path)
+    assert bad.return_value == 1
+    assert "wrong: torch, operator `h` (conv), line 8" in bad.output
+    assert "replacing `h` alone removes it; keeping `h` alone keeps it" in bad.output
+    assert "both ways agree" in bad.output
+    assert "onnxruntime agrees with the oracle" in bad.output
+    told = json.loads(_localize(path, "--format", "json").output)["targets"]
+    assert [(one["target"], one["verdict"]) for one in told] == [
+        ("torch", "wrong"), ("onnxruntime", "agrees"),
+    ]  # fmt: skip
+    assert told[0]["agree"] is True
+    elsewhere = _localize(path, "--bind", "h=onnxruntime")
+    assert elsewhere.return_value == 0
+    assert "h on onnxruntime" in elsewhere.output
+
+
+def test_the_command_says_what_is_fused(
+    session: Session,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "fusable.nnir"
+    path.write_text(f"nnir 1\n{FUSABLE}\n")
+    plant_everywhere(monkeypatch, PAIR, r"\1 = \2\3\n\4torch.abs(\1)")
+    bad = _localize(path)
+    assert bad.return_value == 1
+    assert "wrong: torch, add + negate" in bad.output
+    assert "exposing any of `c` makes it vanish" in bad.output
+    assert "no single operator is to blame" in bad.output
