@@ -51,6 +51,10 @@ sigmoid x=4
 silu x=4; alpha=1.5
 mish x=4
 softplus x=4; beta=2
+squareplus x=4; b=2
+sparse_plus x=5; in -3,3
+sparsemax x=2,4; axis=1
+sparsemax x=3,2; axis=0
 softsign x=4
 hard_sigmoid x=5
 hard_swish x=5
@@ -105,6 +109,23 @@ asinh x=3
 acosh x=3 in 1.2,3
 atanh x=3 in -0.8,0.8
 erf x=3
+lgamma x=3 in 0.5,3
+digamma x=3 in 0.5,3
+polygamma x=3; n=2 in 0.5,3
+erfc x=3
+erfcx x=3
+erfinv x=3 in -0.8,0.8
+ndtr x=3
+log_ndtr x=3 in -3,3
+ndtri p=3 in 0.1,0.9
+bessel_i x=3
+bessel_i x=3; order=one
+bessel_i x=3; scaled=true
+bessel_i x=3; order=one scaled=true
+bessel_k x=3 in 0.3,3
+bessel_k x=3; order=one in 0.3,3
+bessel_k x=3; scaled=true in 0.3,3
+bessel_k x=3; order=one scaled=true in 0.3,3
 clip x=5; min=-0.5 max=0.6
 where condition=b:2,3 a=3 b=2,1
 cast x=3; to=f32
