@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from irlang.diff.runner import Case, Session
+    from irlang.diff.stages import Calls
     from irlang.diff.verdict import Verdict
 
 
@@ -38,6 +38,7 @@ def command(
     """Compare targets with the oracle on one model."""
     from irlang.commands.loading import load_inputs, load_model, split_names
     from irlang.diff.runner import Case, Session
+    from irlang.diff.stages import by_calls
     from irlang.diff.verdict import FINDINGS
     from irlang.interp.values import initial_values, inputs
     from irlang.lower.target import usual
@@ -52,38 +53,31 @@ def command(
         if outcome.refusal is not None:
             raise outcome.refusal
         calls = {
-            target: _by_calls(session, case, target)
+            target: by_calls(session, case, target, grad)
             for target, found in outcome.verdicts.items()
             if any(v.verdict in ("unstable", "rounding") for v in found)
+            or (grad and any(v.verdict in FINDINGS for v in found))
         }
     verdicts = [v for found in outcome.verdicts.values() for v in found]
-    verdicts += [v for _, found in calls.values() for v in found]
+    verdicts += [v for one in calls.values() for v in one.found]
     agree = not any(v.verdict in FINDINGS for v in verdicts)
-    judged = {target: count for target, (count, _) in calls.items()}
     if form == "json":
-        outputs = [v.as_json() for v in verdicts]
-        click.echo(json.dumps({"agree": agree, "outputs": outputs, "calls": judged}))
+        click.echo(
+            json.dumps(
+                {
+                    "agree": agree,
+                    "outputs": [v.as_json() for v in verdicts],
+                    "calls": {target: one.forward + one.backward for target, one in calls.items()},
+                    "starts": [one.start.as_json() for one in calls.values() if one.start],
+                }
+            )
+        )
     else:
-        _show(verdicts, agree, judged)
+        _show(verdicts, agree, calls, grad)
     return 0 if agree else 1
 
 
-def _by_calls(session: Session, case: Case, target: str) -> tuple[int, list[Verdict]]:
-    """Where the radii of a whole program have grown too wide to say much, each of its calls is
-    judged by itself: how many were, and the verdicts on those that do not agree.
-    """
-    from irlang.diff.localise import call_by_call
-    from irlang.diff.verdict import FINDINGS
-
-    found: list[Verdict] = []
-    count = 0
-    for _, verdicts, _ in call_by_call(session, case, target):
-        count += 1
-        found += [v for v in verdicts if v.verdict in FINDINGS]
-    return count, found
-
-
-def _show(verdicts: list[Verdict], agree: bool, judged: dict[str, int]) -> None:
+def _show(verdicts: list[Verdict], agree: bool, calls: dict[str, Calls], grad: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -95,6 +89,7 @@ def _show(verdicts: list[Verdict], agree: bool, judged: dict[str, int]) -> None:
     for heading, justify in (
         ("verdict", "left"),
         ("target", "left"),
+        *([("stage", "left")] if grad else []),
         ("result", "left"),
         ("error", "right"),
         ("radius", "right"),
@@ -114,6 +109,7 @@ def _show(verdicts: list[Verdict], agree: bool, judged: dict[str, int]) -> None:
         table.add_row(
             Text(v.verdict, style),
             v.target,
+            *([v.stage] if grad else []),
             Text(visible(v.name)),
             *numbers,
             Text(visible(v.message) or place),
@@ -126,12 +122,17 @@ def _show(verdicts: list[Verdict], agree: bool, judged: dict[str, int]) -> None:
         style="bold",
     )
     console.print(table)
-    for target, count in judged.items():
+    for target, one in calls.items():
         bad = sum(v.target == target and v.verdict in FINDINGS for v in verdicts)
         says = "all agree" if not bad else f"{bad} results do not agree"
-        console.print(
-            f"{target}: {count} calls judged by their own inputs, {says}", highlight=False
-        )
+        count = f"{one.forward} calls" + f" and {one.backward} gradients" * bool(one.backward)
+        console.print(f"{target}: {count} judged by their own inputs, {says}", highlight=False)
+        if grad and one.start is not None:
+            where = f" (`{visible(one.start.node.name)}`)" if one.start.node is not None else ""
+            stage = one.start.verdict.stage
+            console.print(
+                Text(f"{target}: it starts in the {stage} stage, at {one.start.operator}{where}")
+            )
     for v in verdicts:
         if v.expected is not None and v.verdict not in ("agrees", "rounding"):
             console.print(

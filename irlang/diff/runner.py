@@ -7,7 +7,7 @@ sends it to all targets, computes the oracle while they work, and judges what co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +16,8 @@ import numpy as np
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
+from irlang.diff.gradients import Asked, ask, with_loss_shown
+from irlang.diff.gradients import expose as expose
 from irlang.diff.verdict import Verdict, judge
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
@@ -106,28 +108,32 @@ class Session:
         Where something is left open, all intermediate values are asked for in any case: what
         follows is judged by them.
         """
-        judged = [expose(case.graph) if exposed else case.graph for case in cases]
+        shown = [with_loss_shown(case.graph) if grad else case.graph for case in cases]
+        judged = [expose(graph) if exposed else graph for graph in shown]
         undetermined = [open_values(case.graph, case.catalog) for case in cases]
         graphs = [
             expose(case.graph) if values else graph
             for case, graph, values in zip(cases, judged, undetermined, strict=True)
         ]
         outcomes = [Outcome() for _ in cases]
-        sent: dict[str, list[int]] = {}
+        sent: dict[str, list[tuple[int, Asked]]] = {}
         for target, worker in self.workers.items():
             programs = []
             sent[target] = []
             for number, (case, graph) in enumerate(zip(cases, graphs, strict=True)):
                 if numbers is not None and numbers[number] % self.shares[target]:
                     continue
-                lowered = lower(graph, target, case.catalog, case.params, grad=grad)
-                if lowered.unsupported:
+                if grad:
+                    asked = ask(graph, target, case)
+                else:
+                    asked = Asked(lower(graph, target, case.catalog, case.params))
+                if asked.lowered.unsupported:
                     outcomes[number].verdicts[target] = _same(
-                        graph, target, "unsupported", lowered.unsupported[0]
+                        graph, target, "unsupported", asked.lowered.unsupported[0]
                     )
                     continue
-                programs.append(program(lowered, case, grad and lowered.gradients))
-                sent[target].append(number)
+                programs.append(asked.program(case))
+                sent[target].append((number, asked))
             worker.send(programs)
         for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
             try:
@@ -147,9 +153,12 @@ class Session:
                 raise fail(
                     "usage.target", f"{target} cannot be used: {error}", help=error.output[-500:]
                 ) from None
-            for number, result in zip(sent[target], results, strict=True):
+            for (number, asked), result in zip(sent[target], results, strict=True):
+                asked.sort(result)
                 outcomes[number].results[target] = result
                 found = verdicts(judged[number], target, outcomes[number], result)
+                found += not_differentiated(asked, target, outcomes[number])
+                found = staged(judged[number], found)
                 if undetermined[number] and result.status == "ok":
                     following = judge_following(
                         cases[number], graphs[number], result.outputs, target
@@ -162,17 +171,6 @@ class Session:
 def program(lowered: Lowered, case: Case, grad: bool = False) -> Program:
     """What a worker is sent for a case."""
     return Program(lowered.kind, lowered.code, case.inputs, lowered.params, grad)
-
-
-def expose(graph: Graph) -> Graph:
-    """The graph with every value that a call gives, and anything reads, as an output."""
-    named = {value: name for name, value in graph.outputs.items()}
-    used = graph.used()
-    outputs = {named.get(v, v): v for node in graph.nodes for v in node.outputs if v in used}
-    return Graph(
-        graph.name, graph.inputs, graph.params, graph.nodes, outputs, graph.values, graph.sizes,
-        graph.folder, graph.loss, graph.doc,
-    )  # fmt: skip
 
 
 def _with_open(graph: Graph, found: list[Verdict], following: dict[str, Verdict]) -> list[Verdict]:
@@ -210,7 +208,8 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
             raise fail(
                 "lower.contract", f"{target}: the emitted program is at fault: {result.error}"
             )
-        return _same(graph, target, "refused", _reason(result))
+        if result.detail.get("stage") != "gradient":
+            return _same(graph, target, "refused", _reason(result))
     found = []
     for name, value in graph.outputs.items():
         info = graph.values[value]
@@ -218,11 +217,32 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
             found.append(Verdict(name, target, "wrong", message="the program gives no such result"))
         else:
             found.append(judge(name, target, info, outcome.balls[value], result.outputs[name]))
-    for name, slope in result.gradients.items():
-        if name in outcome.slopes:
-            info = graph.values[name]
-            found.append(judge(f"d_{name}", target, info, outcome.slopes[name], slope))
+    for name, ball in outcome.slopes.items():
+        if result.status == "refused":
+            found.append(Verdict(f"d_{name}", target, "refused", message=_reason(result)))
+        elif name in result.gradients:
+            slope = result.gradients[name]
+            found.append(judge(f"d_{name}", target, graph.values[name], ball, slope))
     return found
+
+
+def not_differentiated(asked: Asked, target: str, outcome: Outcome) -> list[Verdict]:
+    """A verdict for every gradient that is asked for and that the target cannot give."""
+    constant = asked.lowered.constant
+    reasons = {name: f"`{op}` has no derivative by it there" for name, op in constant.items()}
+    if asked.reason:
+        reasons = dict.fromkeys(outcome.slopes, asked.reason)
+    return [
+        Verdict(f"d_{name}", target, "unsupported", message=reasons[name])
+        for name in outcome.slopes
+        if name in reasons
+    ]
+
+
+def staged(graph: Graph, found: list[Verdict]) -> list[Verdict]:
+    """Verdicts with the stage of training that each is of."""
+    stages = {name: "loss" if v == graph.loss else "forward" for name, v in graph.outputs.items()}
+    return [replace(v, stage=stages.get(v.name, "backward")) for v in found]
 
 
 def _reason(result: Result) -> str:

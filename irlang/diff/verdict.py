@@ -27,9 +27,9 @@ from irlang.interp.balls import Ball
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # From the least to the gravest; a program's verdict is the gravest of its outputs'. An unstable
-# output has no verdict, so that the others decide.
+# output has no verdict, so that the others decide; so it is with a gradient that a target has not.
 SEVERITY = (
-    "unstable", "agrees", "rounding", "unsupported", "refused", "inaccurate", "edge", "nonfinite",
+    "unstable", "unsupported", "agrees", "rounding", "refused", "inaccurate", "edge", "nonfinite",
     "wrong", "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
 FINDINGS = frozenset(
@@ -54,6 +54,7 @@ class Verdict:
 
     max_error: the largest |got - expected| over elements that have a verdict. radius: at that
     element. index: of the element that is furthest outside its radius, or nearest to its edge.
+    stage: of training, in which it was computed: `forward`, `loss`, `backward` or `step`.
     """
 
     name: str
@@ -65,11 +66,13 @@ class Verdict:
     expected: float | None = None
     got: float | None = None
     message: str = ""
+    stage: str = "forward"
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `irlang diff --format json`; what is not finite becomes text."""
         return {
             "name": self.name, "target": self.target, "verdict": self.verdict,
+            "stage": self.stage,
             "max_error": _plain(self.max_error), "radius": _plain(self.radius),
             "index": None if self.index is None else list(self.index),
             "expected": _plain(self.expected), "got": _plain(self.got), "message": self.message,

@@ -7,103 +7,22 @@ elements of all its real results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from irlang import ast
 from irlang import equations as eq
-from irlang.adjoint import adjoint
+from irlang.adjoint_graph import PREFIX, Backward
+from irlang.adjoint_graph import prepare as prepare
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph, Node
+from irlang.graph import Graph
 from irlang.instance import Definitions
 from irlang.interp import program, reference, rounding, vector
 from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_PREFIX = "d_"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The adjoint of one call.
-
-    seeds: the value whose cotangent is given, for every input that is one; gradients: the value
-    that every output adds to.
-    """
-
-    node: Node
-    expansion: eq.Expansion
-    seeds: dict[str, str]
-    gradients: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Backward:
-    """All that it takes to differentiate a graph, made once: steps in the order of evaluation.
-
-    seeds: the values that are summed up to be differentiated; wanted: real inputs and parameters.
-    """
-
-    graph: Graph
-    steps: tuple[Step, ...]
-    seeds: tuple[str, ...]
-    wanted: tuple[str, ...]
-
-
-def prepare(
-    graph: Graph, definitions: Definitions, of: str | None = None, ties: str = "first"
-) -> Backward:
-    """The adjoint equations of every call that lies between a parameter or input and `of`.
-
-    of: the name of a value (the loss unless said). ties: see `irlang.adjoint.adjoint`; that of
-    definitions which do not say `grad x ties first` or `even` themselves.
-    """
-    real = {name for name, info in graph.values.items() if info.kind == "real"}
-    of = of or graph.loss
-    roots = (of,) if of else tuple(graph.outputs.values())
-    seeds = tuple(dict.fromkeys(name for name in roots if name in real))
-    given = (*graph.inputs, *(n for n, param in graph.params.items() if not param.literal))
-    wanted = tuple(name for name in given if name in real)
-    active = set(wanted)
-    for node in graph.nodes:
-        if active.intersection(node.operands()):
-            active.update(name for name in node.outputs if name in real)
-    flowing = set(seeds)
-    steps = []
-    for node in reversed(graph.nodes):
-        outputs = {f: v for f, v in node.results().items() if v in flowing and v in active}
-        sources = {f: v for f, v in node.feeds().items() if v in active}
-        if not outputs or not sources:
-            continue
-        own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any"}
-        backward = _adjoint(
-            node.expansion(definitions), tuple(sources), tuple(outputs), min(own, default=ties)
-        )
-        flowing.update(sources.values())
-        steps.append(
-            Step(
-                node,
-                backward,
-                {_PREFIX + formal: value for formal, value in outputs.items()},
-                dict(zip(backward.outputs, sources.values(), strict=True)),
-            )
-        )
-    return Backward(graph, tuple(steps), seeds, wanted)
-
-
-def _adjoint(
-    expansion: eq.Expansion, wanted: tuple[str, ...], seeds: tuple[str, ...], ties: str
-) -> eq.Expansion:
-    """The adjoint equations of a call, which its expansion remembers."""
-    key = f"{__name__} {wanted} {seeds} {ties}"
-    if key not in expansion.notes:
-        expansion.notes[key] = adjoint(expansion, wanted, seeds, ties=ties)
-    found: eq.Expansion = expansion.notes[key]
-    return found
 
 
 def gradients(
@@ -176,7 +95,7 @@ def gradient_balls(
         }
         given = feeds(step.node, step.expansion, found, Ball)
         tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype)
-        unknown = _left_open(step, step.node.expansion(definitions), given)
+        unknown = left_open(step.seeds, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = Ball(ball.value, rounding.oracle_error(ball, dtype))
@@ -186,9 +105,12 @@ def gradient_balls(
     return {name: _ball_sum(parts.get(name, ()), infos[name], dtype) for name in backward.wanted}
 
 
-def _left_open(step: Step, expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:
-    """Whether a call leaves an element open that something flows back from; then so is to where."""
-    masks = [m for m in expansion.unspecified if _PREFIX + m.target in step.seeds]
+def left_open(seeds: Collection[str], expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:
+    """Whether a call leaves an element open that something flows back from; then so is to where.
+
+    seeds: the inputs of its adjoint equations that are cotangents. given: its own inputs.
+    """
+    masks = [m for m in expansion.unspecified if PREFIX + m.target in seeds]
     if not masks:
         return False
     tensors = vector.evaluate(expansion, {name: ball.value for name, ball in given.items()})

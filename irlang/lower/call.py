@@ -83,7 +83,11 @@ Rule = Callable[[Call[Any]], Value | Sequence[Value] | None]
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A row of a target's table: the operator's name there, for people, and the rule."""
+    """A row of a target's table: the operator's name there, for people, and the rule.
+
+    constant: the inputs by which the target's operator has no derivative.
+    """
 
     spelling: str
     rule: Rule
+    constant: tuple[str, ...] = ()

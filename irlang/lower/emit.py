@@ -6,7 +6,7 @@ them, is lowered from its definition. What neither can spell is named with the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from irlang import ast
@@ -23,12 +23,14 @@ from irlang.lower.value import Builder, Unsupported, Value
 class Body:
     """What the nodes of a graph became: a value for every name, and what could not be spelt.
 
-    native: the nodes for which the target's own operator was used.
+    native: the nodes for which the target's own operator was used. constant: values by which the
+    target does not differentiate, and the operator that it has no derivative of.
     """
 
     values: dict[str, Value]
     unsupported: dict[str, str] = field(default_factory=dict)
     native: list[str] = field(default_factory=list)
+    constant: dict[str, str] = field(default_factory=dict)
 
 
 def spell(
@@ -40,11 +42,16 @@ def spell(
     *,
     native: bool = True,
     shuns: frozenset[str] = frozenset(),
+    detach: Callable[[Value], Value] | None = None,
+    apart: Callable[[Value, str], Value] | None = None,
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
     native: whether the target's own operators are used at all. shuns: element types that it has
     few operators for, so that definitions are lowered instead, which compute in wider ones.
+    detach: makes a constant of an operand by which an operator has no derivative, where gradients
+    are asked for. apart: makes a tensor of its own of every real result, where it is asked what
+    flows back to each.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -53,7 +60,8 @@ def spell(
             _computed(graph, node)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
-            results, own = _spell(node, builder, own_table, catalog, values, used)
+            fed, constant = _detached(node, own_table, values, detach)
+            results, own = _spell(node, builder, own_table, catalog, fed, used)
         except Unsupported as reason:
             body.unsupported[node.name] = f"{node.op.name}: {reason}"
             results, own = {}, False
@@ -62,6 +70,7 @@ def spell(
             results, own = {}, False
         if own:
             body.native.append(node.name)
+            body.constant.update(dict.fromkeys(constant, node.op.name))
         for formal, name in node.results().items():
             info = graph.values[name]
             given = results.get(formal)
@@ -70,7 +79,34 @@ def spell(
             else:
                 assert (given.shape, given.dtype) == (info.shape, info.dtype), (node, given, info)
                 values[name] = builder.result(given, name)
+                if apart is not None and info.kind == "real":
+                    values[name] = apart(values[name], name)
+    _spread(graph, body.constant)
     return body
+
+
+def _detached(
+    node: Node,
+    table: Mapping[str, Native],
+    values: Mapping[str, Value],
+    detach: Callable[[Value], Value] | None,
+) -> tuple[Mapping[str, Value], list[str]]:
+    """The operands' values, constant where the operator has no derivative by them, and which."""
+    row = table.get(node.op.name) if detach is not None else None
+    names = [value for f, value in node.feeds().items() if row is not None and f in row.constant]
+    names = [name for name in names if values[name].literal is None]
+    if not names or detach is None:
+        return values, []
+    return {**values, **{name: detach(values[name]) for name in names}}, names
+
+
+def _spread(graph: Graph, constant: dict[str, str]) -> None:
+    """What a constant was computed from has no whole gradient either."""
+    for node in reversed(graph.nodes):
+        reason = next((constant[name] for name in node.outputs if name in constant), None)
+        if reason is not None:
+            for name in node.operands():
+                constant.setdefault(name, reason)
 
 
 def _computed(graph: Graph, node: Node) -> None:

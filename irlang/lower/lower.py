@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -32,8 +32,9 @@ class Lowered:
     code: a module's text (kind `python`) or a model file (kind `onnx`). params: the arrays that
     `run` needs beside the inputs, by name; a model file holds its own, so that there are none.
     unsupported: why the target cannot run it, a reason for every node at fault; then the code is
-    empty. gradients: whether it can give them. native: the nodes that became an operator of the
-    target's own.
+    empty. gradients: whether it can give them; constant: the values by which it does not
+    differentiate, and the operator that has no derivative there. native: the nodes that became an
+    operator of the target's own. watched: whether results have gradients too.
     """
 
     target: str
@@ -45,6 +46,8 @@ class Lowered:
     unsupported: tuple[str, ...] = ()
     gradients: bool = False
     native: frozenset[str] = frozenset()
+    constant: Mapping[str, str] = field(default_factory=dict)
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +82,20 @@ def lower(
     params: Mapping[str, Array],
     *,
     grad: bool = False,
+    watched: bool = False,
     native: bool = True,
 ) -> Lowered:
     """The program of a model for a target (see `irlang targets`).
 
     params: an array for every parameter. grad: whether gradients of the loss are wanted, where
-    there is a loss. native: False lowers every operator from its definition, which is how the two
-    ways are held against each other. Raises `usage.target` for a target that there is not.
+    there is a loss; watched: those by its real results as well, each of which is a tensor of its
+    own then (a program that is compiled whole tells nothing of these). native: False lowers every
+    operator from its definition, which is how the two ways are held against each other. Raises
+    `usage.target` for a target that there is not.
     """
     known = describe(target)
     if known.framework in _PYTHON:
-        return _python(graph, known, catalog, params, grad=grad, native=native)
+        return _python(graph, known, catalog, params, grad, watched, native)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
     code, body = to_onnx.model_file(graph, catalog, params, native=native)
@@ -104,19 +110,22 @@ def _python(
     target: Description,
     catalog: Catalog,
     params: Mapping[str, Array],
-    *,
     grad: bool,
+    watched: bool,
     native: bool,
 ) -> Lowered:
     row = _PYTHON[target.framework]
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
-    body = spell(graph, builder, row.table, catalog, values, native=native, shuns=row.shuns)
     gradients = grad and graph.loss is not None
+    body = spell(
+        graph, builder, row.table, catalog, values, native=native, shuns=row.shuns,
+        detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
+    )  # fmt: skip
     code = ""
+    layout = row.layout(target.mode, target.release)
     if not body.unsupported:
-        layout = row.layout(target.mode, target.release)
-        code = python_program.program(graph, builder, body, layout, gradients=gradients)
+        code = python_program.program(graph, builder, body, layout, gradients, watched)
     arrays = {
         name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
         for name in python_program.parameters(graph)
@@ -125,6 +134,7 @@ def _python(
     return Lowered(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
+        body.constant, watched and gradients and not (layout.decorator or layout.wrapper),
     )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ class PythonBuilder(Builder, ABC):
     """
 
     prefix = ""
+    copied = "{}"  # a tensor of its own that is equal
+    detached = "{}"  # the same, which gradients do not flow through
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -79,6 +81,14 @@ class PythonBuilder(Builder, ABC):
     def once(self, text: str, shape: tuple[int, ...], dtype: str, hint: str) -> Value:
         """An expression that gives something else each time, under a name that nothing shares."""
         return self.assign(self.names.fresh(hint), Value(text, shape, dtype))
+
+    def apart(self, value: Value, name: str) -> Value:
+        """`value` as a tensor of its own, so that what flows back to it is told from others."""
+        return self.once(self.copied.format(self.full(value)), value.shape, value.dtype, name)
+
+    def detach(self, value: Value) -> Value:
+        """`value` as a constant, by which nothing is differentiated."""
+        return self.emit(self.detached.format(self.full(value)), value.shape, value.dtype)
 
     def inner(self, value: Value) -> str:
         """The text of `value` where an operator stands beside it."""

@@ -31,8 +31,9 @@ class Layout:
     """The parts of a program that differ between frameworks.
 
     framework: its name for people. imports: lines. helpers: the functions `tensor(name, value)`
-    and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions,
-    in which `{function}` is the model's, or what `wrapper` makes of it.
+    and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions
+    (watched: the second where results are differentiated by as well), in which `{function}` is
+    the model's, or what `wrapper` makes of it.
 
     A mode shows in what stands around the model's function: decorator is a line above it, wrapper
     the text of another function, named `wrapped`, that calls it.
@@ -44,6 +45,7 @@ class Layout:
     bfloat16_helpers: str
     run: str
     gradients: str
+    watched: str
     decorator: str = ""
     wrapper: str = ""
     wrapped: str = ""
@@ -70,9 +72,17 @@ def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
 
 
 def program(
-    graph: Graph, builder: PythonBuilder, body: Body, layout: Layout, *, gradients: bool
+    graph: Graph,
+    builder: PythonBuilder,
+    body: Body,
+    layout: Layout,
+    gradients: bool,
+    watched: bool = False,
 ) -> str:
-    """The text of the module; with `gradients`, that function too, for which there is a loss."""
+    """The text of the module; with `gradients`, that function too, for which there is a loss.
+
+    watched: whether that gives the gradients by the program's results as well.
+    """
     function = builder.names.fresh(graph.name)
     given = [*graph.inputs, *parameters(graph)]
     types = {name: graph.values[name] for name in given}
@@ -100,7 +110,8 @@ def program(
         layout.run.format(function=layout.wrapped or function),
     ]
     if gradients:
-        parts.append(layout.gradients.format(function=layout.wrapped or function))
+        text = layout.watched if watched else layout.gradients
+        parts.append(text.format(function=layout.wrapped or function))
     return "\n\n\n".join([*(part.strip("\n") for part in parts), _MAIN.strip("\n")]) + "\n"
 
 

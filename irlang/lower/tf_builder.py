@@ -29,11 +29,15 @@ _UNARY = {
     "acos": "tf.acos", "atan": "tf.atan", "sinh": "tf.sinh", "cosh": "tf.cosh",
     "asinh": "tf.asinh", "acosh": "tf.acosh", "atanh": "tf.atanh",
     "isnan": "tf.math.is_nan", "isinf": "tf.math.is_inf", "not": "tf.logical_not",
-    "bit_not": "tf.bitwise.invert",
+    "bit_not": "tf.bitwise.invert", "lgamma": "tf.math.lgamma", "erfc": "tf.math.erfc",
+    "erfinv": "tf.math.erfinv", "ndtri": "tf.math.ndtri", "i0e": "tf.math.bessel_i0e",
+    "i1e": "tf.math.bessel_i1e", "k0e": "tf.math.special.bessel_k0e",
+    "k1e": "tf.math.special.bessel_k1e",
 }  # fmt: skip
 _BINARY = {
     "max": "tf.maximum", "min": "tf.minimum", "//": "tf.math.floordiv", "%": "tf.math.floormod",
-    "pow": "tf.pow", "integer_power": "tf.pow", "bit_and": "tf.bitwise.bitwise_and",
+    "pow": "tf.pow", "integer_power": "tf.pow", "polygamma": "tf.math.polygamma",
+    "bit_and": "tf.bitwise.bitwise_and",
     "bit_or": "tf.bitwise.bitwise_or", "bit_xor": "tf.bitwise.bitwise_xor",
     "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
@@ -41,12 +45,16 @@ _MOST_AXES = 8
 _MOST_SEARCHED = 7  # axes of a tensor in which a place is looked for
 _MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
 _BOOL = ("isnan", "isinf", "not")
+# without kernels of 16 bits, or of one of the two types
+_WIDE = frozenset({"erfinv", "ndtri", "polygamma", "lgamma", "i0e", "i1e", "k0e", "k1e"})
 
 
 class TensorFlowBuilder(PythonBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
     prefix = "tf"
+    copied = "tf.identity({})"
+    detached = "tf.stop_gradient({})"
 
     def tensor(self, value: Value) -> str:
         """A literal as a tensor."""
@@ -83,6 +91,9 @@ class TensorFlowBuilder(PythonBuilder):
         if found is not None:
             return found
         shape, dtype = broadcast(args), args[0].dtype
+        if function in _WIDE and DTYPES[dtype].bits == 16:
+            wide = self.apply(function, [self.cast(arg, "f32") for arg in args])
+            return self.cast(wide, dtype)
         if function == "trunc":
             x = self.let(args[0], "v").text
             text = f"tf.floor(tf.maximum({x}, 0.0)) + tf.math.ceil(tf.minimum({x}, 0.0))"

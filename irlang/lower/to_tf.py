@@ -60,6 +60,19 @@ def gradients(inputs, params):
     found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
 ''',
+    watched='''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs, parameters and results."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{name: value for name, value in values.items() if value.dtype.is_floating}}
+    with tf.GradientTape() as tape:
+        tape.watch(list(wanted.values()))
+        *results, loss = {function}(*values.values())
+    wanted.update((n, value) for n, value in zip(OUTPUTS, results) if value.dtype.is_floating)
+    found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
+''',
 )
 
 

@@ -73,9 +73,28 @@ def gradients(inputs, params):
     for name in wanted:
         values[name].requires_grad_()
     *_, loss = {function}(*values.values())
-    found = torch.autograd.grad(loss, [values[name] for name in wanted], allow_unused=True)
+    found = [None] * len(wanted)
+    if loss.requires_grad:  # it may depend on none of them
+        found = torch.autograd.grad(loss, [values[name] for name in wanted], allow_unused=True)
     pairs = zip(wanted, found)
     found = {{n: torch.zeros_like(values[n]) if g is None else g for n, g in pairs}}
+    return {{name: array(name, value) for name, value in found.items()}}
+''',
+    watched='''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs, parameters and results."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{name: value for name, value in values.items() if value.is_floating_point()}}
+    for value in wanted.values():
+        value.requires_grad_()
+    *results, loss = {function}(*values.values())
+    wanted.update((n, value) for n, value in zip(OUTPUTS, results) if value.requires_grad)
+    found = [None] * len(wanted)
+    if loss.requires_grad:  # it may depend on none of them
+        found = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
+    pairs = zip(wanted.items(), found)
+    found = {{n: torch.zeros_like(value) if g is None else g for (n, value), g in pairs}}
     return {{name: array(name, value) for name, value in found.items()}}
 ''',
 )

@@ -38,7 +38,11 @@ _UNARY = {
     "acos": "torch.acos", "atan": "torch.atan", "sinh": "torch.sinh", "cosh": "torch.cosh",
     "asinh": "torch.asinh", "acosh": "torch.acosh", "atanh": "torch.atanh",
     "isnan": "torch.isnan", "isinf": "torch.isinf", "not": "torch.logical_not",
-    "bit_not": "torch.bitwise_not",
+    "bit_not": "torch.bitwise_not", "lgamma": "torch.lgamma", "erfc": "torch.erfc",
+    "erfcx": "torch.special.erfcx", "erfinv": "torch.erfinv", "ndtri": "torch.special.ndtri",
+    "i0e": "torch.special.i0e", "i1e": "torch.special.i1e",
+    "k0e": "torch.special.scaled_modified_bessel_k0",
+    "k1e": "torch.special.scaled_modified_bessel_k1",
 }  # fmt: skip
 _BINARY = {
     "max": "torch.maximum", "min": "torch.minimum", "//": "torch.floor_divide",
@@ -47,6 +51,7 @@ _BINARY = {
     "shift_left": "torch.bitwise_left_shift", "shift_right": "torch.bitwise_right_shift",
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
+_WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
 _REDUCE = {"sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}
 
 
@@ -54,6 +59,8 @@ class TorchBuilder(PythonBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
     prefix = "torch"
+    copied = "{}.clone()"
+    detached = "{}.detach()"
 
     def tensor(self, value: Value) -> str:
         """A literal as a tensor."""
@@ -92,6 +99,9 @@ class TorchBuilder(PythonBuilder):
         if found is not None:
             return found
         shape, dtype = broadcast(args), args[0].dtype
+        if function in _WIDE and DTYPES[dtype].bits == 16:
+            wide = self.apply(function, [self.cast(arg, "f32") for arg in args])
+            return self.cast(wide, dtype)
         if function == "softplus":
             x = self.full(args[0])
             return self.emit(f"torch.logaddexp({x}, torch.zeros_like({x}))", shape, dtype)
@@ -109,6 +119,14 @@ class TorchBuilder(PythonBuilder):
             if function not in ("pow", "%"):
                 left = self.full(args[0])
             return self.emit(f"{_BINARY[function]}({left}, {args[1].text})", shape, dtype)
+        if function == "polygamma":
+            if args[0].literal is None:
+                raise Unsupported("PyTorch's polygamma wants an order that is a constant")
+            order = int(args[0].literal)
+            if order == 1:  # PyTorch's own polygamma has ten digits there
+                zeta = f"torch.special.zeta(2.0, {self.full(args[1])})"
+                return self.emit(zeta, shape, dtype)
+            return self.emit(f"torch.polygamma({order}, {self.full(args[1])})", shape, dtype)
         raise Unsupported(f"PyTorch has no function `{function}`")
 
     def where(self, condition: Value, yes: Value, no: Value) -> Value:

@@ -333,7 +333,7 @@ LAYERS: dict[str, Native] = {
     "lp_pool": Native("F.lp_pool{1,2,3}d", _lp_pool),
     "global_max_pool": _global("max", "torch.amax"),
     "global_avg_pool": _global("avg", "torch.mean"),
-    "batch_norm": Native("F.batch_norm", _batch_norm),
+    "batch_norm": Native("F.batch_norm", _batch_norm, constant=("mean", "var")),
     "batch_norm_train": Native("F.batch_norm", _batch_norm_train),
     "layer_norm": _over_last("F.layer_norm", "gamma", "beta"),
     "rms_norm": _over_last("F.rms_norm", "gamma"),

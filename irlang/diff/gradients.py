@@ -1,0 +1,146 @@
+"""Gradients of a program on a target: how they are asked for, and judged call by call.
+
+A target that differentiates by itself is asked for its own gradients. One that does not runs the
+adjoint equations of every call as an ordinary program. Either way each call of the gradient can be
+judged alone: the oracle takes the values that the target itself had there, and what the target
+itself says flows back to its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from irlang import ast
+from irlang.adjoint_graph import Pullback, gradient_graph, prepare, split
+from irlang.catalog import builtin
+from irlang.diff.calls import Array, Case, judge_call
+from irlang.diff.verdict import Verdict
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph
+from irlang.interp.balls import Ball
+from irlang.interp.gradient import left_open
+from irlang.interp.plain import load
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.pool import Program, Result, Worker
+
+Pulled = tuple[Pullback, list[Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A program, and the gradients that come among its results: what each is by.
+
+    reason: why there are no gradients where they are asked for.
+    """
+
+    lowered: Lowered
+    slopes: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+    def program(self, case: Case) -> Program:
+        """What a worker is sent for a case."""
+        made = self.lowered
+        return Program(made.kind, made.code, case.inputs, made.params, made.gradients)
+
+    def sort(self, result: Result) -> None:
+        """Puts gradients that came among the results where gradients are; drops what is none."""
+        for name in self.lowered.constant:
+            result.gradients.pop(name, None)
+        for output, name in self.slopes.items():
+            if output in result.outputs:
+                result.gradients[name] = result.outputs.pop(output)
+
+
+def ask(graph: Graph, target: str, case: Case) -> Asked:
+    """The program of a graph, with gradients of the loss if there is one: the target's own, or
+    those of the adjoint equations.
+    """
+    lowered = lower(graph, target, case.catalog, case.params, grad=True)
+    if graph.loss is None or lowered.unsupported or lowered.gradients:
+        return Asked(lowered)
+    backward = prepare(graph, case.catalog)
+    whole = gradient_graph(backward)
+    made = lower(whole.graph, target, case.catalog, case.params)
+    if made.unsupported:
+        return Asked(lowered, reason=made.unsupported[0])
+    return Asked(made, {whole.cotangents[name]: name for name in backward.wanted})
+
+
+def expose(graph: Graph) -> Graph:
+    """The graph with every value that a call gives, and anything reads, as an output."""
+    named = {value: name for name, value in graph.outputs.items()}
+    used = graph.used()
+    outputs = {named.get(v, v): v for node in graph.nodes for v in node.outputs if v in used}
+    return replace(graph, outputs=outputs)
+
+
+def with_loss_shown(graph: Graph) -> Graph:
+    """The graph with its loss among its outputs."""
+    if graph.loss is None or graph.loss in graph.outputs.values():
+        return graph
+    return replace(graph, outputs={**graph.outputs, graph.loss: graph.loss})
+
+
+def _identity() -> ast.Op:
+    op = builtin().op("identity")
+    assert op is not None
+    return op
+
+
+def pulled_by_call(worker: Worker, case: Case, target: str) -> Iterator[Pulled]:
+    """Every call of the gradient judged by itself, given what the target itself had there.
+
+    Nothing where the target gives no gradients, or none but those of inputs and parameters.
+    """
+    if case.graph.loss is None:
+        return
+    graph, forks = split(case.graph, _identity())
+    shown = expose(graph)
+    lowered = lower(shown, target, case.catalog, case.params, grad=True, watched=True)
+    if not lowered.gradients:
+        graph, forks = case.graph, frozenset()
+        shown = expose(gradient_graph(prepare(graph, case.catalog)).graph)
+        lowered = lower(shown, target, case.catalog, case.params)
+    elif not lowered.watched:
+        return
+    if lowered.unsupported:
+        return
+    worker.send([Asked(lowered).program(case)])
+    (result,) = worker.collect()
+    if result.status != "ok":
+        return
+    whole = gradient_graph(prepare(graph, case.catalog, ties="any"), forks)
+    given = dict(case.values)
+    given.update((value, np.asarray(result.outputs[n])) for n, value in shown.outputs.items())
+    sources = {**{name: name for name in case.values}, **shown.outputs}
+    for name, value in sources.items():
+        known = name in result.gradients and value not in lowered.constant
+        if known and value in whole.cotangents:
+            given[whole.cotangents[value]] = result.gradients[name]
+    judged = replace(case, graph=whole.graph, balls=None)
+    for node in whole.graph.nodes:
+        if not isinstance(node, Pullback):
+            continue
+        if not node.inputs:  # one, or nothing, flows back
+            number = float(node.forward is None and node.outputs[0] in whole.ones)
+            info = whole.graph.values[node.outputs[0]]
+            given.setdefault(node.outputs[0], np.full(info.shape, number, DTYPES[info.dtype].numpy))
+        operands = list(dict.fromkeys(node.operands()))
+        fed = {name: given[name] for name in operands if name in given}
+        if len(fed) < len(operands):
+            continue
+        if node.forward is not None and _left_open(judged, node, fed):
+            continue
+        yield node, judge_call(judged, node, fed, given, target)
+
+
+def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:
+    """Whether the call whose gradient it is leaves something open that flows back."""
+    assert node.forward is not None
+    expansion = node.forward.expansion(case.catalog)
+    named = node.forward.feeds()
+    balls = {f: Ball(load(case.graph.values[name], fed[name])) for f, name in named.items()}
+    return expansion.is_open or left_open(node.equations.inputs, expansion, balls)

@@ -1,0 +1,301 @@
+"""Gradients of targets: judged call by call, a fault charged to the stage and call it starts in.
+
+What a framework might get wrong is planted into the text that its worker runs: a hook on the
+result of an operator, or an edit of what reads it, stands in for a defect of its gradient.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from irlang.catalog import builtin
+from irlang.commands.diff import command as diff
+from irlang.diff import gradients, runner
+from irlang.diff.runner import Case, Session
+from irlang.diff.stages import by_calls
+from irlang.diff.verdict import FINDINGS
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.lower.lower import Lowered, lower
+from irlang.parser import parse
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with Session(["torch"]) as made:
+        yield made
+
+
+def _case(text: str, **given: Any) -> Case:
+    checked = check(parse(f"nnir 1\n{text}", "planted.nnir"), builtin())
+    assert not checked.diagnostics, checked.diagnostics
+    graph = checked.graphs[0]
+    drawn = {**inputs(graph, 3), **given}
+    return Case(graph, drawn, initial_values(graph, 3), checked.catalog)
+
+
+NETWORK = """
+model m(x: f32[2, 2, 6, 6] in [-1, 1], label: i64[2] in [0, 3]) -> logits: f32[2, 4] {
+  param w: f32[3, 2, 3, 3] in [-1, 1]
+  param b: f32[3] in [-1, 1]
+  param v: f32[27, 4] in [-1, 1]
+  h = conv(x, w, b; pad = same)
+  a = tanh(h)
+  p = max_pool(a; window = 2, stride = 2)
+  f = flatten(p)
+  logits = dense(f, v)
+  loss = cross_entropy(logits, label)
+}"""
+SQUARE = """
+model m(x: f32[4, 4] in [-1, 1]) -> y: f32[4, 4] {
+  param b: f32[4] in [-1, 1]
+  h = add(x, b)
+  y = multiply(h, tanh(h))
+  loss = reduce_sum(y)
+}"""
+GATES = """
+model m(x: f32[4, 2, 3] in [-1, 1]) -> y: f32[4, 2, 5] {
+  param w: f32[4, 5, 3] in [-1, 1]
+  param r: f32[4, 5, 5] in [-1, 1]
+  y, h, c = lstm(x, w, r)
+  q = square(y)
+  loss = reduce_sum(q)
+}"""
+
+
+def _hook(variable: str, slope: str) -> tuple[str, str]:
+    """After the line that makes a variable: what flows back to it is something else."""
+    after = f"{variable}.requires_grad and {variable}.register_hook(lambda g: {slope})"
+    return rf"\n    {variable} = [^\n]*", rf"\g<0>\n    {after}"
+
+
+def _only(expression: str) -> str:
+    """An expression's gradient without its value."""
+    return f"(lambda t: t - t.detach())({expression})"
+
+
+# The model, the operator to blame, and the edit (a pattern and its replacement) of its text.
+PLANTED: dict[str, tuple[str, str, tuple[str, str]]] = {
+    "a factor in a convolution": (NETWORK, "conv", _hook("h", "g * (1 + 1e-4)")),
+    "a factor in a loss": (NETWORK, "cross_entropy", _hook("loss", "g * (1 + 1e-4)")),
+    "a factor in a product": (NETWORK, "dense", _hook("logits", "g * (1 - 1e-4)")),
+    "of another function": (
+        NETWORK,
+        "tanh",
+        (r"torch\.tanh\((\w+)\)", r"torch.tanh(\1).detach() + " + _only(r"\1")),
+    ),
+    "of the least in a window": (
+        NETWORK,
+        "max_pool",
+        (
+            r"F\.max_pool2d\((\w+), \(2, 2\)\)",
+            r"F.max_pool2d(\1, (2, 2)).detach() + " + _only(r"-F.max_pool2d(-\1, (2, 2))"),
+        ),
+    ),
+    "a dropped term": (SQUARE, "multiply", (r"= (\w+) \* ", r"= \1.detach() * ")),
+    "a bias summed over the wrong axis": (
+        SQUARE,
+        "add",
+        (r"= (\w+) \+ (\w+)", r"= \1 + \2.detach() + " + _only(r"\2[:, None]")),
+    ),
+    "swapped gates": (
+        GATES,
+        "lstm",
+        _hook("w_gates", "g.reshape(4, 5, 3)[[1, 0, 2, 3]].reshape(20, 3)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_charged_to_its_gradient(
+    name: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, culprit, (before, after) = PLANTED[name]
+    case = _case(text)
+    right = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert not {v.verdict for v in right} & FINDINGS, right
+    assert by_calls(session, case, "torch", grad=True).start is None
+    edited = []
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        code, count = re.subn(before, after, str(made.code))
+        edited.append(count)
+        return dataclasses.replace(made, code=code)
+
+    monkeypatch.setattr(gradients, "lower", faulty)
+    outcome = session.compare([case], grad=True)[0]
+    calls = by_calls(session, case, "torch", grad=True)
+    assert edited == [1, 1]
+    found = [v for v in outcome.verdicts["torch"] if v.verdict != "agrees"]
+    assert found, "where the radii of all together leave it open, each call is judged by itself"
+    assert {v.stage for v in found} == {"backward"}
+    assert calls.start is not None
+    assert calls.start.verdict.stage == "backward"
+    assert calls.start.operator == culprit
+
+
+TIED = """op top(x: f32[N, M]) -> y: f32[N] {
+  y[i] = max(j < M) x[i, j]
+  grad x ties RULE
+}
+model m(x: f32[2, 3]) -> y: f32[2] {
+  h = multiply(x, 2.0)
+  y = top(h)
+  loss = reduce_sum(y)
+}"""
+
+
+@pytest.mark.parametrize(("rule", "start"), [("even", None), ("any", None), ("first", "top")])
+def test_a_tie_that_is_split_otherwise_than_the_definition_says(
+    rule: str, start: str | None, session: Session
+) -> None:
+    """PyTorch's amax shares evenly among equals."""
+    tied = np.array([[1, 2, 2], [3, 3, 3]], np.float32)
+    case = _case(TIED.replace("RULE", rule), x=tied)
+    calls = by_calls(session, case, "torch", grad=True)
+    assert (calls.start.operator if calls.start else None) == start
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert bool({v.verdict for v in verdicts} & FINDINGS) == (start is not None)
+
+
+def _model(head: str, call: str) -> str:
+    return f"model m({head}) -> y: f32[] {{\n y = reduce_sum({call})\n loss = multiply(y, 2.0)\n}}"
+
+
+# Where frameworks differ, rightly: what is drawn for x, and a call.
+KNOWN = {
+    "relu at 0": ("f32[3]", "relu(x)", [-1, 0, 1]),
+    "abs at 0": ("f32[3]", "abs(x)", [-1, 0, 1]),
+    "pow at 0": ("f32[4]", "power(x, 2.0)", [-1, 0, 1, 2]),
+    "pow at 0 by its exponent": ("f32[3]", "power(2.0, x)", [-1, 0, 1]),
+    "the product of all with a zero": ("f32[4]", "reduce_prod(x; axes = [0])", [2, 0, 3, 4]),
+    "equals in a window": ("f32[1, 1, 4]", "max_pool(x; window = 2, stride = 2)", [[[1, 1, 2, 3]]]),
+    "equals of all": ("f32[4]", "reduce_max(x; axes = [0])", [1, 3, 3, 2]),
+    "both operands equal": ("f32[3]", "maximum(x, 1.0)", [0, 1, 2]),
+    "the ends of a clip": ("f32[4]", "clip(x; min = -1, max = 1)", [-1, 0, 1, 2]),
+}
+TARGETS = [
+    name
+    for name, module in (("torch", "torch"), ("tf", "tensorflow"), ("onnxruntime", "onnxruntime"))
+    if importlib.util.find_spec(module)
+]
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> Iterator[Session]:
+    with Session(TARGETS) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_differences_are_allowed(name: str, everywhere: Session) -> None:
+    kind, call, value = KNOWN[name]
+    case = _case(_model(f"x: {kind}", call), x=np.array(value, np.float32))
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        assert not {v.verdict for v in verdicts} & FINDINGS, (target, verdicts)
+        calls = by_calls(everywhere, case, target, grad=True)
+        assert calls.start is None, (target, calls.start)
+        assert calls.backward == 3, "the call, the sum and the product have gradients"
+
+
+def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
+    """TensorFlow divides by what is accumulated, which is 0 (its source says so itself)."""
+    case = _case(_model("x: f32[5]", "cumprod(x; axis = 0)"), x=np.array([2, 0, 3, 0, 4], "f4"))
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        start = by_calls(everywhere, case, target, grad=True).start
+        if target == "tf":
+            assert start is not None
+            assert (start.verdict.stage, start.operator) == ("backward", "cumprod")
+        else:
+            assert start is None, (target, start)
+        assert (start is not None) == bool({v.verdict for v in verdicts} & FINDINGS)
+
+
+def test_a_target_without_gradients_runs_the_adjoints(everywhere: Session) -> None:
+    case = _case(NETWORK)
+    outcome = everywhere.compare([case], grad=True)[0]
+    for target, verdicts in outcome.verdicts.items():
+        stages = {v.name: v.stage for v in verdicts}
+        assert stages == {
+            "logits": "forward", "loss": "loss", "d_x": "backward", "d_w": "backward",
+            "d_b": "backward", "d_v": "backward",
+        }, target  # fmt: skip
+        assert {v.verdict for v in verdicts} <= {"agrees", "rounding"}, (target, verdicts)
+        assert by_calls(everywhere, case, target, grad=True).backward == 6
+    first, *others = (outcome.results[target].gradients for target in outcome.verdicts)
+    for other in others:
+        for name, array in first.items():
+            np.testing.assert_allclose(other[name], array, rtol=1e-4, atol=1e-6)
+
+
+def test_a_fault_in_a_value_is_not_charged_to_its_gradient(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = _case(NETWORK)
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        code = re.sub(r"torch\.tanh\((\w+)\)", r"(torch.tanh(\1) * 1.001)", str(made.code))
+        return dataclasses.replace(made, code=code)
+
+    monkeypatch.setattr(gradients, "lower", faulty)
+    monkeypatch.setattr(runner, "lower", faulty)
+    calls = by_calls(session, case, "torch", grad=True)
+    assert calls.start is not None
+    assert (calls.start.verdict.stage, calls.start.operator) == ("forward", "tanh")
+
+
+NORM = """
+model m(x: f32[4, 3, 5] in [-1, 1], mean: f32[3] in [-1, 1], var: f32[3] in [1, 2])
+    -> y: f32[4, 3, 5] {
+  param s: f32[3] in [0.5, 1.5]
+  m = tanh(mean)
+  y = batch_norm(x, s, s, m, var; axis = 1)
+  loss = reduce_mean(multiply(y, y))
+}"""
+
+
+def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> None:
+    """PyTorch has no derivative by running statistics; all else is compared."""
+    verdicts = session.compare([_case(NORM)], grad=True)[0].verdicts["torch"]
+    found = {v.name: v.verdict for v in verdicts}
+    assert found.pop("d_mean") == found.pop("d_var") == "unsupported"
+    assert set(found) == {"y", "loss", "d_x", "d_s"}
+    assert set(found.values()) <= {"agrees", "rounding"}
+
+
+def test_the_command_says_in_which_stage_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "m.nnir"
+    model.write_text(f"nnir 1\n{SQUARE}\n")
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        return dataclasses.replace(made, code=re.sub(*_DROPPED, str(made.code)))
+
+    arguments = [str(model), "--targets", "torch", "--grad"]
+    right = CliRunner().invoke(diff, [*arguments, "--format", "json"], standalone_mode=False)
+    assert json.loads(right.output)["starts"] == []
+    monkeypatch.setattr(gradients, "lower", faulty)
+    wrong = CliRunner().invoke(diff, arguments, standalone_mode=False)
+    assert "it starts in the backward stage, at multiply (`y`)" in wrong.output
+    told = CliRunner().invoke(diff, [*arguments, "--format", "json"], standalone_mode=False)
+    (start,) = json.loads(told.output)["starts"]
+    assert (start["stage"], start["operator"], start["call"]) == ("backward", "multiply", "y")
+
+
+_DROPPED = PLANTED["a dropped term"][2]
