@@ -17,6 +17,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from irlang import special
+
 Array = Any
 
 
@@ -28,6 +30,8 @@ class Scalar:
     rules of IEEE 754. exact: over mpmath numbers. derivative: texts, empty where it is zero almost
     everywhere. domain: interval where it is defined (others give NaN). monotone: breakpoints
     between which it is monotone, None for a function of several arguments. ulps: the allowance.
+    least: the size whose last place counts where a value is smaller, for functions whose zeros no
+    program hits. steepest: of a function that is neither, the largest slope over an interval.
     symbol: how it is printed where it is an operator.
     """
 
@@ -41,6 +45,8 @@ class Scalar:
     monotone: tuple[float, ...] | None = None
     ulps: float = 0.0
     symbol: bool = False
+    least: float = 0.0
+    steepest: Callable[[Array, Array], Array] | None = None
 
 
 def _sigmoid(x: Array) -> Array:
@@ -211,6 +217,13 @@ def _arithmetic(name: str) -> Callable[..., Array]:
 
 def _is_truth(value: Any) -> bool:
     return isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
+
+
+def _steepest_tan(low: Array, high: Array) -> Array:
+    """Infinite over a pole."""
+    at_low, at_high = np.tan(low), np.tan(high)
+    steepest = 1.0 + np.maximum(np.abs(at_low), np.abs(at_high)) ** 2
+    return np.where((at_low > at_high) | (high - low > 2.0), np.inf, steepest)
 
 
 _INF = math.inf
@@ -437,7 +450,16 @@ _ROWS = (
     # trigonometric and hyperbolic
     Scalar("sin", 1, "real", _ufunc("sin"), _guarded(mpmath.sin, _finite), ("cos(a)",), ulps=4),
     Scalar("cos", 1, "real", _ufunc("cos"), _guarded(mpmath.cos, _finite), ("-sin(a)",), ulps=4),
-    Scalar("tan", 1, "real", _ufunc("tan"), _guarded(mpmath.tan, _finite), ("1 + y * y",), ulps=8),
+    Scalar(
+        "tan",
+        1,
+        "real",
+        _ufunc("tan"),
+        _guarded(mpmath.tan, _finite),
+        ("1 + y * y",),
+        ulps=8,
+        steepest=_steepest_tan,
+    ),
     Scalar(
         "asin",
         1,
@@ -496,6 +518,114 @@ _ROWS = (
         domain=(-1.0, 1.0),
         monotone=(),
         ulps=8,
+    ),
+    # special functions; Bessel functions are scaled, by exp(-|a|) and exp(a)
+    Scalar(
+        "lgamma",
+        1,
+        "real",
+        special.lgamma,
+        special.lgamma_exact,
+        ("polygamma(0, a)",),
+        ulps=8,
+        least=1.0,
+        steepest=lambda low, high: special.steepest_polygamma(-1, low, high),
+    ),
+    # the derivative of digamma, as often as the first argument says
+    Scalar(
+        "polygamma",
+        2,
+        "real",
+        special.polygamma,
+        special.polygamma_exact,
+        ("", "polygamma(a + 1, b)"),
+        ulps=16,
+        least=1.0,
+    ),
+    Scalar(
+        "erfc",
+        1,
+        "real",
+        special.erfc,
+        special.erfc_exact,
+        ("-1.1283791670955126 * exp(-a * a)",),
+        monotone=(),
+        ulps=8,
+    ),
+    Scalar(
+        "erfcx",
+        1,
+        "real",
+        special.erfcx,
+        special.erfcx_exact,
+        ("2 * a * y - 1.1283791670955126",),
+        monotone=(),
+        ulps=8,
+    ),
+    Scalar(
+        "erfinv",
+        1,
+        "real",
+        special.erfinv,
+        special.erfinv_exact,
+        ("0.886226925452758 * exp(y * y)",),
+        domain=(-1.0, 1.0),
+        monotone=(),
+        ulps=16,
+    ),
+    # the inverse of the normal distribution function
+    Scalar(
+        "ndtri",
+        1,
+        "real",
+        special.ndtri,
+        special.ndtri_exact,
+        ("2.5066282746310002 * exp(y * y / 2)",),
+        domain=(0.0, 1.0),
+        monotone=(),
+        ulps=16,
+    ),
+    Scalar(
+        "i0e",
+        1,
+        "real",
+        lambda a: special.bessel_i(0, a),
+        lambda a: special.bessel_i_exact(0, a),
+        ("i1e(a) - sign(a) * y",),
+        monotone=(0.0,),
+        ulps=16,
+    ),
+    Scalar(
+        "i1e",
+        1,
+        "real",
+        lambda a: special.bessel_i(1, a),
+        lambda a: special.bessel_i_exact(1, a),
+        ("if a == 0 then 0.5 else i0e(a) - y * (sign(a) + 1 / a)",),
+        monotone=(-special.LARGEST_I1E, special.LARGEST_I1E),
+        ulps=16,
+    ),
+    Scalar(
+        "k0e",
+        1,
+        "real",
+        lambda a: special.bessel_k(0, a),
+        lambda a: special.bessel_k_exact(0, a),
+        ("y - k1e(a)",),
+        domain=(0.0, _INF),
+        monotone=(),
+        ulps=32,
+    ),
+    Scalar(
+        "k1e",
+        1,
+        "real",
+        lambda a: special.bessel_k(1, a),
+        lambda a: special.bessel_k_exact(1, a),
+        ("y - k0e(a) - y / a",),
+        domain=(0.0, _INF),
+        monotone=(),
+        ulps=32,
     ),
 )
 

@@ -6,7 +6,6 @@ or for comparisons the one that the operands are promoted to.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from irlang.importers.torch_call import FLOATS, Call, Rule, Value
@@ -283,15 +282,8 @@ ELEMENTWISE: dict[str, Rule] = {
     "round": _round,
     "special_round": _round,
     "frac": lambda c: c("subtract", c.tensor("self"), c("trunc", c.tensor("self"))),
-    "erfc": lambda c: c("subtract", 1, c("erf", c.cast(c.tensor("self"), c.out))),
-    "special_erfc": lambda c: c("subtract", 1, c("erf", c.cast(c.tensor("self"), c.out))),
     "exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
     "special_exp2": lambda c: c("power", 2, c.cast(c.tensor("self"), c.out)),
-    "special_ndtr": lambda c: c(
-        "multiply",
-        c("add", c("erf", c("multiply", c.cast(c.tensor("self"), c.out), math.sqrt(0.5))), 1),
-        0.5,
-    ),
     # arithmetic
     "add": _sum("add"),
     "sub": _sum("subtract"),

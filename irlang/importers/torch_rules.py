@@ -17,6 +17,7 @@ from irlang.importers.torch_recurrent import RECURRENT
 from irlang.importers.torch_reductions import REDUCTIONS
 from irlang.importers.torch_shapes import SHAPES
 from irlang.importers.torch_signals import SIGNALS
+from irlang.importers.torch_special import SPECIAL
 from irlang.importers.torch_statistics import STATISTICS
 
 RULES: dict[str, Rule] = {
@@ -24,6 +25,7 @@ RULES: dict[str, Rule] = {
     **SHAPES,
     **REDUCTIONS,
     **STATISTICS,
+    **SPECIAL,
     **SIGNALS,
     **INDEXING,
     **LAYERS,

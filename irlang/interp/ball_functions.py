@@ -16,12 +16,20 @@ import numpy as np
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, magnitude, settled, spread
-from irlang.scalar import SCALARS, WHOLE
+from irlang.scalar import SCALARS, WHOLE, Scalar
+from irlang.special import steepest_polygamma
 
 _STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # How far a value can move when its argument does: |f(a) - f(b)| <= L |a - b| everywhere.
-_LIPSCHITZ = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.1283791670955126}
+_LIPSCHITZ = {
+    "sin": 1.0,
+    "cos": 1.0,
+    "tanh": 1.0,
+    "sigmoid": 0.25,
+    "erf": 1.1283791670955126,
+    "erfc": 1.1283791670955126,
+}
 
 
 _FRACTION = (1 << 52) - 1  # the bits of a float64 that a power of two has not
@@ -73,10 +81,13 @@ class BallFunctions:
             ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
 
-    def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0) -> Ball:
-        """A result that is rounded: `half_ulps` is 1 for a correctly rounded operation."""
+    def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0, least: float = 0.0) -> Ball:
+        """A result that is rounded: `half_ulps` is 1 for a correctly rounded operation.
+
+        least: the size whose last place counts where the value is smaller.
+        """
         with np.errstate(invalid="ignore"):
-            own = half_ulps * self.unit * np.abs(value) + self.tiny
+            own = half_ulps * self.unit * np.maximum(np.abs(value), least) + self.tiny
             own = np.where(np.isfinite(value), own, 0.0)
             return self.bounded(Ball(value, slack + own))
 
@@ -285,7 +296,7 @@ class BallFunctions:
         a = args[0]
         value = row.numpy(a.value)
         slack = 0.0 if a.radius is None else self._slack(function, a, value)
-        found = self._rounded(value, slack, 2 * row.ulps)
+        found = self._rounded(value, slack, 2 * row.ulps, row.least)
         origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
         if np.any(origin):
             found.radius = np.where(origin, 0.0, found.bound)
@@ -298,8 +309,10 @@ class BallFunctions:
         bound = _LIPSCHITZ.get(function)
         if row.monotone is None:
             if bound is None:
-                bound_at = self._slope(function, a)
-                slack = np.where(radius > 0, bound_at * radius, 0.0)
+                assert row.steepest is not None, f"{function} has no slope"
+                with np.errstate(invalid="ignore"):
+                    bound_at = row.steepest(a.value - radius, a.value + radius)
+                    slack = np.where(radius > 0, bound_at * radius, 0.0)
             else:
                 slack = np.minimum(bound * radius, 2.0)
         else:
@@ -311,10 +324,10 @@ class BallFunctions:
                 slack = np.where(crossed, np.maximum(slack, np.abs(row.numpy(turn) - value)), slack)
             if bound is not None:  # differences of nearby values lose digits; the slope does not
                 slack = np.minimum(
-                    np.where(np.isnan(slack), np.inf, slack) + self._own(value), bound * radius
+                    np.where(np.isnan(slack), np.inf, slack) + self._own(row, value), bound * radius
                 )
             else:
-                slack = slack + self._own(np.maximum(np.abs(at_low), np.abs(at_high)))
+                slack = slack + self._own(row, np.maximum(np.abs(at_low), np.abs(at_high)))
             with np.errstate(invalid="ignore"):
                 outside = (low < row.domain[0]) | (high > row.domain[1])
             slack = np.where(radius == 0, 0.0, np.where(outside | np.isnan(slack), np.inf, slack))
@@ -322,17 +335,23 @@ class BallFunctions:
         return np.where(np.isinf(radius), np.inf, slack)
 
     @staticmethod
-    def _own(value: Any) -> Any:
+    def _own(row: Scalar, value: Any) -> Any:
         """The error of the oracle's own function values."""
-        return 4 * 2.0**-53 * np.abs(value)
+        return max(4.0, 2 * row.ulps) * 2.0**-53 * np.abs(value)
 
-    def _slope(self, function: str, a: Ball) -> Any:
-        """The steepest slope over a ball, for `tan`: infinite over a pole."""
+    def _ordered(self, function: str, args: list[Ball]) -> Ball:
+        """A function of a whole number, which is its order, and of a number."""
         row = SCALARS[function]
-        low, high = a.value - a.bound, a.value + a.bound
-        at_low, at_high = row.numpy(low), row.numpy(high)
-        steepest = 1.0 + np.maximum(np.abs(at_low), np.abs(at_high)) ** 2
-        return np.where((at_low > at_high) | (np.asarray(a.bound) > 1.0), np.inf, steepest)
+        order, a = args
+        value = row.numpy(order.value, a.value)
+        slack: Any = 0.0
+        if a.radius is not None:
+            radius = np.asarray(a.radius)
+            with np.errstate(invalid="ignore"):
+                steepest = steepest_polygamma(order.value, a.value - radius, a.value + radius)
+                slack = np.where(radius > 0, steepest * radius, 0.0)
+        slack = np.where(np.asarray(order.bound) > 0, np.inf, slack)
+        return self._rounded(value, slack, 2 * row.ulps, row.least)
 
 
 def _free(function: str, a: Ball, b: Ball) -> Any:
@@ -383,4 +402,5 @@ _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     "rounded": BallFunctions._nearest,
     "select": BallFunctions._select,
     "pow": BallFunctions._power,
+    "polygamma": BallFunctions._ordered,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
 from irlang.interp import kernel_cache
+from irlang.interp.kernel_functions import COMPILED
 from irlang.interp.kernel_source import EMPTY, NONE, Source, generate
 from irlang.interp.schedule import Recurrence
 
@@ -17,6 +18,11 @@ Array = np.ndarray[Any, Any]
 
 STORED = {"real": np.dtype(np.float64), "int": np.dtype(np.int64), "bool": np.dtype(np.bool_)}
 _STATUS = 66  # kind, number of the read, and an index of as many axes as NumPy allows
+
+
+def compiles(expr: eq.Expr) -> bool:
+    """Whether all functions in an expression can be compiled."""
+    return all(part.function in COMPILED for part in eq.walk(expr) if isinstance(part, eq.Apply))
 
 
 def evaluate(

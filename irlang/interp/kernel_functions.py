@@ -63,10 +63,13 @@ ON_REALS: dict[str, str] = {
         name: f"math.{name}({{0}})"
         for name in (
             "exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "asin", "acos",
-            "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
+            "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma",
         )
     },
 }  # fmt: skip
+
+# Functions that can be compiled; the others are evaluated by NumPy.
+COMPILED = frozenset({*ON_INTEGERS, *ON_REALS, "select", "and", "or", "not"})
 
 HELPERS: dict[str, str] = {
     "whole_quotient": "def whole_quotient(a, b):\n    return a // b if b != 0 else 0\n",

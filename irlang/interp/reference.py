@@ -128,7 +128,9 @@ class _Run:
             for product in products:
                 self._keep(product.target, product.info, product.run(self.tensors, self._lasting))
             return self._remainder(rest, plan)
-        if work <= SMALL:
+        if work <= SMALL or not plan.note(
+            "compiles", equation, lambda: kernel.compiles(equation.body)
+        ):
             return self._vector(equation)
         return self._nest(equation, work, plan)
 
@@ -193,6 +195,9 @@ class _Run:
     def recurrence(self, group: Recurrence) -> None:
         """Fills in the tensors of a group of equations that read one another."""
         steps = group.length
+        if not all(kernel.compiles(equation.body) for equation in group.equations):
+            vector.Vector(Plain(), self.tensors, self.infos).recurrence(group)
+            return
         before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
         wanted = not any(map(self._wide, group.equations))
         if not (wanted and _worth([part.kernel for part in parts], work)):

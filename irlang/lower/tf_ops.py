@@ -300,7 +300,8 @@ _FUNCTIONS = (
     "atan sinh cosh tanh asinh acosh atanh erf=math.erf isnan=math.is_nan logical_not sigmoid "
     "maximum minimum floor_divide=math.floordiv equal not_equal less less_equal greater "
     "squared_difference=math.squared_difference greater_equal logical_and logical_or "
-    "logical_xor=math.logical_xor where softsign=nn.softsign log_sigmoid=math.log_sigmoid"
+    "logical_xor=math.logical_xor where softsign=nn.softsign log_sigmoid=math.log_sigmoid "
+    "erfc=math.erfc"
 )
 
 ELEMENTS: dict[str, Native] = {

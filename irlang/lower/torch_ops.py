@@ -206,7 +206,8 @@ _UNARY = (
     "negate=neg abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p "
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf isnan logical_not sigmoid "
     "maximum minimum floor_divide equal=eq not_equal=ne less=lt less_equal=le "
-    "greater=gt greater_equal=ge logical_and logical_or logical_xor where"
+    "greater=gt greater_equal=ge logical_and logical_or logical_xor where "
+    "lgamma digamma erfc erfinv ndtr=special.ndtr"
 )
 
 ELEMENTS: dict[str, Native] = {
