@@ -10,7 +10,6 @@ import numpy as np
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.onnx_builder import OnnxBuilder
-from irlang.lower.onnx_kernels import carrier
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
@@ -61,7 +60,7 @@ def _onnx_drop(call: Onnx) -> Sequence[Value] | None:
     x = call.input("x")
     if call["shared"] or call["rate"] == 1:
         return None
-    kernel = carrier("Dropout", x.dtype)
+    kernel = call.build.runtime.carrier("Dropout", x.dtype)
     ratio = call.build.constant(np.asarray(float(call["rate"])), "f32")
     training = call.build.constant(np.asarray(call["training"]), "bool")
     y, mask = call.build.node(

@@ -18,8 +18,9 @@ from irlang.lower import python_program, to_onnx, to_tf, to_torch
 from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.names import Names
+from irlang.lower.onnx_kernels import Runtime, runtime
 from irlang.lower.python_builder import PythonBuilder
-from irlang.lower.target import Description, describe
+from irlang.lower.target import KIN, Description, describe
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
@@ -77,7 +78,7 @@ def tables() -> dict[str, Mapping[str, Native]]:
 
 def lower(
     graph: Graph,
-    target: str,
+    target: str | Description,
     catalog: Catalog,
     params: Mapping[str, Array],
     *,
@@ -93,16 +94,21 @@ def lower(
     operator from its definition, which is how the two ways are held against each other. Raises
     `usage.target` for a target that there is not.
     """
-    known = describe(target)
+    known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
         return _python(graph, known, catalog, params, grad, watched, native)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
-    code, body = to_onnx.model_file(graph, catalog, params, native=native)
+    code, body = to_onnx.model_file(graph, catalog, params, _runtime(known), native=native)
     return Lowered(
-        target, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
+        known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native),
     )  # fmt: skip
+
+
+def _runtime(target: Description) -> Runtime:
+    """What reads the file; ONNX's own evaluator reads what the newest runtime does."""
+    return Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
 
 
 def _python(

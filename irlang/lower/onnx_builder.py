@@ -13,7 +13,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.lower.onnx_kernels import IR_VERSION, KERNELS, OPSET, carrier
+from irlang.lower.onnx_kernels import Runtime
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -70,7 +70,8 @@ class _Node:
 class OnnxBuilder:
     """Implements `irlang.lower.value.Builder`; a value's text is its name."""
 
-    def __init__(self, taken: Sequence[str]) -> None:
+    def __init__(self, taken: Sequence[str], runtime: Runtime) -> None:
+        self.runtime = runtime
         self._taken = set(taken)
         self._nodes: list[_Node] = []
         self._count = 0
@@ -98,6 +99,7 @@ class OnnxBuilder:
         self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any
     ) -> list[Value]:
         """Any operator as it is; one value for every type."""
+        self.runtime.require(op, attributes)
         for key, number in attributes.items():
             inexact = isinstance(number, float) and float(np.float32(number)) != number
             if inexact and any(info.dtype == "f64" for info in types):
@@ -121,7 +123,7 @@ class OnnxBuilder:
         for, and converted back.
         """
         dtype = values[0].dtype
-        carried = carrier(op, dtype) if op in KERNELS else dtype
+        carried = self.runtime.carrier(op, dtype)
         inputs = [self.cast(value, carried).text for value in values]
         inputs += [other.text for other in others]
         result = "bool" if op in _TRUTH else carried
@@ -256,7 +258,7 @@ class OnnxBuilder:
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`Where`."""
         dtype = yes.dtype
-        carried = carrier("Where", dtype)
+        carried = self.runtime.carrier("Where", dtype)
         inputs = [condition.text, self.cast(yes, carried).text, self.cast(no, carried).text]
         shape = broadcast((condition, yes, no))
         (value,) = self.node("Where", inputs, [TensorInfo(shape, carried)])
@@ -312,7 +314,7 @@ class OnnxBuilder:
     def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
         """`Pad`."""
         dtype = value.dtype
-        carried = self.cast(value, carrier("Pad", dtype))
+        carried = self.cast(value, self.runtime.carrier("Pad", dtype))
         inputs = [carried.text, self.integers([*before, *after]).text]
         inputs.append(self.number(number, carried).text)
         info = TensorInfo(enlarged(value.shape, before, after), carried.dtype)
@@ -331,7 +333,7 @@ class OnnxBuilder:
     def position(self, kind: str, value: Value, axis: int) -> Value:
         """`ArgMax` or `ArgMin`."""
         op = {"argmax": "ArgMax", "argmin": "ArgMin"}[kind]
-        carried = self.cast(value, carrier(op, value.dtype))
+        carried = self.cast(value, self.runtime.carrier(op, value.dtype))
         info = TensorInfo(reduced(value.shape, (axis,)), "i64")
         return self.node(op, [carried.text], [info], axis=axis, keepdims=0)[0]
 
@@ -418,8 +420,8 @@ class OnnxBuilder:
         graph = helper.make_graph(nodes, name, types(inputs), types(results), initializers, doc)
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
+            opset_imports=[helper.make_opsetid("", self.runtime.opset)],
+            ir_version=self.runtime.ir_version,
             producer_name="irlang",
         )
         assert isinstance(model, onnx.ModelProto)

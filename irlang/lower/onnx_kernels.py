@@ -3,15 +3,25 @@
 ONNX allows more. Where a kernel is missing, a narrower type is carried in a wider one (`carrier`);
 float64 has none wider, so such a call is not supported. Read from the runtime's own registry
 (`get_all_opkernel_def`) at version 1.31.1, less GRU and LSTM in float64, which are registered and
-refuse to run.
+refuse to run. Older releases have fewer, and read older opsets: `runtime`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
 from irlang.lower.value import Unsupported
 
 OPSET = 21
-IR_VERSION = 10  # that of opset 21; any runtime since 2024 reads it
+# The first release of ONNX Runtime that has an opset's kernels, and the file format of its day.
+# (1.15 reads opset 19 and lacks most of what that changed.)
+_READ_SINCE = {21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)}
+# The opset that gave an operator the meaning, the attributes or the inputs that are written here.
+_MEANT_SINCE = {"DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
+_VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
 _EVERY = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool"
 _ARITHMETIC = "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"
@@ -64,15 +74,105 @@ _CARRIERS = {
 }  # fmt: skip
 _MOVES = frozenset({"Where", "Pad", "Expand", "Trilu", "Tile"})
 
+# Of a release that was not asked (1.15 cannot be, and that beside irlang is not): what it may lack.
+_NARROW_BEFORE = (1, 23)
+_NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "i32", "i64"}))
 
-def carrier(op: str, dtype: str) -> str:
-    """The type in which `op` is to be computed for elements of `dtype`.
 
-    Raises `Unsupported` where there is none.
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a release of ONNX Runtime reads, and the element types that its kernels take."""
+
+    opset: int = OPSET
+    ir_version: int = _READ_SINCE[OPSET][1]
+    kernels: Mapping[str, frozenset[str]] = field(default_factory=lambda: KERNELS)
+
+    def require(self, op: str, attributes: Mapping[str, Any]) -> None:
+        """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
+        if self.opset == OPSET:
+            return
+        known = _schema(op, self.opset)
+        given = {key for key, value in attributes.items() if value != []}
+        values = [since for (o, key, value), since in _VALUES_SINCE.items()
+                  if o == op and attributes.get(key) == value]  # fmt: skip
+        since = max([_MEANT_SINCE.get(op, 0), *values])
+        if known is None or since > self.opset or not given <= set(known.attributes):
+            raise Unsupported(f"opset {self.opset} has no such {op}")
+
+    def carrier(self, op: str, dtype: str) -> str:
+        """The type in which `op` is to be computed for elements of `dtype`.
+
+        Raises `Unsupported` where there is none. What is not in the table has its kernels.
+        """
+        if op not in self.kernels:
+            return dtype
+        own = self.kernels[op]
+        others = ("i64",) if dtype == "u64" and op in _MOVES else _CARRIERS.get(dtype, ())
+        for candidate in (dtype, *others):
+            if candidate in own:
+                return candidate
+        raise Unsupported(f"ONNX Runtime has no {dtype} kernel of {op}")
+
+
+def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> Runtime:
+    """That of a release; kernels: what it says it has, if it was asked."""
+    read = [(o, ir) for o, (first, ir) in _READ_SINCE.items() if release >= first]
+    opset, ir_version = read[0] if read else (min(_READ_SINCE), 9)
+    if release >= _NARROW_BEFORE and not kernels:
+        return Runtime()
+    return Runtime(opset, ir_version, _narrowed(opset, kernels or _NARROW))
+
+
+def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """The table of kernels, less what an opset does not allow and a release does not have."""
+    nothing: frozenset[str] = frozenset()
+    others = None if kernels is _NARROW else nothing
+    found = {}
+    for op, types in KERNELS.items():
+        known = _schema(op, opset)
+        allowed = _types(known) if known is not None else nothing
+        there = kernels.get(op, others)
+        found[op] = types & allowed & (allowed if there is None else there)
+    return found
+
+
+@cache
+def _schema(op: str, opset: int) -> Any:
+    """What ONNX says of an operator as of an opset; None where it has none."""
+    from onnx import defs
+
+    try:
+        return defs.get_schema(op, opset)
+    except defs.SchemaError:
+        return None
+
+
+def _types(schema: Any) -> frozenset[str]:
+    texts = {text for row in schema.type_constraints for text in row.allowed_type_strs}
+    return frozenset(_NAMES[text] for text in texts if text in _NAMES)
+
+
+def read_registry(
+    registry: Sequence[Sequence[Any]], release: tuple[int, ...]
+) -> dict[str, frozenset[str]]:
+    """The element types of every operator at the opset that a release is given.
+
+    registry: name, first and last opset, and the constraints on types of every kernel, as the
+    release tells them.
     """
-    own = KERNELS[op]
-    others = ("i64",) if dtype == "u64" and op in _MOVES else _CARRIERS.get(dtype, ())
-    for candidate in (dtype, *others):
-        if candidate in own:
-            return candidate
-    raise Unsupported(f"ONNX Runtime has no {dtype} kernel of {op}")
+    opset = runtime(release, {}).opset
+    found: dict[str, set[str]] = {}
+    for op, first, last, constraints in registry:
+        if first <= opset <= last:
+            types = {text for texts in constraints.values() for text in texts}
+            known = {_NAMES[text] for text in types if text in _NAMES}
+            found.setdefault(op, set()).update(known)
+    return {op: frozenset(types) for op, types in found.items()}
+
+
+_NAMES = {
+    "tensor(float)": "f32", "tensor(double)": "f64", "tensor(float16)": "f16",
+    "tensor(bfloat16)": "bf16", "tensor(int8)": "i8", "tensor(int16)": "i16",
+    "tensor(int32)": "i32", "tensor(int64)": "i64", "tensor(uint8)": "u8", "tensor(uint16)": "u16",
+    "tensor(uint32)": "u32", "tensor(uint64)": "u64", "tensor(bool)": "bool",
+}  # fmt: skip

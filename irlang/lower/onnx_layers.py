@@ -11,7 +11,6 @@ from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import Windows, moved, trailing, windows
 from irlang.lower.onnx_builder import OnnxBuilder
-from irlang.lower.onnx_kernels import carrier
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
@@ -254,7 +253,7 @@ def _recurrent(
     kinds = [call["hidden" if at == "hidden_" else f"{at}activation"] for at in prefixes]
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
         return None
-    build, dtype = call.build, carrier(op, call.out.dtype)
+    build, dtype = call.build, call.build.runtime.carrier(op, call.out.dtype)
     x, w, r = (build.cast(call.input(name), dtype) for name in ("x", "w", "r"))
     hidden, features = r.shape[-1], w.shape[-1]
     gates = w.shape[0] if w.rank == 3 else 1

@@ -108,7 +108,7 @@ class Description:
 
     framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
     name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
-    its usual mode, as compared where no target is named.
+    its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
     """
 
     name: str
@@ -122,6 +122,7 @@ class Description:
     mode: str
     usual: bool
     release: tuple[int, ...]
+    kernels: Mapping[str, frozenset[str]] = field(repr=False)
     worker: pool.Target = field(repr=False)
 
     def as_json(self) -> dict[str, object]:
@@ -164,6 +165,12 @@ def describe(name: str) -> Description:
     raise fail("usage.target", f"there is no target `{name}`", help=help_)
 
 
+def describe_added(own: Added) -> Description:
+    """What is described as a target, whether or not it is remembered."""
+    row = ROWS[own.framework]
+    return _described(own.name, row, "", Mode(own.about), own)
+
+
 def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> Description:
     packages = mode.packages or row.packages
     version = own.version if own else _version(packages)
@@ -186,7 +193,8 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         worker = own.on(worker)
     return Description(
         name, not reason, version, own.python if own else platform.python_version(), reason,
-        mode.about, mode.share, row.name, key, not key and own is None, numbers(version), worker,
+        mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
+        own.kernels if own else {}, worker,
     )  # fmt: skip
 
 

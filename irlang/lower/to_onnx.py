@@ -14,6 +14,7 @@ from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_images import IMAGES
+from irlang.lower.onnx_kernels import Runtime
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
@@ -23,10 +24,10 @@ TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **ONNX}
 
 
 def model_file(
-    graph: Graph, catalog: Catalog, params: Mapping[str, Array], *, native: bool
+    graph: Graph, catalog: Catalog, params: Mapping[str, Array], runtime: Runtime, *, native: bool
 ) -> tuple[bytes, Body]:
     """The model file, empty where something cannot be spelt, and what became of the nodes."""
-    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs])
+    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
     values: dict[str, Value] = {}
     held: dict[str, tuple[str, Array]] = {}
     for name in [*graph.inputs, *graph.params]:

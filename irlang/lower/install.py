@@ -1,0 +1,215 @@
+"""Makes a target of the user's: an environment with one version of a framework in it.
+
+The environment is one of Python's own (`venv`), filled by the pip in it. A target is remembered
+when its worker has answered and computed a small program rightly; else nothing is left of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from irlang.catalog import builtin
+from irlang.diagnostics import fail
+from irlang.interp.shape import check
+from irlang.lower.added import Added, folder, interpreter, remember
+from irlang.lower.lower import lower
+from irlang.lower.onnx_kernels import read_registry
+from irlang.lower.pool import Program, Worker, WorkerError
+from irlang.lower.target import KIN, ROWS, describe_added, numbers
+from irlang.parser import parse
+
+_DISTRIBUTION = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?")
+_VERSION = re.compile(r"\d+(\.\d+){0,2}")
+_OLD_PIP = (3, 10)  # an older Python brings a pip that does not know today's wheels
+# What was compiled for NumPy 1 imports with NumPy 2, or does not, and in both cases fails later.
+_OLD_NUMPY = "numpy<2"
+_PROBE = """nnir 1
+op twice[T: float](x: T[N]) -> y: T[N] { y[n] = 2 * x[n] }
+model probe(x: f32[3]) -> y: f32[3] { y = twice(x) }
+"""
+_REGISTRY = """
+import json
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+print(json.dumps([
+    (kernel.op_name, *kernel.version_range, kernel.type_constraints)
+    for kernel in get_all_opkernel_def()
+    if kernel.domain in ("", "ai.onnx") and kernel.provider == "CPUExecutionProvider"
+]))
+"""
+
+Tell = Callable[[str], None]
+
+
+def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) -> Added:
+    """Makes the environment of a target, checks that it works, and remembers it.
+
+    requirements: for pip; one of them must be a framework that there are lowerings for. python: a
+    version (3.8) or a path; irlang's own by default. tell: gets a line before each long step.
+    Raises `usage.target`, `usage.pip`, `usage.python`, `target.pip` or `target.broken`.
+    """
+    place = folder(name)
+    if name in ROWS or name in KIN:
+        raise fail("usage.target", f"`{name}` is a target already", help="choose another name")
+    if place.exists():
+        raise fail(
+            "usage.target", f"`{name}` was added before", help=f"irlang target remove {name}, first"
+        )
+    framework = framework_of(requirements)
+    base = find_python(python)
+    place.mkdir(parents=True)
+    try:
+        own = interpreter(place)
+        tell(f"making an environment of {base}")
+        _call([str(base), "-m", "venv", str(place / "env")], "target.python")
+        if _release(own) < _OLD_PIP:
+            _pip(own, ["--upgrade", "pip"])
+        tell(f"installing {' '.join(requirements)}")
+        _pip(own, requirements)
+        target = Added(name, framework, "", "", tuple(requirements))
+        tell("asking it")
+        fault, target = _asked(target)
+        if fault and not any(_name(text) == "numpy" for text in requirements):
+            tell(f"it fails ({fault}); trying {_OLD_NUMPY}")
+            _pip(own, [*requirements, _OLD_NUMPY])
+            fault, target = _asked(target)
+        if fault:
+            raise fail("target.broken", f"{name} was installed and does not work: {fault}")
+        remember(target)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return target
+
+
+def framework_of(requirements: Sequence[str]) -> str:
+    """The framework that is asked for, by the names of distributions. Raises `usage.pip`."""
+    for text in requirements:
+        if text.startswith("-"):
+            raise fail("usage.pip", f"{text} is an option of pip, not a requirement")
+    for row in ROWS.values():
+        if any(_name(text) in row.packages for text in requirements):
+            return row.name
+    known = ", ".join(package for row in ROWS.values() for package in row.packages)
+    raise fail(
+        "usage.pip",
+        "none of the requirements is a framework",
+        help=f"programs are written for {known}",
+    )
+
+
+def _name(requirement: str) -> str:
+    found = _DISTRIBUTION.match(requirement)
+    return re.sub(r"[._-]+", "-", found[1]).lower() if found else ""
+
+
+def find_python(wanted: str | None) -> Path:
+    """An interpreter: on the path, or one of pyenv's. Raises `usage.python`."""
+    if wanted is None:
+        return Path(sys.executable)
+    if not _VERSION.fullmatch(wanted):
+        given = shutil.which(wanted)
+        if given is None:
+            raise fail("usage.python", f"{wanted} is no interpreter", help="as in --python 3.8")
+        return Path(given)
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    end = "python.exe" if os.name == "nt" else "bin/python"
+    pyenvs = sorted(
+        (p for p in root.glob(f"{wanted}*") if f"{p.name}.".startswith(f"{wanted}.")),
+        key=lambda p: numbers(p.name), reverse=True,
+    )  # fmt: skip
+    on_path = shutil.which(f"python{wanted}")
+    for path in [*([Path(on_path)] if on_path else []), *(p / end for p in pyenvs)]:
+        if path.exists() and _is(path, wanted):
+            return path
+    others = sorted({p.name for p in root.glob("[0-9]*")}, key=numbers)
+    raise fail(
+        "usage.python",
+        f"Python {wanted} is not found, neither on the path nor among pyenv's versions",
+        help=f"pyenv has {', '.join(others)}" if others else "give the path of an interpreter",
+    )
+
+
+def _is(path: Path, wanted: str) -> bool:
+    """Whether an interpreter runs and is of a version: pyenv's shims are there and do not run."""
+    try:
+        found = ".".join(map(str, _release(path)))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return False
+    return f"{found}.".startswith(f"{wanted}.")
+
+
+def _release(path: Path) -> tuple[int, ...]:
+    code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
+    line = [str(path), "-c", code]
+    result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
+    return numbers(result.stdout.strip())
+
+
+def _pip(python: Path, arguments: Sequence[str]) -> None:
+    line = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _call([*line, *arguments], "target.pip")
+
+
+def _call(line: Sequence[str], code: str) -> str:
+    """Runs a command; its output. Raises `code` with the last that it said."""
+    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    try:
+        result = subprocess.run(line, capture_output=True, text=True, env=variables, check=False)
+    except OSError as error:
+        raise fail(code, f"{line[0]} cannot be run: {error.strerror}") from None
+    if result.returncode:
+        said = (result.stderr.strip() or result.stdout.strip()).splitlines()
+        faults = [text for text in said if text.lstrip().startswith("ERROR")] or said
+        what = "pip install" if "pip" in line else "venv"
+        message = f"{what} {' '.join(a for a in line[4:] if not a.startswith('-'))}".strip()
+        raise fail(code, f"{message}: status {result.returncode}", help="\n".join(faults[-3:]))
+    return result.stdout
+
+
+def _asked(target: Added) -> tuple[str, Added]:
+    """Why a target cannot be used, if so; and the target with what it says of itself."""
+    worker = Worker(describe_added(target).worker)
+    try:
+        with worker:
+            hello = worker.hello()
+            target = dataclasses.replace(target, version=hello.version, python=hello.python)
+            if target.framework == "onnxruntime":
+                target = dataclasses.replace(target, kernels=_kernels(target))
+            return _tried(worker, target), target
+    except WorkerError as error:
+        last = error.output.strip().splitlines()[-1:]
+        return ": ".join([str(error), *last]), target
+
+
+def _tried(worker: Worker, target: Added) -> str:
+    """What is wrong with the result of a small program, if anything."""
+    checked = check(parse(_PROBE, "probe"), builtin())
+    graph = checked.graphs[0]
+    lowered = lower(graph, describe_added(target), checked.catalog, {})
+    given = {"x": np.array([1, -2, 0.5], np.float32)}
+    (result,) = worker.submit([Program(lowered.kind, lowered.code, given, lowered.params)])
+    if result.status != "ok":
+        return result.error
+    y = result.outputs["y"]
+    return "" if np.array_equal(y, 2 * given["x"]) else f"2 * {given['x']} is {y} there"
+
+
+def _kernels(target: Added) -> dict[str, frozenset[str]]:
+    """The kernels of a release of ONNX Runtime, by its own registry; none where it has no such."""
+    python = interpreter(folder(target.name))
+    result = subprocess.run(
+        [str(python), "-c", _REGISTRY], capture_output=True, text=True, timeout=120, check=False
+    )
+    if result.returncode:
+        return {}
+    return read_registry(json.loads(result.stdout.splitlines()[-1]), numbers(target.version))

@@ -1,0 +1,222 @@
+"""Versions of frameworks as targets: environments of their own, and programs as they read them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from irlang.catalog import builtin
+from irlang.cli import status
+from irlang.diagnostics import InvalidInput
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values
+from irlang.lower import install
+from irlang.lower.added import Added, added, folder, interpreter, names, remember
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.onnx_kernels import read_registry
+from irlang.lower.target import describe
+from irlang.parser import parse
+
+OLD = Added("ort-1.15", "onnxruntime", "1.15.0", "3.11.7", ("onnxruntime==1.15.0",))
+# ONNX Runtime 1.17 divides by the whole window where it reaches past the padding.
+POOL = """nnir 1
+model pool(x: f32[1, 1, 5] in [1, 2]) -> y: f32[1, 1, 3] {
+  y = avg_pool(x; window = 3, stride = 2, ceil_mode = true, count_include_pad = true,
+               pad = given, before = 1, after = 0)
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("data")
+    monkeypatch.setenv("XDG_DATA_HOME", str(home))
+    return home
+
+
+def pretend(target: Added) -> None:
+    """A record with an interpreter: this one."""
+    own = interpreter(folder(target.name))
+    own.parent.mkdir(parents=True)
+    own.symlink_to(sys.executable)
+    remember(target)
+
+
+def small(text: str, target: str) -> Lowered:
+    checked = check(parse(text, "m"), builtin())
+    graph = checked.graphs[0]
+    return lower(graph, target, checked.catalog, initial_values(graph, 0))
+
+
+def test_what_is_remembered_is_listed_with_its_modes(capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(dataclasses.replace(OLD, kernels={"Add": frozenset({"f32"})}))
+    assert added("ort-1.15") == dataclasses.replace(OLD, kernels={"Add": frozenset({"f32"})})
+    assert status(["targets", "--format", "json"]) == 0
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert found["ort-1.15"]["version"] == "1.15.0"
+    plain = describe("ort-1.15:plain")
+    assert plain.worker.python == str(interpreter(folder("ort-1.15")))
+    assert plain.worker.options == {"graph_optimization": "off"}
+    assert not plain.usual
+    with pytest.raises(InvalidInput, match=r"no target `ort-1\.15:xla`"):
+        describe("ort-1.15:xla")
+
+
+@pytest.mark.parametrize(
+    ("version", "opset", "ir"),
+    [("1.15.0", 18, 8), ("1.17.0", 20, 9), ("1.20.1", 21, 10), ("1.23.2", 21, 10)],
+)
+def test_model_files_are_as_old_as_their_reader(version: str, opset: int, ir: int) -> None:
+    onnx = pytest.importorskip("onnx")
+    pretend(dataclasses.replace(OLD, version=version))
+    text = "nnir 1\nmodel m(x: f32[4]) -> y: f32[4] { y = gelu(x) }\n"
+    found = small(text, "ort-1.15")
+    assert not found.unsupported
+    model = onnx.load_from_string(found.code)
+    onnx.checker.check_model(model, full_check=True)
+    assert (model.opset_import[0].version, model.ir_version) == (opset, ir)
+    # Opset 20 brought Gelu; before, it is lowered from its definition.
+    assert bool(found.native) == (opset >= 20)
+
+
+def test_a_kernel_that_a_release_lacks_is_not_used() -> None:
+    pytest.importorskip("onnx")
+    text = "nnir 1\nmodel m(x: f32[4]) -> y: f32[4] { y = relu(x) }\n"
+    kernels = {"Relu": {"f64"}, "Max": {"f32"}, "Cast": {"f32"}}
+    pretend(dataclasses.replace(OLD, kernels={op: frozenset(t) for op, t in kernels.items()}))
+    found = small(text, "ort-1.15")
+    assert not found.unsupported
+    assert not found.native
+    assert small(text, "onnxruntime").native
+
+
+def test_the_registry_is_read_at_the_opset_that_is_written() -> None:
+    registry = [
+        ["Gelu", 20, 99, {"T": ["tensor(float)"]}],
+        ["Relu", 14, 99, {"T": ["tensor(float)", "tensor(string)"]}],
+        ["Relu", 14, 99, {"T": ["tensor(double)"]}],
+        ["Relu", 6, 13, {"T": ["tensor(int8)"]}],
+    ]
+    assert read_registry(registry, (1, 15, 0)) == {"Relu": {"f32", "f64"}}
+    assert read_registry(registry, (1, 17, 0))["Gelu"] == {"f32"}
+
+
+def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    text = "nnir 1\nmodel m(x: f32[4]) -> y: f32[4] { y = relu(x) }\n"
+    assert "@tf.function(experimental_compile=True)\n" in str(small(text, "tf-2.4:xla").code)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add", "../x", "--pip", "torch"], "cannot be a target's name"),
+        (["add", "torch", "--pip", "torch"], "`torch` is a target already"),
+        (["add", "mine", "--pip", "numpy"], "none of the requirements is a framework"),
+        (["add", "mine", "--pip", "torch", "--", "--index-url=x"], "an option of pip"),
+        (["add", "mine", "--pip", "torch", "--python", "2.9"], "Python 2.9 is not found"),
+        (["add", "mine", "--pip", "torch", "--python", "no-such"], "no-such is no interpreter"),
+        (["remove", "mine"], "no target `mine` was added"),
+        (["remove", "../../x"], "cannot be a target's name"),
+    ],
+)
+def test_wrong_usage_is_a_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["target", *arguments]) in (1, 2)
+    assert message in capsys.readouterr().err
+    assert names() == []
+
+
+def test_removed_is_gone(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(OLD)
+    assert status(["target", "add", "ort-1.15", "--pip", "onnxruntime"]) in (1, 2)
+    assert "was added before" in capsys.readouterr().err
+    assert status(["target", "remove", "ort-1.15"]) == 0
+    assert not list(data.glob("irlang/targets/*"))
+    with pytest.raises(InvalidInput, match=r"no target `ort-1\.15`"):
+        describe("ort-1.15")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"framework": 1}', "\x00", '{"kernels": []}'])
+def test_a_record_that_is_not_one(text: str) -> None:
+    pretend(OLD)
+    (folder("ort-1.15") / "target.json").write_text(text, "utf-8")
+    with pytest.raises(InvalidInput, match=r"target\.broken"):
+        describe("ort-1.15")
+
+
+def test_an_environment_that_is_gone_is_told() -> None:
+    pretend(OLD)
+    interpreter(folder("ort-1.15")).unlink()
+    found = describe("ort-1.15")
+    assert not found.installed
+    assert "irlang target remove ort-1.15" in found.reason
+
+
+def test_interpreters_are_found_among_pyenvs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for version in ("3.98.2", "3.98.10", "3.9.1"):
+        path = tmp_path / "versions" / version / "bin" / "python"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho {version}\n", "utf-8")
+        path.chmod(0o755)
+    assert install.find_python("3.98").parent.parent.name == "3.98.10"
+    assert install.find_python("3.98.2").parent.parent.name == "3.98.2"
+    with pytest.raises(InvalidInput) as caught:
+        install.find_python("3.97")
+    assert caught.value.diagnostics[0].help == "pyenv has 3.9.1, 3.98.2, 3.98.10"
+
+
+def test_a_failure_leaves_nothing_behind(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["target", "add", "mine", "--pip", "onnxruntime==0.0.0.1"]
+    assert status(arguments) in (1, 2)
+    told = capsys.readouterr().err
+    assert "pip install onnxruntime==0.0.0.1: status 1" in told
+    assert not list(data.glob("irlang/targets/*"))
+
+
+@pytest.fixture(scope="module")
+def old_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ONNX Runtime 1.17.0 as a target, in a folder of data; made once."""
+    home = tmp_path_factory.mktemp("old")
+    pytest.importorskip("onnxruntime")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(home))
+        try:
+            install.add("ort-1.17", ["onnxruntime==1.17.0"], None, print)
+        except InvalidInput as error:
+            if error.diagnostics[0].code != "target.pip":
+                raise
+            pytest.skip(f"pip cannot install it here: {error.diagnostics[0].help}")
+    return home
+
+
+@pytest.mark.slow
+def test_an_old_runtime_differs_from_the_current_one(
+    old_runtime: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(old_runtime))
+    found = describe("ort-1.17")
+    assert (found.version, found.release) == ("1.17.0", (1, 17, 0))
+    assert "f32" in found.kernels["Relu"]
+    model = tmp_path / "pool.nnir"
+    model.write_text(POOL, "utf-8")
+    targets = "onnxruntime,ort-1.17,ort-1.17:plain"
+    assert status(["diff", str(model), "--targets", targets, "--format", "json"]) == 1
+    outputs = json.loads(capsys.readouterr().out)["outputs"]
+    assert {one["target"]: one["verdict"] for one in outputs} == {
+        "onnxruntime": "agrees",
+        "ort-1.17": "wrong",
+        "ort-1.17:plain": "wrong",
+    }
