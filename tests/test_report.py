@@ -6,14 +6,18 @@ import datetime as dt
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
 from irlang.diff.report_folder import write
+from irlang.diff.report_page import page
 from irlang.diff.report_why import explain
 from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
@@ -157,3 +161,59 @@ def test_operators_that_are_wrong_together_are_named_together(
     assert found.operator == "add + negate"
     write(found, tmp_path, "f-001")
     assert "wrong only together" in (tmp_path / "issue.md").read_text()
+
+
+# ---- the page of a campaign
+
+
+class _Page(HTMLParser):
+    """Whether tags are closed in order, and what the page would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br", "path", "rect"):
+            self.open.append(tag)
+        self.fetched += [value or "" for name, value in attrs if name == "src"]
+        self.fetched += [tag] if tag in ("script", "link", "iframe") else []
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("path", "rect"):
+            assert self.open.pop() == tag
+
+
+def test_a_campaign_is_one_page(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plant(monkeypatch, WIDE, "dilation=(1, 1)")
+    found = _found(session, DEEP)
+    described = write(found, tmp_path / "f-001", "f-001")
+    report = {
+        "programs": 10, "seconds": 4.0, "seed": 7, "findings": [described],
+        "known": {"<issue 1>": 2}, "targets": {"torch": {"agrees": 9, "wrong": 1}},
+        "coverage": {"operators": 1, "of": 3, "uses": {"conv": 4}},
+    }  # fmt: skip
+    text = page(tmp_path, report, {"torch": "2.13"})
+    reader = _Page()
+    reader.feed(text)
+    assert reader.open == []
+    assert reader.fetched == []
+    for link in reader.links:
+        assert link.startswith("#") or (tmp_path / link).is_file(), link
+    assert "&lt;issue 1&gt;" in text
+    assert text.count('<rect class="culprit"') == 1
+    assert "f32[1, 1, 1, 2]" in text
+    assert '<td class="number bad">1.0</td>' in text
+    assert str(tmp_path) not in text
+
+
+def test_the_command_needs_a_campaign(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        CliRunner().invoke(report_command, [str(tmp_path)], standalone_mode=False,
+                           catch_exceptions=False)  # fmt: skip
+    assert "holds no campaign" in caught.value.diagnostics[0].message

@@ -68,6 +68,7 @@ def command(
 ) -> int:
     """Generate programs, run them on targets, and report where these differ from the oracle."""
     from irlang.commands.loading import split_names
+    from irlang.commands.report import write_page
     from irlang.diagnostics import fail
     from irlang.diff.campaign import Campaign, Settings
     from irlang.lower.target import require_installed, usual
@@ -97,10 +98,12 @@ def command(
     _run(campaign, seconds, form)
     report = campaign.report()
     (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")
+    shown = write_page(campaign)
     if form == "json":
         click.echo(json.dumps(report))
     else:
         _show(campaign, report)
+        click.echo(shown)
     return 1 if report["findings"] else 0
 
 

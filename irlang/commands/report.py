@@ -1,0 +1,46 @@
+"""`irlang report`: a campaign as one page of HTML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from irlang.diff.campaign import Campaign
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Default: report.html in the folder."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(folder: Path, out: Path | None, form: str) -> int:
+    """Show a campaign's verdicts, findings and coverage on one page that needs nothing else."""
+    from irlang.diff.campaign import Campaign
+
+    campaign = Campaign(folder, None)
+    path = write_page(campaign, out)
+    if form == "json":
+        click.echo(json.dumps({**campaign.report(), "page": str(path)}))
+    else:
+        click.echo(f"wrote {path}")
+    return 1 if campaign.findings else 0
+
+
+def write_page(campaign: Campaign, out: Path | None = None) -> Path:
+    """Writes the page of a campaign; raises where it cannot be written."""
+    from irlang.diagnostics import fail
+    from irlang.diff.report_page import page
+    from irlang.lower.target import targets
+
+    versions = {t.name: t.version or "" for t in targets()}
+    path = out or campaign.folder / "report.html"
+    try:
+        path.write_text(page(campaign.folder, campaign.report(), versions), "utf-8")
+    except OSError as error:
+        raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
+    return path
