@@ -33,6 +33,7 @@ from irlang.signature import Given
 
 _ROUNDS = 4
 _TRIALS = 400  # calls that are judged in a round
+_LONGEST = 256  # numbers of a list in a call that is still worth repairing
 _SEARCHES = 24  # types that an adapter is looked for, in one call
 _INSERTED = 8.0  # what inserting a call costs, in sizes changed by one
 _SITES = 20  # calls of a file that are repaired
@@ -127,7 +128,7 @@ class _Site:
     def repair(self) -> tuple[tuple[Edit, ...], str]:
         """Edits after which the call fits, and what they do; nothing where none are found."""
         instance = judge(self.op, self.given, self.attrs)
-        if instance is None or score(instance) == 0:
+        if instance is None or score(instance) == 0 or any(map(_endless, self.attrs.values())):
             return (), ""
         course = mend(instance, self.attrs, self.expressible, _ROUNDS, _TRIALS, self.price)
         if not course.fits:
@@ -244,6 +245,11 @@ def _start(span: Span) -> Span:
 def _before_end(span: Span) -> Span:
     """The empty place before the parenthesis that closes a call."""
     return Span(span.file, span.end_line, span.end_column - 1, span.end_line, span.end_column - 1)
+
+
+def _endless(value: object) -> bool:
+    """Whether a list is so long that hundreds of calls with it take longer than anybody waits."""
+    return isinstance(value, (list, tuple)) and len(value) > _LONGEST
 
 
 def _last_of_each(moves: Iterable[Move]) -> list[Move]:
