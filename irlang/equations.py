@@ -189,9 +189,11 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and everything inside it, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    stack = [expr]
+    while stack:
+        part = stack.pop()
+        yield part
+        stack += children(part)[::-1]
 
 
 def rebuild(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:

@@ -460,6 +460,8 @@ class Evaluator:
         if where is False:
             return eq.Const(EMPTY.get(node.kind, 0))
         condition = None if where in (None, True) else lift(where, "", node.span)
+        if node.kind == "count" and condition is None:
+            return eq.Reduce("sum", binders, None, eq.Const(1))
         body = None if node.body is None else self.scalar(node.body, inner)
         if node.kind in ("all", "any") and isinstance(body, eq.Const):
             neutral = node.kind == "all"

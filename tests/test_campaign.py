@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,12 +17,21 @@ from irlang.catalog import builtin
 from irlang.commands.fuzz import command as fuzz
 from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
 from irlang.diff.store import Store
+from irlang.gen.build import generate
+from irlang.gen.coverage import features
+from irlang.gen.draw import varied
 from irlang.graph import with_loss
 from irlang.graph_text import to_ast
 from irlang.parser.printer import print_file
 
 pytest.importorskip("torch", reason="torch is not installed")
 
+# Of a campaign's calls, at least, have this in an operand, a result or an attribute.
+SHARES = {
+    "empty axis": 0.01, "axis of size 1": 0.1, "no axis": 0.1, "negative axis": 0.02,
+    "stride beyond window": 0.001, "f64": 0.05, "f16": 0.02, "bf16": 0.02, "i64": 0.05,
+    "i32": 0.01, "bool": 0.02,
+}  # fmt: skip
 SETTINGS = Settings(("torch",), 3, BATCH + 4)
 
 
@@ -33,6 +46,8 @@ def test_a_campaign_is_a_function_of_its_seed(tmp_path: Path) -> None:
     for report in (first, second):
         assert report["programs"] == report["valid"] == BATCH + 4
         assert sum(report["targets"]["torch"].values()) == BATCH + 4
+        assert report["coverage"]["cells"] > 100
+        assert report["coverage"]["features"]["calls"] == sum(report["coverage"]["uses"].values())
     assert first["coverage"] == second["coverage"]
     assert first["targets"] == second["targets"]
 
@@ -61,6 +76,40 @@ def test_a_program_is_made_again_from_its_seed() -> None:
         texts.append([print_file(ast.File((to_ast(c.graph),))) if c else "" for c in cases])
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 1
+
+
+def test_a_program_depends_neither_on_the_process_nor_on_what_is_kept(tmp_path: Path) -> None:
+    """Once with nothing learned yet, once with what the first process has kept."""
+    seeds = [program_seed(3, number) for number in range(8)]
+    code = (
+        "from irlang import ast; from irlang.catalog import builtin\n"
+        "from irlang.diff.campaign import make_case\n"
+        "from irlang.graph_text import to_ast; from irlang.parser.printer import print_file\n"
+        f"cases = [make_case(builtin(), seed) for seed in {seeds}]\n"
+        "print(*(print_file(ast.File((to_ast(c.graph),))) if c else '' for c in cases))"
+    )
+    cases = [make_case(builtin(), seed) for seed in seeds]
+    here = [print_file(ast.File((to_ast(c.graph),))) if c else "" for c in cases]
+    for salt in "1", "2":
+        there = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": salt, "XDG_CACHE_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert there == " ".join(here) + "\n"
+    assert any(tmp_path.rglob("*-*"))  # something was kept
+
+
+def test_programs_have_their_share_of_edges_and_types() -> None:
+    found: collections.Counter[str] = collections.Counter()
+    for number in range(160):
+        limits = varied(number)
+        found.update(features(generate(builtin(), number, size=(3, 8), limits=limits).graph))
+    calls = found["calls"]
+    for name, least in SHARES.items():
+        assert found[name] >= least * calls, (name, found[name], calls)
 
 
 def test_a_loss_is_a_name_and_changes_no_value() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import multiprocessing
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -28,7 +29,8 @@ from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
 from irlang.gen.build import generate
-from irlang.gen.coverage import Coverage
+from irlang.gen.coverage import Coverage, cell, features
+from irlang.gen.draw import varied
 from irlang.gen.edge import with_edges
 from irlang.graph import with_loss
 from irlang.interp.program import balls, precision
@@ -156,13 +158,28 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                         found.append(pulled)
             targets[target][verdict] += 1
     _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
-    covered = {"operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes)}
+    covered = {
+        "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),
+        "features": sum((features(c.graph) for _, c in cases), Counter()),
+        "cells": Counter(
+            _digest(target, *cell(node, case.graph))
+            for (_, case), outcome in zip(cases, outcomes, strict=True)
+            for target, verdicts in outcome.verdicts.items()
+            if not all(v.verdict == "unsupported" for v in verdicts)
+            for node in case.graph.nodes
+        ),
+    }
     result = {
         "programs": len(cases), "valid": valid, "tried": tried,
         "targets": {name: dict(counts) for name, counts in targets.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
     }  # fmt: skip
     return result, found
+
+
+def _digest(*parts: object) -> str:
+    """A short name: batches are kept, and there are tens of thousands of different cells."""
+    return f"{zlib.crc32(' '.join(map(str, parts)).encode()):08x}"
 
 
 def program_seed(seed: int, number: int, attempt: int = 0) -> int:
@@ -184,7 +201,8 @@ def make_case(
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do.
     """
-    graph = generate(catalog, seed, ops=ops or None, coverage=coverage).graph
+    limits = varied(seed // _ATTEMPTS)
+    graph = generate(catalog, seed, ops=ops or None, limits=limits, coverage=coverage).graph
     if grad:
         graph = with_loss(graph)
     given = inputs(graph, seed)
@@ -198,7 +216,7 @@ def make_case(
         return None
     found = [case.balls[value] for value in graph.outputs.values()]
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
-    known = any(np.any(np.isfinite(np.asarray(ball.bound))) for ball in found)
+    known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
 
 
@@ -313,5 +331,7 @@ class Campaign:
                 "operators": len([name for name in wanted if used[name]]),
                 "of": len(wanted),
                 "uses": dict(sorted(used.items())),
+                "cells": len(self.tally.covered.get("cells", ())),
+                "features": dict(sorted(self.tally.covered.get("features", Counter()).items())),
             },
         }

@@ -230,12 +230,13 @@ class _Builder:
         return True
 
     def fits(self, instance: Instance) -> bool:
-        """Whether all results are within the limits, and there is something in them."""
+        """Whether all results are within the limits, and something in them, if that must be."""
         if instance.outputs is None:
             return False
+        least = 0 if self.limits.empty else 1
         for _, info in instance.outputs:
             if (
-                not 0 < math.prod(info.shape) <= 2 * self.limits.elements
+                not least <= math.prod(info.shape) <= 2 * self.limits.elements
                 or len(info.shape) > self.limits.rank + 1
             ):
                 return False

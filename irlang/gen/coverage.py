@@ -72,3 +72,38 @@ def cell(node: Node, graph: Graph) -> Cell:
     info = None if first is None else graph.values[first]
     dtype, rank = ("", 0) if info is None else (info.dtype, len(info.shape))
     return node.op.name, dtype, attribute_class(node.op, node.attrs), rank
+
+
+def features(graph: Graph) -> Counter[str]:
+    """How many calls of a program have what is often wrong: axes of no or one element, no axis,
+    attributes that count from the end, strides beyond their window, other types than f32.
+    """
+    found: Counter[str] = Counter(calls=len(graph.nodes))
+    for node in graph.nodes:
+        infos = [graph.values[name] for name in (*node.operands(), *node.outputs)]
+        found["empty axis"] += any(0 in info.shape for info in infos)
+        found["axis of size 1"] += any(1 in info.shape for info in infos)
+        found["no axis"] += any(not info.shape for info in infos)
+        found.update({info.dtype for info in infos})
+        numbers = {name: _least(value) for name, value in node.attrs.items()}
+        found["negative axis"] += any(
+            least is not None and least < 0 and ("axis" in name or "axes" in name)
+            for name, least in numbers.items()
+        )
+        stride = node.instance.binding.scope.names.get("stride")
+        found["stride beyond window"] += isinstance(stride, tuple) and any(
+            step > size for step, size in zip(stride, _windows(node), strict=False)
+        )
+    return +found
+
+
+def _least(value: Any) -> int | None:
+    numbers = value if isinstance(value, tuple) else (value,)
+    return min((n for n in numbers if type(n) is int), default=None)
+
+
+def _windows(node: Node) -> tuple[int, ...]:
+    """The sizes of a call's window: the attribute of that name, or the axes `K` of a kernel."""
+    names = node.instance.binding.scope.names
+    window = names.get("window", names.get("K"))
+    return window if isinstance(window, tuple) else ()

@@ -22,7 +22,7 @@ class Limits:
     """How large things may get.
 
     elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
-    kind, the first of each the likeliest.
+    kind, the first of each the likeliest. empty: percent of new axes that have no element.
     """
 
     elements: int = 4096
@@ -30,10 +30,29 @@ class Limits:
     rank: int = 5
     reals: tuple[str, ...] = ("f32",)
     ints: tuple[str, ...] = ("i64", "i32")
+    empty: int = 0
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""
         return [d for d in (*self.reals, *self.ints, "bool") if d in allowed]
+
+
+# Of sixteen programs: the real types, the integer types, and the percentage of empty axes. Programs
+# of mixed types are few: radii are those of the coarsest.
+_VARIED: tuple[Limits, ...] = (
+    *(Limits() for _ in range(8)),
+    *(Limits(empty=12) for _ in range(2)),
+    *(Limits(reals=("f64",)) for _ in range(2)),
+    Limits(reals=("f16",)),
+    Limits(reals=("bf16",)),
+    Limits(reals=("f32", "f64", "f16", "bf16"), empty=6),
+    Limits(ints=("i32", "u8", "i8", "i64", "i16")),
+)
+
+
+def varied(number: int) -> Limits:
+    """The limits of a campaign's program: mostly as usual, some with other types or empty axes."""
+    return Chooser(f"limits {number}").pick(_VARIED)
 
 
 _EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33)  # around the widths of vector registers

@@ -9,7 +9,7 @@ rest is judged by `irlang.expand.instantiate` and mended by `irlang.gen.repair`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -352,7 +352,8 @@ class _Solver(Settled):
         chooser = self.chooser
         key = dim.size.id if isinstance(dim.size, ast.Name) else ""
         if dim.kind == "size":
-            return (self.moderated(key, draw.length(chooser, min(budget, self.limits.length))),)
+            size = self.moderated(key, draw.length(chooser, min(budget, self.limits.length)))
+            return self.emptied(key, (size,), lambda sizes: sizes[0])
         peers = [
             self.names[o]
             for o in sorted(self.made.ranked_with(key))
@@ -375,7 +376,20 @@ class _Solver(Settled):
         if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
             sizes = tuple(chooser.pick(others) if others and chooser.below(3) else n for n in sizes)
-        return self.allowed(key, sizes, budget)
+        return self.emptied(key, self.allowed(key, sizes, budget), lambda sizes: sizes)
+
+    def emptied(
+        self, name: str, sizes: tuple[int, ...], value: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[int, ...]:
+        """Sizes, at times with an axis of none, if what is known admits that.
+
+        value: what `name` is of them.
+        """
+        for axis in range(len(sizes) if self.limits.empty else 0):
+            if self.chooser.chance(self.limits.empty):
+                without = (*sizes[:axis], 0, *sizes[axis + 1 :])
+                sizes = without if self.allows(name, value(without)) else sizes
+        return sizes
 
     def allowed(self, name: str, sizes: tuple[int, ...], budget: int) -> tuple[int, ...]:
         """Drawn sizes if what is known admits them; else some that it does, made of known ones."""

@@ -264,7 +264,7 @@ class Expressions(ABC):
 
     def _clipped(self, term: Term, extent: int) -> Term:
         if isinstance(term, Known):
-            return Known(np.clip(term.array, 0, extent - 1), term.axes)
+            return Known(np.minimum(np.maximum(term.array, 0), extent - 1), term.axes)
         low = self.applied("max", [term, number(0)])
         return self.applied("min", [low, number(extent - 1)])
 
