@@ -87,6 +87,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
             [[[True, False]]],
         ),
         ("x: f32[2, 3]", "reduce_max(x; axes = 1)", [[1, NAN, 2], [1, INF, 2]], [False, False]),
+        ("x: u8[2, 2]", "reduce_prod(x; axes = 1)", [[16, 16], [15, 17]], [True, False]),
         ("x: i64[3]", "power(x, x)", [3, 15, 16], [False, False, True]),
         ("x: i64[2, 2]", "reduce_mean(x; axes = 1)", [[MOST, 1], [LEAST, MOST]], [True, False]),
     ],

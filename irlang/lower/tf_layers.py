@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import Windows, around, channels_first, channels_last, moved, windows
 from irlang.lower.spelling import invoke, plain
@@ -169,7 +170,9 @@ def _max_pool(call: Tf) -> Value | None:
         return None
     padding = '"SAME"'
     if call["pad"] != "same":
-        x, frame = around(call, x, frame.reaching(), -math.inf)
+        whole = DTYPES[x.dtype].kind == "int"
+        least = integer_range(x.dtype)[0] if whole else -math.inf
+        x, frame = around(call, x, frame.reaching(), least)
         padding = '"VALID"'
     return _pooled(call, f"tf.nn.max_pool{frame.rank}d", x, frame, padding)
 
