@@ -116,6 +116,32 @@ CASES: dict[str, Case] = {
     "crop3d": one((5, 4, 4, 2), lambda: L.Cropping3D(1)),
     "center crop": one((5, 4, 2), lambda: L.CenterCrop(2, 3)),
     "resizing": one((5, 4, 2), lambda: L.Resizing(3, 7)),
+    **{
+        f"resizing {mode} {name} {size}": one(
+            (6, 7, 4),
+            lambda mode=mode, kw=kw, size=size: L.Resizing(*size, interpolation=mode, **kw),
+        )
+        for mode, name, kw in [
+            ("bilinear", "antialias", {"antialias": True}),
+            ("bicubic", "antialias", {"antialias": True}),
+            ("bilinear", "crop", {"crop_to_aspect_ratio": True}),
+            ("nearest", "crop", {"crop_to_aspect_ratio": True}),
+            ("bilinear", "pad", {"pad_to_aspect_ratio": True, "fill_value": 2.0}),
+            ("nearest", "pad", {"pad_to_aspect_ratio": True}),
+        ]
+        for size in [(3, 9), (8, 5)]
+    },
+    # TensorFlow has places between elements in steps of 1 / 1024: these are such
+    "resizing bicubic": one((5, 4, 2), lambda: L.UpSampling2D((2, 4), interpolation="bicubic")),
+    **{
+        f"adaptive {kind.lower()} pool{rank}d": one(
+            (*(6, 7, 5)[:rank], 3),
+            lambda kind=kind, rank=rank: getattr(L, f"Adaptive{kind}Pooling{rank}D")(4),
+        )
+        for kind in ("Max", "Average")
+        for rank in (1, 2, 3)
+    },
+    "adaptive pool larger": one((6, 7, 3), lambda: L.AdaptiveAveragePooling2D((4, 9))),
     "resizing nearest": one((5, 4, 2), lambda: L.Resizing(3, 7, interpolation="nearest")),
     "rescaling": one((5, 2), lambda: L.Rescaling(1 / 127.5, offset=-1.0)),
     "rescaling channels": one((5, 2), lambda: L.Rescaling([2.0, 3.0], offset=[1.0, -1.0])),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 from keras import layers as L  # noqa: N812
 from keras import ops
 
@@ -145,6 +146,44 @@ def _functions() -> Any:
     return keras.Model([x, y], found)
 
 
+def _drawn(*shape: int) -> Any:
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype("float32")
+
+
+def _windows(rank: int) -> Build:
+    """Functions that convolve and pool, over any number of axes."""
+
+    def build() -> Any:
+        x = keras.Input((*(6, 7, 5)[:rank], 4), name="x")
+        y = ops.relu(ops.conv(x, _drawn(*[2] * rank, 4, 3), padding="same", strides=2))
+        found = [y, ops.conv(x, _drawn(*[2] * rank, 4, 3), dilation_rate=2)]
+        found += [ops.max_pool(x, 2), ops.average_pool(x, 2, strides=3, padding="same")]
+        found += [ops.adaptive_average_pool(x, (3,) * rank), ops.adaptive_max_pool(x, (3,) * rank)]
+        found += [ops.conv(x, _drawn(*[2] * rank, 4, 3), strides=3)]
+        if rank < 3:
+            found += [ops.depthwise_conv(x, _drawn(*[2] * rank, 4, 3), padding="same")]
+            point = _drawn(*[1] * rank, 12, 5)
+            found += [ops.separable_conv(x, _drawn(*[2] * rank, 4, 3), point)]
+        return keras.Model(x, found)
+
+    return build
+
+
+def _resized() -> Any:
+    x = keras.Input((6, 7, 4), name="x")
+    cubic = ops.image.resize(ops.relu(x), (3, 9), interpolation="bicubic", antialias=True)
+    return keras.Model(x, [cubic, ops.image.resize(x, (4, 3), crop_to_aspect_ratio=True)])
+
+
+def _reversed(**arguments: Any) -> Build:
+    def build() -> Any:
+        words, x = keras.Input((4,), dtype="int32", name="words"), keras.Input((4, 3), name="x")
+        table = L.ReversibleEmbedding(5, 3, **arguments)
+        return keras.Model([words, x], [table(words), table(x, reverse=True)])
+
+    return build
+
+
 GRAPHS: dict[str, Build] = {
     "masking": _masking,
     **{
@@ -199,6 +238,11 @@ GRAPHS: dict[str, Build] = {
     "sequential": lambda: keras.Sequential([keras.Input((4, 3)), L.Conv1D(2, 2), L.Flatten()]),
     "without input": lambda: _built(keras.Sequential([L.Dense(3), L.Dense(2)]), (None, 4)),
     "input as output": lambda: _through(),
+    **{f"windows {rank}d": _windows(rank) for rank in (1, 2, 3)},
+    "resized": _resized,
+    "reversible": _reversed(),
+    "reversible of two": _reversed(tie_weights=False, mask_zero=True),
+    "reversible capped": _reversed(logit_soft_cap=2.0),
 }
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from irlang.catalog import builtin
 from irlang.importers import exais, keras_text
 from irlang.importers.keras_text import Constant, Unreadable
+from irlang.interp.shape import check
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 from tests.conformance import exais as conformance
@@ -152,7 +154,8 @@ def test_tolerance_is_half_of_the_last_printed_decimal() -> None:
 def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert conformance.main([str(DATA), "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert [result[key] for key in conformance.VERDICTS] == [len(sources(DATA / "valid")), 0, 3, 1]
+    valid, invalid = len(sources(DATA / "valid")), len(sources(DATA / "invalid"))
+    assert [result[key] for key in conformance.VERDICTS] == [valid, 0, invalid, 1]
     assert [Path(item["file"]).stem for item in result["failures"]] == ["buckets"]
     assert result["failures"][0]["kind"] == "Discretization"
     edited(
@@ -162,3 +165,33 @@ def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert "disagree: " in capsys.readouterr().out
     assert conformance.main([str(tmp_path / "nowhere")]) == 2
     assert conformance.main([str(tmp_path), "--jobs", "0"]) == 2
+
+
+@pytest.mark.parametrize(("size", "window", "stride"), [(5, 3, 2), (4, 2, 1), (6, 2, 4)])
+@pytest.mark.parametrize("padding", ["valid", "same"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_locally_connected_layer_of_all_pairs(
+    size: int, window: int, stride: int, padding: str, first: bool
+) -> None:
+    """`implementation=2`, which TensorFlow 2.4 has in single precision only: no program of it."""
+    rng = np.random.default_rng(1)
+    many = -(-size // stride) if padding == "same" else (size - window) // stride + 1
+    kernel = rng.normal(size=(2, size, 3, many) if first else (size, 2, many, 3))
+    x = rng.normal(size=(1, 2, size) if first else (1, size, 2))
+    order = ", data_format='channels_first'" if first else ""
+    text = (
+        f"i = keras.layers.Input(shape=({list(x.shape[1:])}))\n"
+        f"y = keras.layers.LocallyConnected1D(3, {window}, strides={stride}, padding='{padding}', "
+        f"implementation=2, use_bias=False{order}, name='y')(i)\n"
+        "model = keras.models.Model(inputs=[i], outputs=y)\n"
+        "w = model.get_layer('y').get_weights()\n"
+        f"w[0] = np.array({kernel.tolist()})\n"
+        f"i = tf.constant({x.tolist()}, dtype='float64')\n"
+    )
+    made = exais.translate(keras_text.read(text))
+    found = conformance._evaluate(made, check(parse(made.text, "local.nnir"), builtin()))
+    places = np.arange(size)[:, None] - np.arange(many) * stride
+    places = places + (window // 2 if padding == "same" else 0)
+    seen = (places >= 0) & (places < window)
+    equation = "nci,cifo,io->nfo" if first else "nic,icof,io->nof"
+    np.testing.assert_allclose(found, np.einsum(equation, x, kernel, seen), rtol=1e-12)

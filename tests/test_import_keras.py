@@ -17,12 +17,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from keras import layers as L  # noqa: N812
 
+from irlang.importers.keras_layers import LAYERS
+from irlang.importers.keras_left_out import LEFT_OUT
 from irlang.importers.keras_model import load
+from irlang.importers.keras_signatures import ALIASES, AUGMENTING
 from tests.keras_cases import CASES, Case, one
 from tests.keras_graphs import GRAPHS
 from tests.keras_models import agrees, graph, imported, randomised, within
 
 DATA = Path(__file__).parent / "data" / "keras"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "import.md"
 
 ATTEMPTS = settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -179,3 +183,42 @@ def test_a_file_of_tensorflow_2_4(tmp_path: Path) -> None:
     found = graph(made, tmp_path, {"N": len(words)})
     given = {next(iter(made.inputs.values())): words.astype(np.float32)}
     within(found, made, given, wanted)
+
+
+@pytest.mark.parametrize("name", AUGMENTING)
+@pytest.mark.usefixtures("single")
+def test_images_are_changed_in_training_only(name: str, tmp_path: Path) -> None:
+    arguments: dict[str, tuple[Any, ...]] = {"RandomPosterization": (4,)}
+    arguments |= dict.fromkeys(("RandomFlip", "Solarization", "RandAugment", "AugMix"), ())
+    arguments |= dict.fromkeys(("MixUp", "CutMix", "RandomGrayscale", "RandomErasing"), ())
+    arguments |= dict.fromkeys(("RandomGaussianBlur", "RandomInvert", "RandomColorJitter"), ())
+    arguments |= dict.fromkeys(("RandomElasticTransform", "RandomPerspective", "RandomShear"), ())
+    arguments["RandomTranslation"] = (0.25, 0.25)
+    model = built(one((4, 5, 3), lambda: getattr(L, name)(*arguments.get(name, (0.25,)))))
+    made = imported(model, tmp_path)
+    x = np.random.default_rng(1).integers(0, 255, (2, 4, 5, 3)).astype(np.float32)
+    within(graph(made, tmp_path, {"N": 2}), made, {"x0": x}, [model.predict(x, verbose=0)])
+
+
+def test_every_layer_is_translated_or_left_out() -> None:
+    known = {name for name in dir(L) if isinstance(getattr(L, name), type)}
+    known = {name for name in known if issubclass(getattr(L, name), keras.Layer)}
+    inside = {"InputLayer", "StackedRNNCells"}  # read by those that they belong to
+    translated = LAYERS.keys() | ALIASES.keys() | inside
+    assert known - translated - LEFT_OUT.keys() == set()
+    assert translated & LEFT_OUT.keys() == set()
+    assert LEFT_OUT.keys() <= known
+
+
+def test_the_document_lists_the_layers_that_are_left_out() -> None:
+    reasons: dict[str, list[str]] = {}
+    for name, reason in LEFT_OUT.items():
+        reasons.setdefault(reason, []).append(name)
+    rows = [f"| {', '.join(sorted(names))} | {reason} |" for reason, names in reasons.items()]
+    table = "\n".join(["| layer | why it is left out |", "| --- | --- |", *rows])
+    text = DOCUMENT.read_text("utf-8")
+    start, end = "<!-- layers left out -->\n", "\n<!-- end of layers -->"
+    before, rest = text.split(start)
+    if os.environ.get("IRLANG_REWRITE"):
+        DOCUMENT.write_text(before + start + table + end + rest.split(end)[1], "utf-8")
+    assert rest.split(end)[0] == table

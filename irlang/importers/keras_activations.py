@@ -87,7 +87,9 @@ def activation(c: Call, wanted: Any, value: str, suffix: str = "") -> str:
     moved = value in c.sheet.moved
     if wanted == "gelu" and c.version == 2 and c.info(value).dtype == "f64":
         result = _single_root(c, value, suffix)
-        return c.keep(result) if moved else result
+        if moved:
+            c.sheet.moved.add(result)
+        return result
     if "axis" in attrs and moved:
         attrs = {**attrs, "axis": 1}
     result = c.write(suffix, op, value, **attrs)

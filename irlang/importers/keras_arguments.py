@@ -7,6 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
+from irlang.importers.keras_left_out import LEFT_OUT
 from irlang.importers.keras_signatures import ALIASES, PASSED, SIGNATURES
 from irlang.importers.keras_text import Config
 
@@ -28,7 +29,8 @@ class Arguments:
     def __init__(self, config: Config) -> None:
         self.kind = ALIASES.get(config.kind, config.kind)
         if self.kind not in SIGNATURES:
-            raise Uncovered(config.kind, "this kind of layer is not translated")
+            reason = LEFT_OUT.get(self.kind, "this kind of layer is not translated")
+            raise Uncovered(config.kind, reason)
         self.defaults = signature(SIGNATURES[self.kind])
         names = list(self.defaults)
         if len(config.args) > len(names):
@@ -101,6 +103,10 @@ class Arguments:
         if value not in known:
             raise Uncovered(self.kind, f"`{name}` is {value!r}")
         return str(value)
+
+    def pass_over(self) -> None:
+        """No argument has a meaning to what is computed."""
+        self._open.clear()
 
     def finish(self) -> None:
         """Raises `Uncovered` where an argument says something that nobody asked for."""

@@ -189,7 +189,11 @@ class Call:
             wanted = [n if s is None else s for s, n in zip(shape, array.shape, strict=True)]
         full = [1 if size is None else int(size) for size in wanted]
         if list(array.shape) == full:
-            found = self.param(suffix, arrange(array))
+            try:
+                arranged = arrange(array)
+            except ValueError:  # a number of elements that some other argument does not allow
+                raise Uncovered(self.a.kind, f"a weight of shape {full}") from None
+            found = self.param(suffix, arranged)
         else:
             if min(full, default=1) < 0 or math.prod(full) > _LARGEST:
                 raise Uncovered(self.a.kind, f"a weight of shape {full}")

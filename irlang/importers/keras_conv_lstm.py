@@ -37,6 +37,8 @@ def _conv_lstm(rank: int) -> Callable[[Call], list[str]]:
         ahead = c.a.given.get("data_format") is not None and c.channels_first
         extra |= _begin(c, ahead)
         if c.mask is not None:
+            if len(c.info(c.mask).shape) > 2:
+                raise Uncovered(c.a.kind, "a mask of places, not of steps")
             extra["mask"] = c.mask
         attrs: dict[str, Any] = {"batch_first": True, **steps(c, rank)}
         attrs |= activations(c.version, c.a, "LSTM")

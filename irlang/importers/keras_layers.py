@@ -15,6 +15,7 @@ from irlang.importers.keras_masks import result_masks
 from irlang.importers.keras_norms import NORMS
 from irlang.importers.keras_products import PRODUCTS
 from irlang.importers.keras_recurrent import RECURRENT
+from irlang.importers.keras_resample import RESAMPLE
 from irlang.importers.keras_shapes import SHAPES
 from irlang.importers.keras_text import Config
 from irlang.importers.keras_weights import Weights
@@ -24,6 +25,7 @@ LAYERS: dict[str, Callable[[Call], str | list[str]]] = {
     **PRODUCTS,
     **LOCAL,
     **SHAPES,
+    **RESAMPLE,
     **ACTIVATIONS,
     **NORMS,
     **RECURRENT,

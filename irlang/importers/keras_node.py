@@ -50,6 +50,28 @@ class Node:
         array = np.asarray(found, dtype=np.float32 if isinstance(found, float) else np.int32)
         return self.param(position, array)
 
+    @property
+    def channels_first(self) -> bool:
+        """Whether Keras itself has channels first here."""
+        return bool(self.get("data_format", None) == "channels_first")
+
+    def first(self) -> str:
+        """The first tensor with its channels first."""
+        value = self.args[0] if self.args else None
+        if not isinstance(value, Value) or self.channels_first:
+            return self.x()
+        return self.sheet.first(value.name)
+
+    def last(self, name: str) -> str:
+        """A result whose channels are first, as the function's result."""
+        if not self.channels_first:
+            self.sheet.moved.add(name)
+        return name
+
+    def like_first(self, value: str) -> str:
+        """A tensor in the type of the first one."""
+        return self.cast(value, self.info(self.x()).dtype)
+
     def operand(self, item: Any, position: int) -> Any:
         """A tensor by the name of its value, or a number."""
         if isinstance(item, Value):

@@ -54,6 +54,8 @@ def _batch_norm(c: Call) -> str:
 def _batch_norm_of_axes(c: Call, axes: list[int], names: dict[str, float]) -> str:
     """Statistics for every place along several axes, which the definition has for one."""
     rank = len(c.shape())
+    if None in _sizes(c, axes):  # which a definition will say
+        return c.write("", "reduce_mean", c.x[0], axes=axes)
     kept = {axis % rank for axis in axes}
     wide: list[int | None] = [c.shape()[d] if d in kept else 1 for d in range(rank)]
     w = _statistics(c, names, wide)
@@ -69,9 +71,11 @@ def _batch_norm_of_axes(c: Call, axes: list[int], names: dict[str, float]) -> st
 def _layer_norm(c: Call) -> str:
     axes, eps = c.a.ints("axis"), c.a.real("epsilon")
     names = _wanted(c, "gamma", "beta")
+    sizes, rank = _sizes(c, axes), len(c.shape())
+    if None in sizes:  # which the definition will say
+        return c.write("", "layer_norm", c.x[0], axes=axes, eps=eps)
     if c.a.flag("rms_scaling"):
         return _rms_scaled(c, axes, eps)
-    sizes, rank = _sizes(c, axes), len(c.shape())
     axes = sorted(axes, key=lambda axis: axis % rank)
     # TensorFlow 2.4 takes the weights of axes named out of order as if they were in order
     ordered = [size or 1 for size in _sizes(c, axes)]

@@ -11,6 +11,7 @@ from irlang.equations import TensorInfo
 from irlang.importers.keras_call import Sheet, Value, element
 from irlang.importers.keras_node import Node, Write
 from irlang.importers.keras_ops_shapes import MOVING
+from irlang.importers.keras_ops_windows import WINDOWS
 from irlang.importers.keras_text import Config
 from irlang.importers.labels import Malformed, labels_of
 
@@ -158,6 +159,7 @@ def _like(value: float) -> Write:
 
 OPERATIONS: dict[str, Write] = {
     **MOVING,
+    **WINDOWS,
     **{
         kind: _unary(op)
         for kind, op in {

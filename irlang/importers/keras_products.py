@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.importers.keras_activations import activated
 from irlang.importers.keras_arguments import Uncovered
-from irlang.importers.keras_call import Call, same
+from irlang.importers.keras_call import Call, element, same
 from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.writer import Array
 
@@ -170,6 +170,31 @@ def _separable(rank: int) -> Callable[[Call], str]:
     return write
 
 
+def _reversible(c: Call) -> str:
+    """An embedding, or its reverse: the product with its table, or with one of its own."""
+    if not c.arguments.get("reverse"):
+        for name in ("tie_weights", "reverse_dtype", "logit_soft_cap"):
+            _ = c.a[name]
+        return _embedding(c)
+    sizes = [c.a.integer("input_dim"), c.a.integer("output_dim")]
+    _ = c.a["mask_zero"]
+    x, dtype = c.x[0], c.a["reverse_dtype"]
+    if c.a.flag("tie_weights"):
+        table = c.weight("table", 0, sizes, same)
+    else:
+        table = c.weight("reverse", 1, sizes[::-1], same)
+    if dtype is not None:
+        x = c.write("x", "cast", x, to=element(dtype))
+        table = c.write("cast", "cast", table, to=element(dtype))
+    turned = {"transpose_b": True} if c.a.flag("tie_weights") else {}
+    cap = c.a["logit_soft_cap"]
+    logits = c.write("" if cap is None else "logits", "matmul", x, table, **turned)
+    if cap is None:
+        return logits
+    part = c.write("tanh", "tanh", c.write("part", "divide", logits, c.a.real("logit_soft_cap")))
+    return c.write("", "multiply", part, c.a.real("logit_soft_cap"))
+
+
 def _embedding(c: Call) -> str:
     if c.a.flag("mask_zero"):
         zero = 0.0 if c.info(c.x[0]).kind == "real" else 0
@@ -185,6 +210,7 @@ PRODUCTS: dict[str, Callable[[Call], str]] = {
     "Dense": _dense,
     "EinsumDense": _einsum_dense,
     "Embedding": _embedding,
+    "ReversibleEmbedding": _reversible,
     **{f"Conv{rank}D": _conv(rank) for rank in (1, 2, 3)},
     **{f"Conv{rank}DTranspose": _conv_transpose(rank) for rank in (1, 2, 3)},
     **{f"DepthwiseConv{rank}D": _depthwise(rank) for rank in (1, 2)},

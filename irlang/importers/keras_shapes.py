@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from irlang.importers.keras_activations import plain
-from irlang.importers.keras_arguments import Uncovered
 from irlang.importers.keras_call import Call
 
 # ---- windows
@@ -35,6 +34,13 @@ def _global_pool(op: str, rank: int) -> Callable[[Call], str]:
     return write
 
 
+def _adaptive_pool(op: str, rank: int) -> Callable[[Call], str]:
+    def write(c: Call) -> str:
+        return c.last(c.write("", op, c.first(rank), size=c.a.ints("output_size", rank)))
+
+    return write
+
+
 def _global_average_1d(c: Call) -> str:
     """The mean of the steps that are not masked; Keras 2 multiplies the others by zero."""
     if c.mask is None:
@@ -50,63 +56,6 @@ def _global_average_1d(c: Call) -> str:
     total = c.write("total", "reduce_sum", masked, axes=[axis], **keep)
     many = c.write("steps", "reduce_sum", weight, axes=[axis], **keep)
     return c.write("", "divide", total, many)
-
-
-# ---- resampling
-
-
-_MODES: dict[str, dict[str, Any]] = {
-    "nearest": {"rounding": "round_prefer_ceil"},
-    "bilinear": {"mode": "linear"},
-    "bicubic": {"mode": "cubic", "cubic_coeff": -0.5, "exclude_outside": True},
-}
-
-
-def _upsample(rank: int) -> Callable[[Call], str]:
-    def write(c: Call) -> str:
-        scale = c.a.ints("size", rank)
-        mode = c.a.choice("interpolation", *_MODES) if rank == 2 else "nearest"
-        x = c.first(rank)
-        if mode == "nearest":
-            return c.last(c.write("", "upsample", x, scale=scale))
-        size = [n * s for n, s in zip(c.info(x).shape[2:], scale, strict=False)]
-        return c.last(_resized(c, x, size, _MODES[mode]))
-
-    return write
-
-
-def _resized(c: Call, x: str, size: list[int], attrs: dict[str, Any]) -> str:
-    """An image resampled; TensorFlow's kernels compute in single precision, but for `nearest`."""
-    dtype = c.info(x).dtype
-    if dtype == "f32" or "mode" not in attrs:
-        return c.write("", "resize", x, size=size, **attrs)
-    single = c.write("single", "cast", x, to="f32")
-    return c.write("", "cast", c.write("y", "resize", single, size=size, **attrs), to=dtype)
-
-
-def _resizing(c: Call) -> str:
-    for name in ("crop_to_aspect_ratio", "pad_to_aspect_ratio"):
-        if c.a.flag(name):
-            raise Uncovered(c.a.kind, f"`{name}` is true")
-    _ = c.a["fill_mode"], c.a["fill_value"]  # of padding to the aspect ratio
-    size = [c.a.integer("height"), c.a.integer("width")]
-    mode = c.a.choice("interpolation", *_MODES)
-    attrs = dict(_MODES[mode])
-    if c.a.flag("antialias") and mode != "nearest":
-        attrs |= {"antialias": True, "exclude_outside": True}
-    return c.last(_resized(c, c.first(2), size, attrs))
-
-
-def _center_crop(c: Call) -> str:
-    """The middle of an image that is large enough."""
-    x = c.first(2)
-    wanted = [c.a.integer("height"), c.a.integer("width")]
-    spare = [n - w for n, w in zip(c.info(x).shape[2:], wanted, strict=True)]
-    if min(spare) < 0:
-        raise Uncovered(c.a.kind, "the image is smaller than what is cut out of it")
-    before = [s // 2 for s in spare]
-    end = [b + w for b, w in zip(before, wanted, strict=True)]
-    return c.last(c.write("", "slice", x, axes=[2, 3], begin=before, end=end))
 
 
 def _edges(op: str, argument: str, rank: int) -> Callable[[Call], str]:
@@ -146,6 +95,16 @@ def _flatten(c: Call) -> str:
 
 def _permute(c: Call) -> str:
     return c.write("", "transpose", c.x[0], perm=[0, *c.a.ints("dims")])
+
+
+def _dropout_of_channels(rank: int) -> Callable[[Call], str]:
+    def write(c: Call) -> str:
+        _ = c.a["rate"], c.a["data_format"]
+        if len(c.shape()) != rank + 2:  # which a definition will say
+            return c.write("", "transpose", c.x[0], perm=list(range(rank + 2)))
+        return c.keep(c.write("", "identity", c.held()))
+
+    return write
 
 
 # ---- merging
@@ -256,12 +215,11 @@ def _rescaling(c: Call) -> str:
 SHAPES: dict[str, Callable[[Call], str]] = {
     **{f"MaxPooling{rank}D": _pool("max_pool", rank) for rank in (1, 2, 3)},
     **{f"AveragePooling{rank}D": _pool("avg_pool", rank) for rank in (1, 2, 3)},
+    **{f"AdaptiveMaxPooling{r}D": _adaptive_pool("adaptive_max_pool", r) for r in (1, 2, 3)},
+    **{f"AdaptiveAveragePooling{r}D": _adaptive_pool("adaptive_avg_pool", r) for r in (1, 2, 3)},
     **{f"GlobalMaxPooling{rank}D": _global_pool("global_max_pool", rank) for rank in (1, 2, 3)},
     **{f"GlobalAveragePooling{rank}D": _global_pool("global_avg_pool", rank) for rank in (2, 3)},
     "GlobalAveragePooling1D": _global_average_1d,
-    **{f"UpSampling{rank}D": _upsample(rank) for rank in (1, 2, 3)},
-    "Resizing": _resizing,
-    "CenterCrop": _center_crop,
     **{f"ZeroPadding{rank}D": _edges("pad", "padding", rank) for rank in (1, 2, 3)},
     **{f"Cropping{rank}D": _edges("crop", "cropping", rank) for rank in (1, 2, 3)},
     "Reshape": _reshape,
@@ -281,9 +239,9 @@ SHAPES: dict[str, Callable[[Call], str]] = {
     **dict.fromkeys(
         (
             *("Dropout", "AlphaDropout", "GaussianDropout", "GaussianNoise", "Identity"),
-            "StochasticDepth",
-            *("ActivityRegularization", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D"),
+            *("StochasticDepth", "ActivityRegularization"),
         ),
         plain("identity"),
     ),
+    **{f"SpatialDropout{rank}D": _dropout_of_channels(rank) for rank in (1, 2, 3)},
 }

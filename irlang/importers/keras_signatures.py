@@ -61,13 +61,28 @@ _RANKED = {
     **{f"ConvLSTM{rank}D": _CONV_LSTM for rank in (1, 2, 3)},
     **{f"{name}{rank}D": _POOL for name in ("MaxPooling", "AveragePooling") for rank in (1, 2, 3)},
     **{f"Global{name}Pooling{rank}D": _GLOBAL for name in ("Max", "Average") for rank in (1, 2, 3)},
+    **{
+        f"Adaptive{name}Pooling{rank}D": "output_size, data_format=None"
+        for name in ("Max", "Average")
+        for rank in (1, 2, 3)
+    },
     **{f"ZeroPadding{rank}D": "padding=1, data_format=None" for rank in (1, 2, 3)},
     **{f"Cropping{rank}D": "cropping=1, data_format=None" for rank in (1, 3)},
     "Cropping2D": "cropping=0, data_format=None",
     **{f"SpatialDropout{rank}D": "rate, data_format=None" for rank in (1, 2, 3)},
 }
+# Of the images that a model is trained with; they are not changed elsewhere.
+AUGMENTING = (
+    *("AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"),
+    *("RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast"),
+    *("RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur"),
+    *("RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization"),
+    *("RandomRotation", "RandomSaturation", "RandomSharpness", "RandomShear"),
+    *("RandomTranslation", "RandomZoom"),
+)
 SIGNATURES = {
     **_RANKED,
+    **dict.fromkeys(AUGMENTING, ""),
     **{f"{name}Cell": signature for name, signature in _CELLS.items()},
     **{name: f"{signature}, {_LOOP}" for name, signature in _CELLS.items()},
     **dict.fromkeys(("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"), ""),
@@ -81,6 +96,10 @@ SIGNATURES = {
     "Dense": f"units, {_LAST}",
     "EinsumDense": "equation, output_shape, activation=None, bias_axes=None",
     "Embedding": "input_dim, output_dim, mask_zero=False, input_length=None",
+    "ReversibleEmbedding": (
+        "input_dim, output_dim, tie_weights=True, mask_zero=False, reverse_dtype=None, "
+        "logit_soft_cap=None"
+    ),
     "Masking": "mask_value=0",
     "UpSampling1D": "size=2",
     "UpSampling2D": "size=2, data_format=None, interpolation='nearest'",
@@ -145,6 +164,7 @@ CALLS = {
     ),
     "BatchNormalization": "inputs, training=None, mask=None",
     "TimeDistributed": "inputs, training=None, mask=None",
+    "ReversibleEmbedding": "inputs, reverse=False",
 }
 CALL = "inputs, mask=None, training=None"  # of all others
 # Of no meaning to what a program computes when it does not train.
