@@ -32,8 +32,12 @@ WHY = {
         ("model m(x: f32[1, 1, 3]) -> y: f32[1, 1, 2] {\n"
         "  param w: f32[1, 1, 2] = [[[2, -1]]]\n  y = conv(x, w)\n}"),
         {"x": [[[1, 2, 3]]], "w": [[[2, -1]]]}, (0, 0, 1),
-        [("y[0, 0, 1] = 0 + (x[0, 0, 1] * w[0, 0, 0] + x[0, 0, 2] * w[0, 0, 1])"
-         " = 0 + (2 * 2 + 3 * (-1)) = 1")],
+        [
+            (
+                "y[0, 0, 1]\n    = 0 + (x[0, 0, 1] * w[0, 0, 0] + x[0, 0, 2] * w[0, 0, 1])"
+                "\n    = 0 + (2 * 2 + 3 * (-1))\n    = 1"
+            )
+        ],
     ),
     "max_pool": (
         ("model m(x: f32[1, 1, 3]) -> y: f32[1, 1, 3] {\n"
@@ -144,10 +148,10 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
             [sys.executable, "-I", alone], capture_output=True, text=True, check=False
         )
         assert ran.returncode == 0, ran.stderr
-        assert "h expected [[[[0.0]]]]" in ran.stdout
+        assert "y expected [[[[0.0]]]]" in ran.stdout
         assert "numpy" in ran.stdout
     issue = (tmp_path / "issue.md").read_text()
-    assert "conv(dilation = 2, pad = same) gives 1 for h[0, 0, 0, 0], not 0" in issue
+    assert "conv(dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0" in issue
     assert "onnxruntime" in issue
     assert "agrees with the definition" in issue
     assert "y[0, 0, 0, 0] = 0 + (0 * w[0, 0, 0, 0] + 0 * w[0, 0, 0, 1])" in issue

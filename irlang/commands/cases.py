@@ -10,24 +10,28 @@ from irlang.commands.loading import load_inputs, load_model
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Case, Session
+    from irlang.graph import Graph
+    from irlang.interp.values import Array
 
 
 def load_case(
     file: str, given: Sequence[str], bind: Sequence[str], model: str | None, seed: int
 ) -> Case:
     """The model of a file. Inputs that are not given come from the file beside it, or are drawn."""
-    from irlang.diff.reduce_files import load_beside
     from irlang.diff.runner import Case
     from irlang.interp.values import initial_values, inputs
 
-    beside = load_beside(Path(file))
     arrays = load_inputs(given)
-    shapes = {name: array.shape for name, array in {**beside, **arrays}.items()}
-    graph, catalog = load_model(file, bind, model, shapes)
-    known = {n: a for n, a in beside.items() if n in graph.inputs}
-    return Case(
-        graph, inputs(graph, seed, {**known, **arrays}), initial_values(graph, seed), catalog
-    )
+    graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    known = {**inputs_beside(file, graph), **arrays}
+    return Case(graph, inputs(graph, seed, known), initial_values(graph, seed), catalog)
+
+
+def inputs_beside(file: str, graph: Graph) -> dict[str, Array]:
+    """The inputs in the safetensors file beside a model's, where there is one."""
+    from irlang.diff.reduce_files import load_beside
+
+    return {n: a for n, a in load_beside(Path(file)).items() if n in graph.inputs}
 
 
 def disagreeing(session: Session, case: Case, grad: bool = False) -> str | None:

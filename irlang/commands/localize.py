@@ -42,13 +42,12 @@ def command(
     from irlang.commands.cases import load_case
     from irlang.commands.loading import split_names
     from irlang.diff.runner import Session
-    from irlang.lower.target import targets as describe
+    from irlang.lower.target import usual
 
     sizes = [text for text in bind if text.partition("=")[2].isdigit()]
     calls = [text for text in bind if text not in sizes]
     case = load_case(file, given, sizes, model, seed)
-    installed = ",".join(t.name for t in describe() if t.installed)
-    with Session(split_names(targets, installed)) as session:
+    with Session(split_names(targets, ",".join(usual()))) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]
         if outcome.refusal is not None:

@@ -89,6 +89,6 @@ _SHOWN = 64  # elements of an input that are printed
 
 def _names(targets: str | None) -> list[str]:
     from irlang.commands.loading import split_names
-    from irlang.lower.target import targets as describe
+    from irlang.lower.target import usual
 
-    return split_names(targets, ",".join(t.name for t in describe() if t.installed))
+    return split_names(targets, ",".join(usual()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,18 @@ def command(folder: Path, out: Path | None, form: str) -> int:
     return 1 if campaign.findings else 0
 
 
+def _report(campaign: Campaign) -> dict[str, Any]:
+    """What the campaign says of itself; its time is in its own report if it is not running."""
+    report = campaign.report()
+    saved = campaign.folder / "report.json"
+    if not report["seconds"] and saved.is_file():
+        try:
+            report["seconds"] = float(json.loads(saved.read_text("utf-8"))["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            click.echo(f"{saved} does not say how long the campaign ran", err=True)
+    return report
+
+
 def write_page(campaign: Campaign, out: Path | None = None) -> Path:
     """Writes the page of a campaign; raises where it cannot be written."""
     from irlang.diagnostics import fail
@@ -40,7 +52,7 @@ def write_page(campaign: Campaign, out: Path | None = None) -> Path:
     versions = {t.name: t.version or "" for t in targets()}
     path = out or campaign.folder / "report.html"
     try:
-        path.write_text(page(campaign.folder, campaign.report(), versions), "utf-8")
+        path.write_text(page(campaign.folder, _report(campaign), versions), "utf-8")
     except OSError as error:
         raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
     return path

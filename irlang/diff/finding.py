@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from irlang.diff.localise import Culprit, isolate, localise
-from irlang.diff.reduce import number_kind, reduce, written_out
+from irlang.diff.reduce import number_kind, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_files import to_text as to_text
+from irlang.diff.reduce_names import short
 from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.stages import Calls, judge_gradients
@@ -125,8 +126,14 @@ def _reduced(
         seconds=SECONDS, trials=TRIALS,
     )  # fmt: skip
     reduced = made.case if made is not None else written_out(start)
-    outcome = session.compare([reduced], grad=grad)[0]
+    renamed = short(reduced)
+    outcome = session.compare([renamed], grad=grad)[0]
     again = _worst(outcome.verdicts[target])
+    if made is not None and symptom(renamed, outcome, target) != made.symptom:
+        outcome = session.compare([reduced], grad=grad)[0]  # the names make a difference
+        again = _worst(outcome.verdicts[target])
+    else:
+        reduced = renamed
     verdict = again if again.verdict in FINDINGS else verdict
     nodes = reduced.graph.nodes
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _FEW else "program"

@@ -71,7 +71,7 @@ def _what(found: Found) -> list[str]:
 
 def _how(found: Found, script: str, name: str) -> list[str]:
     if not script:
-        return ["## To reproduce", "", "`irlang diff finding.nnir --targets " + found.target + "`"]
+        return ["## To reproduce", "", f"`irlang diff finding.nnir --targets {found.target}`"]
     if script.count("\n") > _LONG:
         return ["## To reproduce", "", f"Run `{name}`, which needs the framework and NumPy only."]
     return ["## To reproduce", "", "```python", script.strip(), "```"]

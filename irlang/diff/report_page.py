@@ -20,8 +20,7 @@ from irlang.parser.source import read_source
 _STYLE = """
 .numbers { display: flex; flex-wrap: wrap; gap: .4rem 2rem; margin: 1rem 0; padding: 0; }
 .numbers div { min-width: 6rem; } .numbers b { display: block; font-size: 1.6rem; }
-.wide th, .wide td.number { text-align: right; font-variant-numeric: tabular-nums; }
-.wide th:first-child, .wide td:first-child { text-align: left; }
+.wide .number { text-align: right; font-variant-numeric: tabular-nums; }
 .bad { color: var(--bad); font-weight: 600; } :root { --bad: #b3261e; --badback: #fbeae9; }
 @media (prefers-color-scheme: dark) { :root { --bad: #f2b8b5; --badback: #4a1f1c; } }
 article { margin: 1.5rem 0; padding: 0 1rem 1rem; border: 1px solid var(--line);
@@ -84,7 +83,7 @@ def _verdicts(counts: Mapping[str, Mapping[str, int]], versions: Mapping[str, st
         cells = [_count(row.get(v, 0), v in FINDINGS) for v in shown]
         name = f"{escape(target)} <span class=soft>{escape(versions.get(target, ''))}</span>"
         rows.append(f"<tr><td>{name}</td>{''.join(cells)}</tr>")
-    return _table(["target", *shown], rows)
+    return _table(["target", *(f"#{verdict}" for verdict in shown)], rows)
 
 
 def _count(number: int, bad: bool) -> str:
@@ -93,7 +92,11 @@ def _count(number: int, bad: bool) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[str]) -> str:
-    head = "".join(f"<th>{escape(h)}</th>" for h in heads)
+    """A table; `#` stands before the heading of a column of numbers."""
+    head = "".join(
+        f"<th class=number>{escape(h[1:])}</th>" if h.startswith("#") else f"<th>{escape(h)}</th>"
+        for h in heads
+    )
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
@@ -107,7 +110,7 @@ def _index(findings: Sequence[Mapping[str, Any]]) -> str:
         f"{f.get('elements', '')}</td></tr>"
         for f in findings
     ]
-    return _table(["finding", "verdict", "target", "operator", "calls", "elements"], rows)
+    return _table(["finding", "verdict", "target", "operator", "#calls", "#elements"], rows)
 
 
 def _finding(folder: Path, found: Mapping[str, Any]) -> str:
@@ -156,7 +159,7 @@ def _values(found: Mapping[str, Any]) -> str:
             rows = [
                 _pair(number, a, b) for number, (a, b) in enumerate(zip(left, right, strict=True))
             ]
-            tables.append(_table([name, "expected", "got"], rows))
+            tables.append(_table([name, "#expected", "#got"], rows))
     return "".join(tables)
 
 
@@ -194,4 +197,4 @@ def _coverage(covered: Mapping[str, Any], catalog: Catalog) -> str:
             f"<td class=number>{sum(uses.get(n, 0) for n in names):,}</td>"
             f"<td class=soft>{escape(left)}</td></tr>"
         )
-    return _table(["family", "operators", "", "uses", "not used"], rows)
+    return _table(["family", "#operators", "", "#uses", "not used"], rows)

@@ -22,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Env = dict[str, int]
 _MOST_TERMS = 12  # of a sum that are written out
 _MOST_LINES = 10  # elements that are explained
+_LINE = 96  # characters beyond which the steps stand below each other
 _WIDEST = 300  # characters of an equation that are worth reading
 _INFIX = frozenset({"+", "-", "*", "/", "//", "%", "and", "or", "<", "<=", ">", ">=", "==", "!="})
 _JOINS = {"sum": " + ", "prod": " * "}
@@ -62,7 +63,9 @@ def explain(
             break  # something that one element does not say
         value = shown(np.asarray(tensors[tensor])[place])
         steps = [text for text in dict.fromkeys(texts) if len(text) <= _WIDEST and text != value]
-        lines.append(" = ".join([_place(tensor, place), *steps, value]))
+        parts = [_place(tensor, place), *steps, value]
+        line = " = ".join(parts)
+        lines.append(line if len(line) <= _LINE else "\n    = ".join(parts))
         waiting += [read for read in named.read if read[0] in equations]
     return lines
 

@@ -1,0 +1,69 @@
+"""Faults in a worker are found by a campaign and reduced to next to nothing.
+
+`python -m tests.test_planted_campaign` measures all of them over ten seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from irlang.diff import campaign, runner, substitute
+from irlang.diff.finding import Found
+from tests.planted import FAULTS, planted
+
+MOST_CALLS, MOST_ELEMENTS = 2, 16
+_BATCHES = 8  # of a campaign; most need one
+_SEED = 3
+
+
+def _campaign(name: str, seed: int) -> Found | None:
+    """The first finding of a campaign's that blames the culprit."""
+    fault = FAULTS[name]
+    settings = campaign.Settings(("torch",), seed, ops=fault.ops)
+    campaign._CULPRITS.clear()
+    for number in range(_BATCHES):
+        for found in campaign.run_batch(settings, number)[1]:
+            if found.operator == fault.culprit:
+                return found
+    return None
+
+
+def _small(found: Found | None) -> bool:
+    if found is None:
+        return False
+    elements = sum(array.size for array in found.reduced.values.values())
+    return len(found.reduced.graph.nodes) <= MOST_CALLS and elements <= MOST_ELEMENTS
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_reduced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(runner, "lower", planted(FAULTS[name]))
+    monkeypatch.setattr(substitute, "lower", planted(FAULTS[name]))
+    try:
+        assert _small(_campaign(name, _SEED))
+    finally:
+        campaign.close_sessions()  # the worker has the fault in it
+
+
+def _measure(seeds: range) -> None:
+    for name, fault in FAULTS.items():
+        vars(runner)["lower"] = planted(fault)
+        found, start = [], time.monotonic()
+        for seed in seeds:
+            one = _campaign(name, seed)
+            size = None if one is None else sum(a.size for a in one.reduced.values.values())
+            calls = None if one is None else len(one.reduced.graph.nodes)
+            found.append((calls, size, _small(one)))
+        campaign.close_sessions()
+        took = (time.monotonic() - start) / len(seeds)
+        good = sum(small for _, _, small in found)
+        sys.stdout.write(f"{name}: {good} of {len(seeds)}, {took:.1f} s each, {found}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _measure(range(int(sys.argv[1]) if sys.argv[1:] else 10))
