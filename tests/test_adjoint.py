@@ -109,6 +109,11 @@ asinh x=3
 acosh x=3 in 1.2,3
 atanh x=3 in -0.8,0.8
 erf x=3
+determinant x=2,3,3
+inverse x=2,2
+cholesky x=2,1,1 in 0.5,2
+triangular_solve a=3,3 b=3,2 in 0.5,1
+triangular_solve a=2,3,3 b=2,3,2; lower=false unit_diagonal=true in 0.5,1
 lgamma x=3 in 0.5,3
 digamma x=3 in 0.5,3
 polygamma x=3; n=2 in 0.5,3
@@ -340,6 +345,7 @@ grid_sample x=1,2,3,4 grid=1,2,2,2
 grid_sample x=1,1,4 grid=1,3,1; mode=cubic
 affine_grid theta=1,2,3; size=[2,3]
 roi_align x=1,2,4,5 rois=2,4 batch=i1:2; size=[2,2] sampling_ratio=2 in 0,3
+roi_align x=2,5,1 rois=8,2 batch=i2:8; size=[1] sampling_ratio=2 in 0,1
 max_roi_pool x=1,2,4,5 rois=1,5; size=[2,2] in 0,0.9
 crop_and_resize x=1,2,3,4 boxes=2,4 batch=i1:2; size=[2,3] in 0.1,0.9
 deform_conv x=1,2,4,4 w=2,2,2,2 offset=1,8,3,3 b=2 mask=1,4,3,3

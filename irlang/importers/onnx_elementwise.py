@@ -180,7 +180,7 @@ _PLAIN = {
     "Cos": "cos", "Tan": "tan", "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh",
     "Cosh": "cosh", "Tanh": "tanh", "Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh",
     "Erf": "erf", "Sigmoid": "sigmoid", "Softsign": "softsign", "Mish": "mish",
-    "Softplus": "softplus",
+    "Softplus": "softplus", "Det": "determinant",
 }  # fmt: skip
 
 

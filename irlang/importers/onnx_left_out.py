@@ -37,6 +37,4 @@ LEFT_OUT: dict[str, str] = {
     "Scan": _CONTROL,
     # random numbers
     "Multinomial": "no definition says yet what holds of classes that are drawn",
-    # what the notation does not say well
-    "Det": "elimination chooses its pivots by the values of elements",
 }

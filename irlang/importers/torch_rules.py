@@ -9,6 +9,7 @@ from irlang.importers.torch_elementwise import ELEMENTWISE
 from irlang.importers.torch_functions import FUNCTIONS
 from irlang.importers.torch_indexing import INDEXING
 from irlang.importers.torch_layers import LAYERS
+from irlang.importers.torch_linear import LINEAR
 from irlang.importers.torch_losses import LOSSES
 from irlang.importers.torch_matrices import MATRICES
 from irlang.importers.torch_pooling import POOLING
@@ -34,6 +35,7 @@ RULES: dict[str, Rule] = {
     **LOSSES,
     **POOLING,
     **MATRICES,
+    **LINEAR,
     **FUNCTIONS,
     **CONSTANTS,
     **ACTIVATIONS,

@@ -21,7 +21,7 @@ def _polygamma(c: Call) -> Value:
 
 
 def _multivariate(c: Call) -> Value:
-    """The logarithm of the gamma function of several dimensions: the sum of lgamma(x - j / 2), and a constant."""
+    """The gamma function of several dimensions: a sum of lgamma(x - j / 2), and a constant."""
     x, p = _argument(c), c.whole("p")
     parts = [c("lgamma", c("subtract", x, j / 2) if j else x) for j in range(p)]
     total = parts[0] if p == 1 else c("add_n", *parts)
