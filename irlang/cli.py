@@ -7,6 +7,7 @@ imported when their verb is used; what is heavy they import when they run.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import keyword
 import os
@@ -79,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status."""
+    if sys.stdout is None:  # it was closed before the start
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:
         result = cli.main(arguments, prog_name="irlang", standalone_mode=False)
         sys.stdout.flush()
@@ -91,13 +94,22 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence()
         return 141
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _silence()
+        click.echo(f"error: what is to be written cannot be: {error.strerror}", err=True)
+        return 2
     except InvalidInput as error:
         return refuse(error)
     return result if isinstance(result, int) else 0
 
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
 def _silence() -> None:
-    """The reader is gone: let Python's last flush go nowhere."""
+    """The reader, or the room, is gone: let Python's last flush go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -120,11 +120,21 @@ def _overflow(row: DType) -> float:
     return row.largest + step / 2 if row.bits < 64 else math.inf
 
 
+LONGEST = 4096  # a list: axes and members of a family are few; anything longer is a mistake
+
+
+def _range(n: Value) -> Value:
+    """The whole numbers below one that is as small as the length of a list has to be."""
+    if n > LONGEST:
+        raise ValueError
+    return tuple(range(n))
+
+
 BUILTINS: dict[str, Callable[..., Value]] = {
     "rank": _rank,
     "size": _size,
     "given": _given,
-    "range": lambda n: tuple(range(n)),
+    "range": _range,
     "find": _find,
     "join": lambda *lists: tuple(item for part in lists for item in part),
     "sorted": lambda values: tuple(sorted(values)),

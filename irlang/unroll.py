@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from irlang import ast
 from irlang import equations as eq
 from irlang.diagnostics import Span, fail
-from irlang.known import EMPTY, KNOWN
+from irlang.known import EMPTY, KNOWN, LONGEST
 from irlang.scope import FamilyRef, Macro, Scope, TensorRef, Value, is_residual, lift, mentioned
 
-LIMIT = 4096  # axes and members of a family are few; anything longer is a mistake
+LIMIT = LONGEST
 _FUNCTIONS = {
     "sum": "+", "count": "+", "prod": "*", "max": "max", "min": "min", "all": "and", "any": "or",
 }  # fmt: skip

@@ -11,8 +11,11 @@ import json
 import os
 import pickle
 import resource
+import shlex
 import signal
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +62,8 @@ OPS = "\n".join(
 
 # What is refused by the checker, whoever asks for it.
 INVALID = {
+    "a range too long": model("let n = range(1000000000) y = relu(x)"),
+    "a range beyond any list": model("y = slice(x; axes = range(99999999999999999999))"),
     "dunder operator": model("y = __class__(x)"),
     "dunder operand": model("y = relu(__builtins__)"),
     "dunder attribute": model("y = relu(x; __class__ = 1)"),
@@ -375,6 +380,20 @@ def test_wrong_usage_is_told(
     file.write_text(model("y = relu(x)"))
     assert status(["run", str(file), *arguments]) in (1, 2)
     assert "rror" in told(capsys)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+@pytest.mark.parametrize(("target", "code"), [(">/dev/full", 2), (">&-", 0)])
+def test_standard_output_that_takes_nothing(target: str, code: int, folder: Path) -> None:
+    (folder / "m.nnir").write_text(model("y = relu(x)"))
+    command = f"{shlex.quote(sys.executable)} -m irlang check m.nnir {target}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == (code > 0)
 
 
 def test_results_stay_in_their_folder(folder: Path) -> None:
