@@ -108,7 +108,8 @@ def _written(solver: Solver, factors: list[eq.Expr], names: Names) -> eq.Expr:
     writer = _Writer(bounds, names)
     ordered = sorted(solver.conditions, key=lambda c: c.kind == "holds")  # bounds guard reads
     if solver.binders:
-        factors, binders = writer.parted(factors, solver.binders)
+        held = frozenset[str]().union(*(eq.indices(c.expr) for c in ordered))
+        factors, binders = writer.parted(factors, solver.binders, held)
     kept, conditions = writer.folded(factors, ordered, summed=bool(binders))
     outside = [
         condition
@@ -165,12 +166,13 @@ class _Writer:
         return [self._safe(factor) for factor in changed], kept
 
     def parted(
-        self, factors: list[eq.Expr], binders: Mapping[str, int]
+        self, factors: list[eq.Expr], binders: Mapping[str, int], held: frozenset[str]
     ) -> tuple[list[eq.Expr], tuple[tuple[str, eq.Expr], ...]]:
         """A sum in two steps, where the first makes a much smaller tensor than the factors are.
 
         `sum(f, k) d[f, s - k] * w[f, c, k]` is `sum(k) p[s - k, c, k]`, where
-        `p[u, c, k] = sum(f) d[f, u] * w[f, c, k]`: with few c, that reads far less.
+        `p[u, c, k] = sum(f) d[f, u] * w[f, c, k]`: with few c, that reads far less. held: indices
+        of the conditions, which stay outside of both sums.
         """
         every = tuple((name, eq.Const(extent)) for name, extent in binders.items())
         if len(factors) != 2:
@@ -178,14 +180,14 @@ class _Writer:
         for moving, fixed in (factors, factors[::-1]):
             if not isinstance(moving, eq.Read) or moving.default not in (None, eq.Const(0)):
                 continue
-            read = self._inner_sum(moving, fixed, binders)
+            read = self._inner_sum(moving, fixed, binders, held)
             if read is not None:
                 left = eq.indices(read)
                 return [read], tuple(pair for pair in every if pair[0] in left)
         return factors, every
 
     def _inner_sum(
-        self, moving: eq.Read, fixed: eq.Expr, binders: Mapping[str, int]
+        self, moving: eq.Read, fixed: eq.Expr, binders: Mapping[str, int], held: frozenset[str]
     ) -> eq.Read | None:
         shape = self.tensors[moving.tensor].shape
         used = eq.indices(fixed)
@@ -198,6 +200,7 @@ class _Writer:
         extents = {n: whole(bound) or 0 for n, bound in self.bounds.items()}
         if (
             not (summed and rest)
+            or held.intersection(summed)
             or not isinstance(fixed, eq.Read)
             or self._safe(fixed) != fixed
             or len(summed) < len([n for n in names if n in used])
