@@ -85,6 +85,7 @@ def _run(
     zero = loop.flag("zero_output_for_mask") and mask is not None
     if zero:
         attrs["zero_output_for_mask"] = True
+    sequences, state = loop.flag("return_sequences"), loop.flag("return_state")
     cells = _cells(loop, weights)
     final: list[str] = []
     y = last = x
@@ -106,14 +107,13 @@ def _run(
             extra["mask"] = mask
         wanted = [f"{number}_y", f"{number}_h"] if inner else list(ends)
         wanted += [f"{wanted[1] or 'last'}_c"] if len(names) > 1 else []
-        if not loop.flag("return_state"):
-            sequence = inner or loop.flag("return_sequences")
-            wanted = wanted[:1] if sequence else wanted[:2]
+        if not state:
+            wanted = wanted[:1] if inner or sequences else wanted[:2]
         more = {**attrs, **activations(c.version, cell, kind)}
         y, *after = c.several(wanted, op, y, *operands, by_name=extra, **more)
         final += after
         last = after[0] if after else y
-    if mask is not None and (zero or states) and not loop.flag("return_sequences"):
+    if mask is not None and (zero or states) and not sequences:
         place = 0 if reverse else -1
         axis = 1 if batch_first else 0
         end = {} if place else {"end": [1]}
