@@ -233,6 +233,57 @@ def test_several_crashes_in_one_batch(numpy_worker: Worker) -> None:
     assert statuses == ["ok", "crash", "crash", "ok", "crash"]
 
 
+POISON = "sys.poisoned = True\nreturn {'y': np.array(1)}"
+POISONED = "if hasattr(sys, 'poisoned'): os.abort()\nreturn {'y': np.array(2)}"
+
+
+def test_a_program_that_poisons_its_process_is_found(numpy_worker: Worker) -> None:
+    innocent = body(POISONED)
+    batch = [double(1), double(2), body(POISON), double(3), innocent, double(4), innocent]
+    results = numpy_worker.submit(batch)
+    crash = ["ok", "ok", "crash", "ok", "ok", "ok", "ok"]
+    assert [result.status for result in results] == crash
+    assert results[2].detail["signal"] == "SIGABRT"
+    assert results[2].error.startswith("a program that follows it in the process does not survive")
+    assert [results[n].outputs["y"].item() for n in (0, 1, 3, 4, 5, 6)] == [2, 4, 6, 2, 8, 2]
+
+
+def test_a_crash_that_does_not_come_again_stays_where_it_was(
+    numpy_worker: Worker, tmp_path: Path
+) -> None:
+    once = f"""
+        mark = {str(tmp_path / "mark")!r}
+        if not os.path.exists(mark):
+            open(mark, "w").close()
+            os.abort()
+        return {{"y": np.array(1)}}
+    """
+    first, crashed, last = numpy_worker.submit([double(1), body(once), double(2)])
+    assert (first.status, crashed.status, last.status) == ("ok", "crash", "ok")
+    assert crashed.error == "killed by SIGABRT; not when it runs alone"
+
+
+def old_pythons() -> list[Path]:
+    """Interpreters of Python 3.6 to 3.8 in pyenv's folder."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    return [path for n in (6, 7, 8) for path in sorted(root.glob(f"3.{n}.*/bin/python"))[:1]]
+
+
+@pytest.mark.parametrize("python", old_pythons(), ids=lambda path: path.parent.parent.name)
+def test_old_interpreters_run_the_worker(python: Path, tmp_path: Path) -> None:
+    home = tmp_path / "env"
+    subprocess.run([python, "-m", "venv", home], check=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    for wanted in ("pip<22", "numpy<1.22"):
+        made = subprocess.run([*pip, wanted], capture_output=True, text=True, check=False)
+        if made.returncode:
+            pytest.skip(f"pip cannot install {wanted} here: {made.stderr[-300:]}")
+    with Worker(Target("numpy", str(home / "bin" / "python"))) as worker:
+        assert worker.hello().python == python.parent.parent.name
+        result = around(worker, body("os.abort()"))
+        assert (result.status, result.detail["signal"]) == ("crash", "SIGABRT")
+
+
 def test_a_hang_is_a_timeout_that_tells_where(numpy_worker: Worker) -> None:
     start = time.monotonic()
     result = around(numpy_worker, body("while True: pass"))

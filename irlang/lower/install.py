@@ -71,8 +71,9 @@ def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) 
         own = interpreter(place)
         tell(f"making an environment of {base}")
         _call([str(base), "-m", "venv", str(place / "env")], "target.python")
-        if _release(own) < _OLD_PIP:
-            _pip(own, ["--upgrade", "pip"])
+        release = _release(own)
+        if release < _OLD_PIP:
+            _pip(own, ["--upgrade", "pip<22" if release < (3, 7) else "pip"])
         tell(f"installing {' '.join(requirements)}")
         _pip(own, requirements)
         target = Added(name, framework, "", "", tuple(requirements))

@@ -214,6 +214,7 @@ class Worker:
                 raise WorkerError(f"{self.target.name}: the worker is closed")
             process = self._live_process()
             process.post(batch(pending))
+            waiting = list(pending)
             event = self._collect_answers(process, pending, results)
             if event in ("frame", "closed"):
                 continue
@@ -224,9 +225,62 @@ class Worker:
             if 0 < unheard < _START_ATTEMPTS:
                 continue
             status: Status = event if event in ("timeout", "memory") else "crash"
-            pending.popleft()
-            results.append(Result(status, {}, {}, error, detail, seconds))
+            lost = Result(status, {}, {}, error, detail, seconds)
+            before = waiting[: len(waiting) - len(pending)]
+            victim = pending.popleft()
+            if status == "crash" and before:
+                self._blame(victim, lost, before, results)
+            else:
+                results.append(lost)
         return results
+
+    def _blame(
+        self, victim: Packed, lost: Result, before: list[Packed], results: list[Result]
+    ) -> None:
+        """Whose doing the crash of a program is that others ran `before`; adds its result.
+
+        Alone in a process it may end that as well: then it is its own doing. Else the others are
+        halved until one remains that ends it: that one's result is the crash, in place of what it
+        gave. Where no single one does, the crash stays where it was seen.
+        """
+        own = self._alone([victim])
+        if own.status == "crash":
+            results.append(lost)
+            return
+        suspects = before
+        while len(suspects) > 1:
+            half = len(suspects) // 2
+            found = [s for s in (suspects[:half], suspects[half:])
+                     if self._alone([*s, victim]).status == "crash"]  # fmt: skip
+            if not found:
+                break
+            suspects = found[0]
+        if len(suspects) > 1 or self._alone([*suspects, victim]).status != "crash":
+            told = f"{lost.error}; not when it runs alone"
+            results.append(dataclasses.replace(lost, error=told))
+            return
+        place = (
+            len(results)
+            - len(before)
+            + next(n for n, one in enumerate(before) if one is suspects[0])
+        )
+        told = f"a program that follows it in the process does not survive: {lost.error}"
+        results[place] = dataclasses.replace(lost, error=told)
+        results.append(own)
+
+    def _alone(self, programs: list[Packed]) -> Result:
+        """The result of the last of some programs, which a fresh process runs."""
+        self._drop()
+        process = self._live_process()
+        process.post(batch(programs))
+        left, results = deque(programs), list[Result]()
+        event = self._collect_answers(process, left, results)
+        if event == "frame" and results:
+            return results[-1]
+        seconds = time.monotonic() - process.quiet_since
+        error, detail = self._end_process(process, event, self.limits.seconds)
+        status: Status = event if event in ("timeout", "memory") else "crash"
+        return Result(status, {}, {}, error, detail, seconds)
 
     def _collect_answers(
         self, process: Process, pending: deque[Packed], results: list[Result]
