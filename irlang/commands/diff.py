@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from irlang.diff.verdict import Verdict
 
 
+_RIGHT = ("agrees", "rounding")
+
+
 @click.command()
 @click.argument("file")
 @click.option("--targets", metavar="A,B", help="Default: every installed target.")
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
     "--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn."
 )
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@click.option(
+    "--optimizer",
+    metavar="NAME(...)",
+    help="Take steps of it with the gradients, as in 'NAME(lr = 0.1)'; see `irlang ops NAME`.",
+)
+@click.option("--steps", type=click.IntRange(1, 1000), help="How many (default: one).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
     file: str,
@@ -33,10 +42,15 @@ def command(
     model: str | None,
     seed: int,
     grad: bool,
+    optimizer: str | None,
+    steps: int | None,
     form: str,
 ) -> int:
     """Compare targets with the oracle on one model."""
+    from irlang.commands.cases import inputs_beside
     from irlang.commands.loading import load_inputs, load_model, split_names
+    from irlang.diagnostics import fail
+    from irlang.diff import training
     from irlang.diff.runner import Case, Session
     from irlang.diff.stages import by_calls
     from irlang.diff.verdict import FINDINGS
@@ -45,6 +59,15 @@ def command(
 
     arrays = load_inputs(given)
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
+    arrays = {**inputs_beside(file, graph), **arrays}
+    made = None
+    if optimizer is not None:
+        made = training.optimizer(optimizer, catalog)
+        grad = True
+    elif steps is not None:
+        raise fail("usage.optimizer", "steps of what? --optimizer names it")
+    if grad and graph.loss is None:
+        raise fail("usage.loss", "the model has no loss, so that there are no gradients")
     installed = ",".join(usual())
     case = Case(graph, inputs(graph, seed, arrays), initial_values(graph, seed), catalog)
     with Session(split_names(targets, installed)) as session:
@@ -58,8 +81,15 @@ def command(
             if any(v.verdict in ("unstable", "rounding") for v in found)
             or (grad and any(v.verdict in FINDINGS for v in found))
         }
+        taken = {
+            target: training.train(session, case, target, made, steps or 1, outcome)
+            for target in (outcome.verdicts if made is not None else ())
+            if made is not None
+        }
     verdicts = [v for found in outcome.verdicts.values() for v in found]
     verdicts += [v for one in calls.values() for v in one.found]
+    shown = verdicts + [v for found in taken.values() for v in found if v.verdict not in _RIGHT]
+    verdicts += [v for found in taken.values() for v in found]
     agree = not any(v.verdict in FINDINGS for v in verdicts)
     if form == "json":
         click.echo(
@@ -73,7 +103,11 @@ def command(
             )
         )
     else:
-        _show(verdicts, agree, calls, grad)
+        _show(shown, agree, calls, grad)
+        for target, found in taken.items():
+            bad = sum(v.verdict in FINDINGS for v in found)
+            says = "all agree" if not bad else f"{bad} do not agree"
+            click.echo(f"{target}: {len(found)} results of steps of {optimizer}, {says}")
     return 0 if agree else 1
 
 

@@ -85,9 +85,11 @@ Rule = Callable[[Call[Any]], Value | Sequence[Value] | None]
 class Native:
     """A row of a target's table: the operator's name there, for people, and the rule.
 
-    constant: the inputs by which the target's operator has no derivative.
+    constant: the inputs by which the target's operator has no derivative. eager: whether it has a
+    place only in programs that are run line by line.
     """
 
     spelling: str
     rule: Rule
     constant: tuple[str, ...] = ()
+    eager: bool = False

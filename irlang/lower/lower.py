@@ -124,12 +124,14 @@ def _python(
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
     gradients = grad and graph.loss is not None
+    layout = row.layout(target.mode, target.release)
+    whole = layout.decorator or layout.wrapper
+    table = {name: own for name, own in row.table.items() if not (whole and own.eager)}
     body = spell(
-        graph, builder, row.table, catalog, values, native=native, shuns=row.shuns,
+        graph, builder, table, catalog, values, native=native, shuns=row.shuns,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
     )  # fmt: skip
     code = ""
-    layout = row.layout(target.mode, target.release)
     if not body.unsupported:
         code = python_program.program(graph, builder, body, layout, gradients, watched)
     arrays = {
@@ -140,7 +142,7 @@ def _python(
     return Lowered(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
-        body.constant, watched and gradients and not (layout.decorator or layout.wrapper),
+        body.constant, watched and gradients and not whole,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from irlang.lower.python_program import Layout
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_ops import ELEMENTS
+from irlang.lower.torch_optimizers import OPTIMIZERS
 from irlang.lower.torch_places import PLACES
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
@@ -24,6 +25,7 @@ TABLE: dict[str, Native] = {
         **SEQUENCES,
         **IMAGES,
         **TORCH,
+        **OPTIMIZERS,
     }.items()
 }
 

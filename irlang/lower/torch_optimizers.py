@@ -1,0 +1,165 @@
+"""How PyTorch spells steps of optimizers: `torch.optim`, fed with what was kept before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+_WIDE = ("f32", "f64")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An optimizer.
+
+    name: in `torch.optim`. settings: its arguments, of a call; None where it has not these
+    attributes. kept: what is kept, by the definition's names, in the order of its results.
+    """
+
+    name: str
+    settings: Callable[[Torch], Mapping[str, object] | None]
+    kept: Mapping[str, str]
+
+
+def _sgd(call: Torch) -> Mapping[str, object] | None:
+    momentum, dampening = call["momentum"], call["dampening"]
+    if call["velocity_of"] != "gradients" or (dampening and not momentum):
+        return None
+    if call["nesterov"] and (dampening or not momentum):
+        return None
+    if call.has("velocity") and _count(call) == 1:  # the first velocity is the gradient there
+        return None
+    return {"momentum": momentum, "dampening": dampening, "nesterov": call["nesterov"]}
+
+
+def _rmsprop(call: Torch) -> Mapping[str, object] | None:
+    if call["eps_to"] != "root" or call["velocity_of"] != "gradients":
+        return None
+    return {
+        "alpha": call["rho"], "eps": call["eps"], "momentum": call["momentum"],
+        "centered": call["centered"],
+    }  # fmt: skip
+
+
+def _adagrad(call: Torch) -> Mapping[str, object] | None:
+    if call["eps_to"] != "root":
+        return None
+    return {"lr_decay": call["lr_decay"], "eps": call["eps"]}
+
+
+def _adadelta(call: Torch) -> Mapping[str, object]:
+    return {"rho": call["rho"], "eps": call["eps"]}
+
+
+def _betas(call: Torch) -> dict[str, object]:
+    return {"betas": (float(call["beta_1"]), float(call["beta_2"])), "eps": call["eps"]}
+
+
+def _adam(call: Torch) -> Mapping[str, object] | None:
+    if call["eps_to"] != "corrected" or not call["bias_correction"]:
+        return None
+    return {**_betas(call), "amsgrad": call["amsgrad"]}
+
+
+def _adamax(call: Torch) -> Mapping[str, object] | None:
+    return None if call["eps_to"] != "size" else _betas(call)
+
+
+def _nadam(call: Torch) -> Mapping[str, object]:
+    return {**_betas(call), "momentum_decay": call["momentum_decay"]}
+
+
+def _count(call: Torch) -> int | None:
+    """The number of the step, where it is a number in the text; 1 where the call does not say."""
+    if not call.has("step"):
+        return 1
+    literal = call.values["step"].literal
+    return None if literal is None else int(literal)
+
+
+def _rate(call: Torch) -> float | None:
+    """The rate likewise, as the number that it is in the parameter's type; None: not a number."""
+    if call.has("lr"):
+        literal = call.values["lr"].literal
+        return None if literal is None else _rounded(float(literal), call)
+    default = next(item.default for item in call.node.op.inputs if item.name == "lr")
+    number = getattr(default, "value", default)
+    return _rounded(float(number), call)  # type: ignore[arg-type]
+
+
+def _rounded(number: float, call: Torch) -> float:
+    return float(np.asarray(number, DTYPES[call.out.dtype].numpy))
+
+
+def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
+    """The lines of one step."""
+
+    def rule(call: Torch) -> list[Value] | None:
+        count, rate, settings = _count(call), _rate(call), row.settings(call)
+        decays = call["weight_decay"] != 0
+        decoupled = bool(decays and call["decoupled"])
+        if call.out.dtype not in _WIDE or settings is None or rate is None or count is None:
+            return None
+        if count < 1 or (decoupled and row.name != "Adam"):
+            return None
+        name = "AdamW" if decoupled else row.name
+        build = call.build
+        x = build.once(f"{call.text('x')}.detach().clone()", call.out.shape, call.out.dtype, "p")
+        build.lines.append(f"{x.text}.grad = {call.text('gradient')}.detach()")
+        decay = float(call["weight_decay"])
+        made = invoke(f"torch.optim.{name}", f"[{x.text}]", lr=rate, weight_decay=decay, **settings)
+        optimizer = build.names.fresh("optimizer")
+        build.lines.append(f"{optimizer} = {made}")
+        state = f"{optimizer}.state[{x.text}]"
+        kept = {}
+        for number, (own, key) in enumerate(row.kept.items(), 1):
+            info = call.outputs[number]
+            first = 1 if own == "product" else 0
+            kept[key] = build.once(
+                f"{call.text(own)}.detach().clone()" if call.has(own)
+                else f"torch.full({info.shape}, {first}, dtype={build.dtype(info.dtype)})",
+                info.shape, info.dtype, own,
+            )  # fmt: skip
+        if row.name != "SGD" or count > 1:
+            items = ", ".join(f'"{key}": {value.text}' for key, value in kept.items())
+            build.lines.append(f'{state} = {{"step": torch.tensor({count - 1}.0), {items}}}')
+        build.lines.append(f"{optimizer}.step()")
+        results = [x]
+        for key, value in kept.items():
+            text = f"{state}.get({key!r}, {value.text})".replace("'", '"')
+            results.append(build.once(text, value.shape, value.dtype, f"new_{value.text}"))
+        return results
+
+    return rule
+
+
+_MEANS = {"mean": "exp_avg", "square": "exp_avg_sq"}
+_ROWS = {
+    "sgd": _Row("SGD", _sgd, {"velocity": "momentum_buffer"}),
+    "rmsprop": _Row(
+        "RMSprop", _rmsprop,
+        {"square": "square_avg", "mean": "grad_avg", "velocity": "momentum_buffer"},
+    ),
+    "adagrad": _Row("Adagrad", _adagrad, {"square": "sum"}),
+    "adadelta": _Row("Adadelta", _adadelta, {"square": "square_avg", "step_square": "acc_delta"}),
+    "adam": _Row("Adam", _adam, {**_MEANS, "largest": "max_exp_avg_sq"}),
+    "adamax": _Row("Adamax", _adamax, {"mean": "exp_avg", "largest": "exp_inf"}),
+    "nadam": _Row("NAdam", _nadam, {**_MEANS, "product": "mu_product"}),
+}  # fmt: skip
+
+OPTIMIZERS: dict[str, Native] = {
+    name: Native(
+        f"torch.optim.{row.name}", _step(row),
+        constant=("x", "gradient", *row.kept, "lr"), eager=True,
+    )
+    for name, row in _ROWS.items()
+}  # fmt: skip
