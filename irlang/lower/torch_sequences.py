@@ -175,7 +175,7 @@ def _of_classes(function: str, scores: str, target: str, **attributes: str) -> N
         values = (moved(call, x, axis, place), labels)
         return call.value(invoke(function, *values, **options, reduction=reduction))
 
-    return Native(function, rule)
+    return Native(function, rule, constant=("weight",))
 
 
 def _of_rows(function: str, **attributes: str) -> Native:
