@@ -8,6 +8,7 @@ that any program can be made again and a campaign resumed. Batches run in one pr
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import multiprocessing
 import time
 import zlib
@@ -87,6 +88,7 @@ def _session(targets: tuple[str, ...]) -> Session:
     """The workers of this process, started once."""
     if targets not in _SESSION:
         _SESSION[targets] = Session(targets).__enter__()
+        gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[targets]
 
 
