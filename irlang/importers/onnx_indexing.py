@@ -42,11 +42,6 @@ def _one_hot(n: Node) -> Value:
     return n.call("one_hot", ids, **attrs, negative="from_end", to=n.input(2).dtype)
 
 
-def _gather_nd(n: Node) -> Value:
-    shared = n.int("batch_dims", 0)
-    return n.call("gather_nd", n.input(0), n.input(1), batch_dims=shared, negative="from_end")
-
-
 def _compress(n: Node) -> Value:
     """The slices, or the elements, for which a condition holds that is known."""
     x, axis = n.input(0), n.int("axis")
@@ -64,7 +59,6 @@ def _nonzero(n: Node) -> Value:
 ROWS: dict[str, Row] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
-    "GatherND": _gather_nd,
     "Compress": _compress,
     "NonZero": _nonzero,
     "OneHot": _one_hot,

@@ -47,7 +47,7 @@ _NUMPY: dict[str, np.dtype[Any]] = {
 def malformed(what: str) -> InvalidInput:
     """The exception for an archive whose content is not of the format."""
     return fail(
-        "torch.format",
+        "file.torch",
         f"the archive is malformed: {what}",
         help="export it again with torch.export.save of PyTorch 2.13",
     )
@@ -73,13 +73,13 @@ class Archive:
             self._members = {info.filename: info for info in self._zip.infolist()}
         except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise fail(
-                "torch.file", f"this is no .pt2 archive: {error}", help="see torch.export.save"
+                "file.torch", f"this is no .pt2 archive: {error}", help="see torch.export.save"
             ) from None
         roots = {name.split("/")[0] for name in self._members}
         found = [root for root in sorted(roots) if f"{root}/archive_format" in self._members]
         if len(found) != 1:
             raise fail(
-                "torch.file",
+                "file.torch",
                 "this zip is no .pt2 archive: it has no member `archive_format`",
                 help="save it with torch.export.save; files of torch.save hold pickles",
             )
