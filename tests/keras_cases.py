@@ -2,6 +2,8 @@
 
 # ruff: noqa: PLW0108
 # (a layer is made for every model anew)
+# mypy: disable-error-code="misc"
+# (it infers no lambda whose defaults take what a comprehension is at)
 
 from __future__ import annotations
 

@@ -182,7 +182,8 @@ def alone(path: Path, session: Session, factor: float) -> Iterator[tuple[str, No
         given = {**case.values, **got}
         for node in case.graph.nodes:
             fed = {name: given[name] for name in node.operands()}
-            read = [value for value in node.outputs if value in given]  # what nobody reads is not exposed
+            # what nobody reads is not exposed
+            read = [value for value in node.outputs if value in given]
             changed = {v: (given[v] * factor).astype(given[v].dtype) for v in read}
             judged = judge_call(case, node, fed, {**given, **changed}, target)
             assert len(judged) == len(read) > 0

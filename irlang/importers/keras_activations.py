@@ -45,7 +45,7 @@ _NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "sparse_plus": ("sparse_plus", {}),
     "sparse_sigmoid": ("hard_sigmoid", {"alpha": 0.5}),
 }
-_BY_VERSION = {
+_BY_VERSION: dict[int, dict[str, tuple[str, dict[str, Any]]]] = {
     2: {"hard_sigmoid": ("hard_sigmoid", {})},
     3: {"hard_sigmoid": ("hard_sigmoid", {"alpha": 1 / 6})},
 }

@@ -43,7 +43,7 @@ def _logical(op: str) -> Write:
 def _reduce(op: str, real: bool = False) -> Write:
     def write(n: Node) -> str:
         x = n.real(n.x()) if real else n.x()
-        keep = {"keepdims": True} if n.get("keepdims", False) else {}
+        keep: dict[str, Any] = {"keepdims": True} if n.get("keepdims", False) else {}
         if n.get("initial", None) is not None or n.get("where", None) is not None:
             raise n.uncovered("`initial` or `where` is given")
         return n.write(op, x, axes=n.axes(x), **keep)

@@ -48,8 +48,8 @@ def _reshape(n: Node) -> str:
 
 def _transpose(n: Node) -> str:
     axes = n.get("axes", None)
-    x = n.x()
-    return n.write("transpose", x, **({} if axes is None else {"perm": list(axes)}))
+    order: dict[str, Any] = {} if axes is None else {"perm": list(axes)}
+    return n.write("transpose", n.x(), **order)
 
 
 def _swap(n: Node) -> str:

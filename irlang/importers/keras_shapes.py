@@ -60,6 +60,7 @@ def _global_average_1d(c: Call) -> str:
 
 def _edges(op: str, argument: str, rank: int) -> Callable[[Call], str]:
     def write(c: Call) -> str:
+        finish: Callable[[str], str]
         pairs = c.a.pairs(argument, rank)
         if c.a.given.get("data_format") is not None and c.channels_first:
             x, pairs, finish = c.x[0], [(0, 0), (0, 0), *pairs], c.last
