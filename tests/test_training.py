@@ -94,15 +94,43 @@ def test_steps_agree(text: str, session: Session) -> None:
     }
 
 
+KERAS = [
+    "sgd(momentum = 0.9, velocity_of = steps, nesterov = true)",
+    "sgd(weight_decay = 0.1, decoupled = true)", "rmsprop(eps_to = square, eps = 1e-7)",
+    "rmsprop(eps_to = square, momentum = 0.5, centered = true, velocity_of = steps)",
+    "adagrad(eps_to = square, eps = 1e-7)", "adadelta", "adam(eps_to = raw)",
+    "adam(eps_to = raw, amsgrad = true, lr = 0.1)", "adamax(eps_to = largest)",
+]  # fmt: skip
+
+
+@pytest.mark.skipif("tf" not in TARGETS, reason="TensorFlow is not installed")
+@pytest.mark.parametrize("text", KERAS)
+def test_steps_of_keras_agree(text: str, session: Session) -> None:
+    found = _train(session, "tf", text)
+    assert len([v for v in found if v.stage == "step"]) >= STEPS * 2
+    assert not [v for v in found if v.verdict in FINDINGS]
+
+
+def _lowered(text: str, target: str, step: int) -> str:
+    made = training.optimizer(text, builtin())
+    graph = training.step_graph(made, [TensorInfo((3,), "f32")], step, builtin())
+    return str(lower(graph, target, builtin(), initial_values(graph, 0)).code)
+
+
 @pytest.mark.parametrize("text", [*OWN, *DEFINED])
 @pytest.mark.parametrize("step", [1, 4])
 def test_a_framework_takes_steps_of_its_own(text: str, step: int) -> None:
-    made = training.optimizer(text, builtin())
-    graph = training.step_graph(made, [TensorInfo((3,), "f32")], step, builtin())
-    code = str(lower(graph, "torch", builtin(), initial_values(graph, 0)).code)
-    assert ("torch.optim." in code) == (text in OWN)
-    compiled = str(lower(graph, "torch:compile", builtin(), initial_values(graph, 0)).code)
+    assert ("torch.optim." in _lowered(text, "torch", step)) == (text in OWN)
+    compiled = _lowered(text, "torch:compile", step)
     assert "torch.optim." not in compiled, "an object is no part of a program that is compiled"
+
+
+@pytest.mark.skipif("tf" not in TARGETS, reason="TensorFlow is not installed")
+def test_keras_takes_steps_of_its_own() -> None:
+    for text in KERAS:
+        assert "tf.keras.optimizers." in _lowered(text, "tf", 2), text
+        assert "tf.keras.optimizers." not in _lowered(text, "tf:graph", 2), text
+    assert "tf.keras.optimizers." not in _lowered("adam", "tf", 2), "eps is added elsewhere"
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -86,10 +86,11 @@ class Native:
     """A row of a target's table: the operator's name there, for people, and the rule.
 
     constant: the inputs by which the target's operator has no derivative. eager: whether it has a
-    place only in programs that are run line by line.
+    place only in programs that are run line by line. since: the release that it needs.
     """
 
     spelling: str
     rule: Rule
     constant: tuple[str, ...] = ()
     eager: bool = False
+    since: tuple[int, ...] = ()

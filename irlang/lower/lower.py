@@ -126,7 +126,11 @@ def _python(
     gradients = grad and graph.loss is not None
     layout = row.layout(target.mode, target.release)
     whole = layout.decorator or layout.wrapper
-    table = {name: own for name, own in row.table.items() if not (whole and own.eager)}
+    table = {
+        name: own
+        for name, own in row.table.items()
+        if not (whole and own.eager) and own.since <= (target.release or own.since)
+    }
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,

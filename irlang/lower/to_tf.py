@@ -10,9 +10,10 @@ from irlang.lower.python_program import Layout
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_ops import ELEMENTS
+from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TF}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TF, **OPTIMIZERS}
 
 LAYOUT = Layout(
     framework="TensorFlow",
