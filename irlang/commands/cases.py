@@ -34,13 +34,27 @@ def inputs_beside(file: str, graph: Graph) -> dict[str, Array]:
     return {n: a for n, a in load_beside(Path(file)).items() if n in graph.inputs}
 
 
-def disagreeing(session: Session, case: Case, grad: bool = False) -> str | None:
-    """The first target that does not agree with the oracle; raises where the oracle refuses."""
+def disagreeing(session: Session, case: Case, grad: bool = False) -> tuple[str, Case] | None:
+    """The first target that does not agree with the oracle, and the case in which it does not.
+
+    That is the model, or the first of its calls that is wrong by itself where the radii of the
+    whole hide it. Raises where the oracle refuses.
+    """
+    from irlang.diff.localise import isolate, localise
     from irlang.diff.reduce import is_finding, symptom
 
     session.versions()
     outcome = session.compare([case], grad=grad)[0]
     if outcome.refusal is not None:
         raise outcome.refusal
-    found = [t for t in session.targets if is_finding(symptom(case, outcome, t))]
-    return found[0] if found else None
+    for target in session.targets:
+        if is_finding(symptom(case, outcome, target)):
+            return target, case
+    for target in session.targets:
+        culprit = localise(session.only(target), case, target)
+        if culprit is not None:
+            alone = isolate(case, culprit)
+            (again,) = session.only(target).compare([alone])
+            if is_finding(symptom(alone, again, target)):
+                return target, alone
+    return None

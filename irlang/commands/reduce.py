@@ -43,17 +43,19 @@ def command(
     from irlang.diff.localise import localise
     from irlang.diff.reduce import reduce
     from irlang.diff.reduce_files import save, to_text
+    from irlang.diff.report_script import listed
     from irlang.diff.runner import Session
 
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
     case = load_case(file, given, bind, model, seed)
     with Session(_names(targets)) as session:
-        target = disagreeing(session, case, grad)
-        if target is None:
+        found = disagreeing(session, case, grad)
+        if found is None:
             click.echo(json.dumps({"reduced": None}) if form == "json" else
                        "the targets agree with the oracle: there is nothing to reduce")  # fmt: skip
             return 0
+        target, case = found
         culprit = None if grad else localise(session.only(target), case, target)
         name = culprit.node.op.name if culprit else None
         made = reduce(session, case, target, culprit=name, grad=grad, seconds=seconds)
@@ -70,14 +72,14 @@ def command(
         click.echo(json.dumps({
             "reduced": text, "target": target, "verdict": made.symptom.verdict,
             "operators": [node.op.name for node in made.case.graph.nodes],
-            "inputs": {name: str(a.tolist()) for name, a in made.case.inputs.items()},
+            "inputs": {name: listed(a) for name, a in made.case.inputs.items()},
             "trials": made.trials, "finished": made.finished,
         }))  # fmt: skip
         return 1
     click.echo(text.rstrip())
     for name, array in made.case.inputs.items():
         if array.size <= _SHOWN:
-            click.echo(f"# {name} = {array.tolist()}")
+            click.echo(f"# {name} = {listed(array)}")
     ended = "nothing smaller shows it" if made.finished else "out of time"
     where = f", written to {out}" if out else ""
     click.echo(f"# {made.trials} programs tried, {ended}{where}", err=True)

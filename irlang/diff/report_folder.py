@@ -53,7 +53,7 @@ def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
         "reduced": str(reduced), "script": str(main or ""), "report": str(report),
         "seed": found.seed, "signature": found.signature, "others": found.others,
         "expected": _values({n: b.value for n, b in found.expected.items()}),
-        "got": _values(found.got), "inputs": _values(case.values),
+        "got": _values(found.got), "outside": _outside(found), "inputs": _values(case.values),
     }  # fmt: skip
 
 
@@ -73,6 +73,21 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     text = script(lowered, runner, case.inputs, expected, about, "finding.safetensors")
     path.write_text(text, "utf-8")
     return path
+
+
+def _outside(found: Found) -> dict[str, list[int]]:
+    """The places of the elements that are further off than any rounding, by result."""
+    places = {}
+    for name, ball in found.expected.items():
+        got = np.asarray(found.got.get(name, np.zeros(0)))
+        value = np.asarray(ball.value)
+        if got.shape == value.shape and got.size <= _MOST:
+            with np.errstate(invalid="ignore"):
+                left, right = got.astype(np.float64), value.astype(np.float64)
+                near = (left == right) | (np.isnan(left) & np.isnan(right))
+                near |= ~(np.abs(left - right) > ball.bound) & np.isfinite(left)
+            places[name] = [int(i) for i in np.flatnonzero(~near)]
+    return places
 
 
 def _values(arrays: dict[str, Any]) -> dict[str, str]:

@@ -155,9 +155,11 @@ def _values(found: Mapping[str, Any]) -> str:
     tables = []
     for name, wanted in found.get("expected", {}).items():
         left, right = _elements(wanted), _elements(found.get("got", {}).get(name, ""))
+        outside = found.get("outside", {}).get(name, [])
         if len(left) == len(right) and 0 < len(left) <= _MOST:
             rows = [
-                _pair(number, a, b) for number, (a, b) in enumerate(zip(left, right, strict=True))
+                _pair(number, a, b, number in outside)
+                for number, (a, b) in enumerate(zip(left, right, strict=True))
             ]
             tables.append(_table([name, "#expected", "#got"], rows))
     return "".join(tables)
@@ -167,19 +169,12 @@ def _elements(text: str) -> list[str]:
     return re.findall(r"[^\[\],\s]+", text)
 
 
-def _pair(number: int, wanted: str, got: str) -> str:
-    kind = "number" if _same(wanted, got) else "number bad"
+def _pair(number: int, wanted: str, got: str, outside: bool) -> str:
+    kind = "number bad" if outside else "number"
     return (
         f'<tr><td>{number}</td><td class="number">{escape(wanted)}</td>'
         f'<td class="{kind}">{escape(got)}</td></tr>'
     )
-
-
-def _same(one: str, other: str) -> bool:
-    try:
-        return one == other or float(one) == float(other)
-    except ValueError:  # true and false
-        return False
 
 
 def _coverage(covered: Mapping[str, Any], catalog: Catalog) -> str:

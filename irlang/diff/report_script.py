@@ -44,7 +44,7 @@ def script(
         if kept or kind == "inputs"
     )
     wanted = ", ".join(
-        f"{name!r}: {_listed(array)}" for name, array in expected.items() if array.size <= _SHOWN
+        f"{name!r}: {listed(array)}" for name, array in expected.items() if array.size <= _SHOWN
     )
     parts = [
         f'"""{docstring(title)}\n\n{_ABOUT}"""',
@@ -143,17 +143,17 @@ def _written(array: Array) -> str:
         array = array.view(np.uint16)
     if array.size == 0:
         return f"np.zeros({array.shape}, np.{_type(array)})"
-    return f"np.array({_listed(array)}, np.{_type(array)})"
+    return f"np.array({listed(array)}, np.{_type(array)})"
 
 
 def _type(array: Array) -> str:
     return "bool_" if array.dtype == bool else array.dtype.name
 
 
-def _listed(array: Array) -> str:
+def listed(array: Array) -> str:
     """Nested lists; reals by the shortest text that is the same number in their own type."""
     if array.ndim:
-        return f"[{', '.join(map(_listed, array))}]" if array.shape[0] else "[]"
+        return f"[{', '.join(map(listed, array))}]" if array.shape[0] else "[]"
     text = str(array[()])
     return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
 
