@@ -89,7 +89,15 @@ class Numbers:
     how: str
 
 
-Edit = Keep | Results | Forward | Omit | Attribute | Resize | Squeeze | Numbers
+@dataclass(frozen=True, slots=True)
+class Both:
+    """An attribute is given a value, and axes are cut: where neither helps without the other."""
+
+    attribute: Attribute
+    resize: Resize
+
+
+Edit = Keep | Results | Forward | Omit | Attribute | Resize | Squeeze | Numbers | Both
 
 
 def _digits(count: int) -> Callable[[Array], Array]:
@@ -245,6 +253,11 @@ def _size(case: Case, value: str, axis: int) -> int:
     return array.shape[axis] if array is not None and axis < array.ndim else 0
 
 
+def _both(case: Case, edit: Both, held: Mapping[str, Array]) -> Case | None:
+    made = _attribute(case, edit.attribute, held)
+    return None if made is None else _resize(made, edit.resize, held)
+
+
 def _squeeze(case: Case, edit: Squeeze, held: Mapping[str, Array]) -> Case | None:  # noqa: ARG001
     if any(_size(case, value, axis) != 1 for value, axis in edit.axes):
         return None
@@ -284,7 +297,7 @@ def _numbers(case: Case, edit: Numbers, held: Mapping[str, Array]) -> Case | Non
 
 _APPLY: dict[type, Callable[[Case, Any, Mapping[str, Array]], Case | None]] = {
     Keep: _keep, Results: _results, Forward: _forward, Omit: _omit, Attribute: _attribute,
-    Resize: _resize, Squeeze: _squeeze, Numbers: _numbers,
+    Resize: _resize, Squeeze: _squeeze, Numbers: _numbers, Both: _both,
 }  # fmt: skip
 
 
@@ -301,12 +314,13 @@ def cost(case: Case) -> tuple[float, ...]:
     return (
         len(graph.nodes),
         sum(a.size for a in arrays.values()),
-        sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs),
         sum(a.ndim for a in arrays.values()),
         len(arrays),
         len(graph.outputs),
         len(attributes),
         sum(map(_weight, attributes)),
+        # after the attributes: a smaller window has more results, until its input is smaller too
+        sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs),
         sum(_roughness(a) for a in arrays.values()),
     )
 
@@ -342,6 +356,6 @@ def typed(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 __all__ = [
-    "ROUNDER", "Attribute", "Edit", "Forward", "Keep", "Numbers", "Omit", "Resize",
+    "ROUNDER", "Attribute", "Both", "Edit", "Forward", "Keep", "Numbers", "Omit", "Resize",
     "Results", "Squeeze", "apply", "cost", "named", "typed",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from irlang.scope import show
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SECONDS = 5.0  # that the reduction of one finding may take
-TRIALS = 400  # programs that it may run
+TRIALS = 800  # programs that it may run
 _FEW = 3  # calls whose names together say what is wrong
 
 

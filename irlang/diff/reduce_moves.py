@@ -15,6 +15,7 @@ from irlang.diff.calls import Case
 from irlang.diff.edits import (
     ROUNDER,
     Attribute,
+    Both,
     Edit,
     Forward,
     Keep,
@@ -136,8 +137,28 @@ def sizes(case: Case) -> Iterator[Edit]:
                         yield Resize(((v, a, n // m * less), (w, b, less)))
                 if n // m > 1:
                     yield Resize(((v, a, m),))
+    yield from _windows(case, long)
     for value, axis, _ in long:
         yield Resize(((value, axis, 0),))
+
+
+def _windows(case: Case, long: list[tuple[str, int, int]]) -> Iterator[Edit]:
+    """A number of an attribute and an axis that it goes along, both shorter by as much."""
+    for node in case.graph.nodes:
+        for name, value in node.attrs.items():
+            numbers = value if isinstance(value, tuple) else (value,)
+            for place, number in enumerate(numbers):
+                if type(number) is not int or number <= 1:
+                    continue
+                for less in dict.fromkeys((2, number // 2, number - 1)):
+                    other = (*numbers[:place], less, *numbers[place + 1 :])
+                    given = other if isinstance(value, tuple) else less
+                    change = Attribute(node.outputs[0], name, given)
+                    for v, a, n in long:
+                        cut = n - (number - less)
+                        if less < number and cut >= 1:
+                            yield Both(change, Resize(((v, a, cut),)))
+                            yield Both(change, Resize(((v, a, cut),), last=True))
 
 
 def _some(
