@@ -23,6 +23,7 @@ from irlang.importers import torch_program
 from irlang.importers.sizes import is_open
 from irlang.importers.torch_archive import Archive
 from irlang.importers.torch_call import Call, Hole, Rule, Uncovered, Value
+from irlang.importers.torch_left_out import LEFT_OUT
 from irlang.importers.torch_program import Node, Opaque, Program, Ref
 from irlang.importers.torch_rules import IGNORED, RULES
 from irlang.importers.torch_views import VIEWS, put_back
@@ -142,7 +143,7 @@ class Translation:
     def _stored(self, outside: str, info: TensorInfo) -> Array:
         array = self.archive.tensor(outside)
         if array.shape != tuple(info.shape) or self.archive.tensors[outside].dtype != info.dtype:
-            raise fail("torch.format", f"the archive is malformed: `{outside[:80]}` is not {info}")
+            raise fail("file.torch", f"the archive is malformed: `{outside[:80]}` is not {info}")
         return array
 
     # ---- the nodes
@@ -158,7 +159,7 @@ class Translation:
         rule = RULES.get(f"{key}.{overload}") or RULES.get(key)
         try:
             if rule is None or not node.target.startswith("aten."):
-                raise Uncovered("")
+                raise Uncovered(LEFT_OUT.get(key, ""))
             call = Call(node, self.program, self.values, self.writer)
             self._assign(node, call, rule(call))
             if in_place:
