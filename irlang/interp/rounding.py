@@ -41,8 +41,8 @@ class _Plan:
 def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) -> dict[str, Ball]:
     """Every tensor of an expansion as a ball, at the precision of `dtype`.
 
-    inputs: balls over arrays as `vector.load` gives them. Raises `InvalidInput` where a precondition
-    on values fails; one that rounding leaves undecided is judged by the values alone.
+    inputs: balls over arrays as `vector.load` gives them. Raises `InvalidInput` where a
+    precondition on values fails; one that rounding leaves undecided is judged by the values alone.
     """
     domain = Balls(dtype)
     tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}

@@ -63,8 +63,8 @@ def _matmul(call: Onnx) -> Value:
 def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     """The attributes of a window; `SAME_UPPER` is the language's `same`.
 
-    ONNX Runtime has automatic padding without dilation only, and by a formula that is negative where
-    a window is shorter than its stride.
+    ONNX Runtime has automatic padding without dilation only, and by a formula that is negative
+    where a window is shorter than its stride.
     """
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -192,7 +193,7 @@ def _of_rows(function: str, **attributes: str) -> Native:
         found = row.rule(call)
         return found if isinstance(found, Value) else None
 
-    return Native(function, rule)
+    return Native(function, rule, constant=("weight",))
 
 
 def _categorical(call: Torch) -> Value | None:
@@ -232,7 +233,7 @@ SEQUENCES: dict[str, Native] = {
     "gaussian_nll": Native("F.gaussian_nll_loss", _gaussian),
     "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
     "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
-    "soft_margin": _loss("F.soft_margin_loss"),
+    "soft_margin": replace(_loss("F.soft_margin_loss"), constant=("target",)),
     "triplet_margin": _of_rows(
         "F.triplet_margin_loss", margin="margin", p="p", eps="eps", swap="swap"
     ),
