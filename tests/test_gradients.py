@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from irlang.catalog import builtin
 from irlang.commands.diff import command as diff
 from irlang.diff import gradients, runner
+from irlang.diff.finding import find, find_gradient
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS
@@ -266,6 +267,24 @@ model m(x: f32[4, 3, 5] in [-1, 1], mean: f32[3] in [-1, 1], var: f32[3] in [1, 
   y = batch_norm(x, s, s, m, var; axis = 1)
   loss = reduce_mean(multiply(y, y))
 }"""
+
+
+def test_a_finding_names_the_operator_whose_gradient_it_is(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = _case(SQUARE)
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        return dataclasses.replace(made, code=re.sub(*_DROPPED, str(made.code)))
+
+    monkeypatch.setattr(gradients, "lower", faulty)
+    outcome = session.compare([case], grad=True)[0]
+    found = find_gradient(session, case, 0, "torch")
+    assert found is not None
+    assert (found.operator, found.verdict.stage) == ("multiply", "backward")
+    assert find(session, case, 0, "torch", outcome).operator == "multiply"
+    assert "backward" in found.signature
 
 
 def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> None:

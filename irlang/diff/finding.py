@@ -67,6 +67,8 @@ class Found:
         if self.verdict.verdict == "edge":
             kinds = number_kind(self.verdict.expected), number_kind(self.verdict.got)
             pattern.append(f"{kinds[0]} not {kinds[1]}")
+        if self.verdict.stage == "backward":
+            pattern = [self.verdict.stage, *pattern]
         return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
 
     def identity(self) -> dict[str, str]:
