@@ -8,6 +8,7 @@ Moves are data. Nothing here knows whether a move helps; `irlang.gen.repair` tri
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -231,14 +232,19 @@ def input_types(
         if sizes != shape and all(n >= 0 for n in sizes):
             yield replace(info, shape=sizes)
     sizes_ = [n for n in near(None, numbers) if n >= 1]
-    for axis, size in enumerate(shape):
-        for n in sorted(sizes_, key=lambda n: abs(n - size)):
-            if n != size:
+    nearest = [_by_distance({*sizes_} - {size}, size) for size in shape]
+    for round_ in itertools.zip_longest(*nearest):  # the nearest size of every axis comes first
+        for axis, n in enumerate(round_):
+            if n is not None:
                 yield replace(info, shape=(*shape[:axis], n, *shape[axis + 1 :]))
     for axis in range(len(shape)):
         yield replace(info, shape=shape[:axis] + shape[axis + 1 :])
     for axis in range(len(shape) + 1):
         yield replace(info, shape=(*shape[:axis], 1, *shape[axis:]))
+
+
+def _by_distance(numbers: set[int], size: int) -> list[int]:
+    return sorted(numbers, key=lambda n: (abs(n - size), n))
 
 
 def moved(
