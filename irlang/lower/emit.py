@@ -62,6 +62,8 @@ def spell(
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, values, detach)
             results, own = _spell(node, builder, own_table, catalog, fed, used)
+            if constant and not own:  # its definition has all derivatives
+                results, own = _spell(node, builder, {}, catalog, values, used)
         except Unsupported as reason:
             body.unsupported[node.name] = f"{node.op.name}: {reason}"
             results, own = {}, False
