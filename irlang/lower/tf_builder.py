@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -107,12 +108,16 @@ class TensorFlowBuilder(PythonBuilder):
         raise Unsupported(f"TensorFlow has no function `{function}`")
 
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
-        """`tf.where`."""
+        """`tf.where`; of tensors of many axes that of vectors, with which numbers broadcast."""
         shape = broadcast((condition, yes, no))
-        if len(shape) > _MOST_AXES and any(
-            v.shape not in (shape, ()) for v in (condition, yes, no)
-        ):
-            raise Unsupported(f"TensorFlow does not broadcast {len(shape)} axes")
+        if len(shape) > _MOST_AXES:
+            parts = (condition, yes, no)
+            if any(v.shape not in (shape, ()) for v in parts):
+                raise Unsupported(f"TensorFlow does not broadcast {len(shape)} axes")
+            flat = (math.prod(shape),)
+            return self.reshape(
+                self.where(*(self.reshape(v, flat) if v.shape else v for v in parts)), shape
+            )
         text = f"tf.where({', '.join(map(self.full, (condition, yes, no)))})"
         return self.emit(text, shape, yes.dtype)
 
