@@ -105,7 +105,7 @@ def _limit(dtype: Value, which: int) -> Value:
 
 
 def _fraction(value: Value) -> Value:
-    """A number as a fraction, with which arithmetic is exact; nearer than double precision tells."""
+    """A number as a fraction, so that arithmetic is exact; nearer than double precision tells."""
     return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
 
 

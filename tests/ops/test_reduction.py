@@ -148,7 +148,6 @@ def test_positions_of_extremes(op: str, best: Function, data: st.DataObject) -> 
     agrees(op, {"x": x}, expected, select_last=last, **attrs)
 
 
-
 # ---- running
 
 
