@@ -15,6 +15,7 @@ from onnx import numpy_helper
 
 import irlang
 from irlang.catalog import builtin
+from irlang.diff.calls import open_values
 from irlang.diff.runner import Case, Session
 from irlang.gen.build import generate
 from irlang.graph import Graph
@@ -194,12 +195,12 @@ def test_a_large_network_takes_seconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize("native", [True, False])
 def test_programs_come_back(native: bool) -> None:
     catalog, count = builtin(), 0
-    for seed in range(16):
+    for seed in range(32):
         program = generate(catalog, seed)
         params = initial_values(program.graph, 0)
         lowered = lower(program.graph, "onnxruntime", catalog, params, native=native)
-        if lowered.unsupported:
-            continue
+        if lowered.unsupported or open_values(program.graph, catalog):
+            continue  # what is left open is drawn anew
         assert isinstance(lowered.code, bytes)
         proto = onnx.ModelProto.FromString(lowered.code)
         back = translate(proto, None, "w.safetensors")

