@@ -109,8 +109,8 @@ def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
         decoupled = bool(decays and call["decoupled"])
         if call.out.dtype not in _WIDE or settings is None or rate is None or count is None:
             return None
-        if count < 1 or (decoupled and row.name != "Adam"):
-            return None
+        if count < 1 or call["weight_decay"] < 0 or (decoupled and row.name != "Adam"):
+            return None  # which torch.optim refuses, or has not
         name = "AdamW" if decoupled else row.name
         build = call.build
         x = build.once(f"{call.text('x')}.detach().clone()", call.out.shape, call.out.dtype, "p")
