@@ -24,9 +24,9 @@ from irlang.equation_text import definition, show
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
+from irlang.interp.balls import Ball
 from irlang.interp.draws import completed
 from irlang.interp.plain import load
-from irlang.interp.rounding import Ball
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.parser import parse
 from irlang.parser.printer import print_statement

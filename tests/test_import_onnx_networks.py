@@ -20,8 +20,8 @@ from irlang.diff.runner import Case, Session
 from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.importers.onnx_model import translate
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision, run
-from irlang.interp.rounding import Ball
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import lower

@@ -5,6 +5,7 @@ Sums of many products go to BLAS (`ball_products`), all else to vectorised NumPy
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,10 +19,8 @@ from irlang.interp.ball_products import applies, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
 from irlang.interp.schedule import Recurrence, Step, schedule
-from irlang.interp.vector import Vector, run_ready
+from irlang.interp.vector import Vector, inner, run_ready
 from irlang.interp.views import Frame
-
-__all__ = ["Ball", "evaluate", "oracle_error"]
 
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
 
@@ -32,10 +31,19 @@ class _Plan:
     def __init__(self, expansion: eq.Expansion) -> None:
         self.steps: tuple[Step, ...] = schedule(expansion.equations)
         self.found = {
-            step.target: contraction.find(step, expansion.tensors)
+            step.target: _products(step, expansion.tensors)
             for step in self.steps
             if isinstance(step, eq.Equation)
         }
+
+
+def _products(
+    equation: eq.Equation, tensors: Mapping[str, eq.TensorInfo]
+) -> tuple[tuple[contraction.Contraction, ...], eq.Equation]:
+    """The products in an equation; none are looked for where it is too small to have any."""
+    if math.prod(equation.info.shape) * inner(equation.body) < _PRODUCT:
+        return (), equation
+    return contraction.find(equation, tensors)
 
 
 def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) -> dict[str, Ball]:

@@ -79,7 +79,7 @@ class Vector:
     def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
         """Ranges that keep temporary arrays small: the longest axis is cut where it must be."""
         whole = [(0, size) for size in shape]
-        work = math.prod(shape) * _inner(body)
+        work = math.prod(shape) * inner(body)
         if work <= _CHUNK or not shape or max(shape) < 2:
             return [whole]
         axis = max(range(len(shape)), key=shape.__getitem__)
@@ -372,13 +372,13 @@ def _factors(expr: eq.Expr) -> list[eq.Expr]:
     return [expr]
 
 
-def _inner(expr: eq.Expr) -> int:
+def inner(expr: eq.Expr) -> int:
     """How many elements a reduction inside an expression ranges over, at most."""
     own = 1
     if isinstance(expr, eq.Reduce):
         for _, bound in expr.binders:
             own *= max(int(bound.value), 1) if isinstance(bound, (eq.Const, eq.Size)) else 64
-    return own * max(map(_inner, eq.children(expr)), default=1)
+    return own * max(map(inner, eq.children(expr)), default=1)
 
 
 def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: Any) -> InvalidInput:

@@ -46,9 +46,9 @@ from irlang.graph import Graph, Initial  # noqa: E402
 from irlang.importers.onnx_file import Unsupported, tensor  # noqa: E402
 from irlang.importers.onnx_model import Imported, Refused, translate  # noqa: E402
 from irlang.interp import reference  # noqa: E402
+from irlang.interp.balls import Ball  # noqa: E402
 from irlang.interp.plain import load  # noqa: E402
 from irlang.interp.program import node_balls, run  # noqa: E402
-from irlang.interp.rounding import Ball  # noqa: E402
 from irlang.interp.shape import check  # noqa: E402
 from irlang.interp.values import initial_values, inputs  # noqa: E402
 from irlang.parser import parse  # noqa: E402

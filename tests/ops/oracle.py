@@ -18,6 +18,7 @@ from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, reference, rounding
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +57,7 @@ def call(name: str, inputs: Mapping[str, Array], **attrs: Any) -> dict[str, Resu
     assert not instance.faults, instance.faults
     expansion = expand(instance, definitions)
     true = exact.evaluate(expansion, inputs, digits=30)
-    loaded = {key: rounding.Ball(load(infos[key], value)) for key, value in inputs.items()}
+    loaded = {key: Ball(load(infos[key], value)) for key, value in inputs.items()}
     balls = rounding.evaluate(expansion, loaded, "f64")
     computed = reference.evaluate(expansion, inputs)
     found = {}

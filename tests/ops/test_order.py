@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang.interp import rounding
+from irlang.interp.balls import Ball
 from tests.ops.compare import Array, agrees, expansion, integers, left_open, reals, shapes
 
 few = settings(max_examples=30)
@@ -46,7 +47,7 @@ def test_the_order_of_equals_is_open_where_it_need_not_be_stable() -> None:
 def test_the_order_is_open_where_an_element_is_nan() -> None:
     x = np.array([[2.0, np.nan, 1.0], [3.0, 1.0, 2.0]])
     made = expansion("sort", {"x": x})
-    balls = rounding.evaluate(made, {"x": rounding.Ball(x)}, "f64")
+    balls = rounding.evaluate(made, {"x": Ball(x)}, "f64")
     for name in made.outputs:
         radius = np.broadcast_to(balls[name].bound, x.shape)
         np.testing.assert_array_equal(np.isinf(radius).all(-1), [True, False])

@@ -14,6 +14,7 @@ from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, reference, rounding
+from irlang.interp.balls import Ball
 from irlang.interp.plain import load
 from tests.ops.compare import info
 from tests.ops.oracle import Array, call
@@ -33,7 +34,7 @@ def found(name: str, inputs: dict[str, Array], **attrs: Any) -> list[tuple[Array
     instance = instantiate(op, types, attrs)
     assert not instance.faults, instance.faults
     expansion = expand(instance, builtin())
-    loaded = {key: rounding.Ball(load(types[key], value)) for key, value in inputs.items()}
+    loaded = {key: Ball(load(types[key], value)) for key, value in inputs.items()}
     dtype = next((t.dtype for t in types.values() if t.dtype.startswith("f")), "f64")
     balls = rounding.evaluate(expansion, loaded, dtype)
     computed, true = reference.evaluate(expansion, inputs), exact.evaluate(expansion, inputs)
