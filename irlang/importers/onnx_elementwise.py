@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from irlang.dtypes import DTYPES
-from irlang.importers.onnx_file import Array
 from irlang.importers.onnx_node import Node, Value
 from irlang.importers.onnx_rows import calls, real
+from irlang.importers.writer import Array
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

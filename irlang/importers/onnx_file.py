@@ -15,11 +15,10 @@ import numpy as np
 from irlang.diagnostics import InvalidInput, fail
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
+from irlang.importers.value import Unsupported, check_shape
+from irlang.importers.writer import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _LARGEST_FILE = 2**31 - 1  # bytes; protobuf has no longer messages
-_LARGEST = 2**62  # elements
-_AXES = 64
 
 # Element types by their number in `TensorProto.DataType`, and the typed field that may hold them.
 _TYPES: dict[int, tuple[str, str]] = {
@@ -35,18 +34,6 @@ _TYPES: dict[int, tuple[str, str]] = {
 _FOREIGN = {
     8: "string", 14: "complex64", 15: "complex128", 24: "float8e8m0",
 }  # fmt: skip
-
-
-class Unsupported(Exception):
-    """Something that ONNX can say and irlang cannot, or not yet.
-
-    sources: inputs of the model whose values would have to be known.
-    """
-
-    def __init__(self, reason: str, sources: frozenset[str] = frozenset()) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.sources = sources
 
 
 def library() -> Any:
@@ -119,14 +106,6 @@ def dtype(number: int) -> str:
 def number_of(name: str) -> int:
     """The number of an element type."""
     return next(number for number, (known, _) in _TYPES.items() if known == name)
-
-
-def check_shape(shape: tuple[int, ...], what: str) -> None:
-    """Raises `InvalidInput` for sizes that no tensor can have."""
-    if any(size < 0 for size in shape):
-        raise fail("file.shape", f"{what} has a negative size in {list(shape)}")
-    if math.prod(max(size, 1) for size in shape) > _LARGEST or len(shape) > _AXES:
-        raise fail("file.shape", f"{what} of shape {list(shape)} is too large for any machine")
 
 
 # ---- tensors

@@ -12,7 +12,7 @@ from typing import Any
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
-from irlang.importers.onnx_file import Unsupported, check_shape, dtype, tensor
+from irlang.importers.onnx_file import dtype, tensor
 from irlang.importers.onnx_left_out import LEFT_OUT
 from irlang.importers.onnx_node import ByFunction, Node, Value, constant
 from irlang.importers.onnx_schema import (
@@ -28,6 +28,7 @@ from irlang.importers.onnx_schema import (
 )
 from irlang.importers.onnx_table import ROWS, Row
 from irlang.importers.sizes import Dim
+from irlang.importers.value import Unsupported, check_shape
 from irlang.importers.writer import Array, Fault, Writer
 
 _MOST_NODES = 200_000  # once all functions are written out

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_nn import window
 from irlang.importers.onnx_node import Node, Value
 from irlang.importers.sizes import Dim
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

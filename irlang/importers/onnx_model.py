@@ -6,10 +6,9 @@ examples of every open size; where the texts are the same, nothing in them hangs
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import onnx_file
 from irlang.importers.onnx_graph import Walk
-from irlang.importers.sizes import Dim
+from irlang.importers.open_sizes import examples, settle
 from irlang.importers.writer import Array, Writer
 
 
@@ -68,39 +67,21 @@ def translate(
     """
     bound = dict(bind or {})
     open_ = _open_sizes(model, bound, constants or {})
-    first: Refused | None = None
-    for examples in _examples(open_):
-        made: list[Imported] = []
-        for sizes in examples:
-            writer = Writer(catalog or builtin(), data)
-            walk = Walk(model, folder, writer, {**bound, **sizes}, constants or {})
-            outputs = walk.run()
-            if walk.problems:
-                found = [_with_help(problem, open_) for problem in walk.problems]
-                first = first or Refused(*found, needed=frozenset(walk.needed))
-                break
-            made.append(Imported(_text(walk, model, outputs), writer, walk.inputs, tuple(outputs)))
-        else:
-            if len({item.text for item in made}) == 1:
-                return made[0]
-            break  # fits all of them, and hangs on the example
-    else:
-        assert first is not None
-        raise first
-    names = ", ".join(f"`{name}`" for name in open_)
-    raise fail(
-        "import.sizes",
-        f"what the model computes takes another form for other sizes {names}",
-        help=f"say what they are: --bind {open_[0]}=4",
-    )
+    needed: set[str] = set()
 
+    def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
+        writer = Writer(catalog or builtin(), data)
+        walk = Walk(model, folder, writer, {**bound, **sizes}, constants or {})
+        outputs = walk.run()
+        if walk.problems:
+            needed.update(walk.needed)
+            return walk.problems
+        return Imported(_text(walk, model, outputs), writer, walk.inputs, tuple(outputs))
 
-def _with_help(problem: Diagnostic, open_: list[str]) -> Diagnostic:
-    """What a definition refuses may fit for one size only: the one that a model was traced with."""
-    if not open_ or problem.code.startswith(("import.", "file.")):
-        return problem
-    sizes = " ".join(f"--bind {name}=4" for name in open_)
-    return replace(problem, help=f"if the model is made for one size, say so: {sizes}")
+    made = settle(open_, examples(open_), attempt)
+    if isinstance(made, Imported):
+        return made
+    raise Refused(*made, needed=frozenset(needed))
 
 
 def _text(walk: Walk, model: Any, outputs: list[str]) -> str:
@@ -129,32 +110,3 @@ def _open_sizes(model: Any, bind: dict[str, int], constants: Mapping[str, Array]
             help=f"it has {known}",
         )
     return [name for name in found if name not in bind]
-
-
-def _examples(names: list[str]) -> Iterator[list[dict[str, int]]]:
-    """Examples: different for every size, so that nothing fits by chance; then multiples of what
-    networks halve; then the same for all.
-    """
-
-    def dims(numbers: Iterable[int]) -> dict[str, int]:
-        # the name in the text comes from the writer; here only the example counts
-        return {name: Dim(n, {(name,): 1}) for name, n in zip(names, numbers, strict=False)}
-
-    if not names:
-        yield [{}]
-        return
-    count = len(names)
-    yield [dims(_primes(start, count)) for start in (7, 11, 1009)]
-    yield [dims(range(64 * i, 64 * (i + count), 64)) for i in (1, 2, 16)]
-    yield [dims([size] * count) for size in (7, 11, 1009)]
-    yield [dims([size] * count) for size in (64, 128, 1024)]
-
-
-def _primes(start: int, count: int) -> list[int]:
-    """So many primes from a number on."""
-    found: list[int] = []
-    while len(found) < count:
-        if all(start % divisor for divisor in range(2, math.isqrt(start) + 1)):
-            found.append(start)
-        start += 1
-    return found

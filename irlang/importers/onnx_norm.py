@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irlang.equations import TensorInfo
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import ByFunction, Node, Value
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

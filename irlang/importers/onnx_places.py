@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from irlang.dtypes import DTYPES
 from irlang.importers.labels import Malformed, labels_of
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
 from irlang.importers.onnx_rows import axis_of, calls
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

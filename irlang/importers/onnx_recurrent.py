@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 _GATES = {"simple_rnn": 1, "gru": 3, "lstm": 4}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_node import Node, Value
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

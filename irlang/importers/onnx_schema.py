@@ -8,7 +8,7 @@ from typing import Any
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.importers.onnx_file import library, number_of
-from irlang.importers.onnx_value import Value
+from irlang.importers.value import Value
 
 _DEFAULT = ("", "ai.onnx")
 _DEEPEST = 32  # functions inside one another

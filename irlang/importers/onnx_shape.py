@@ -10,9 +10,9 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.importers.onnx_file import Unsupported, check_shape
 from irlang.importers.onnx_node import Node, Value, integers
 from irlang.importers.sizes import Dim
+from irlang.importers.value import Unsupported, check_shape
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

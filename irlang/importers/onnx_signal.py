@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irlang.importers.onnx_file import Unsupported
 from irlang.importers.onnx_nn import window
 from irlang.importers.onnx_node import Node, Value
+from irlang.importers.value import Unsupported
 
 Row = Callable[[Node], Value | Sequence[Value | None]]
 

@@ -43,8 +43,9 @@ from irlang.diff.calls import Case, judge_following, open_values  # noqa: E402
 from irlang.diff.verdict import FINDINGS  # noqa: E402
 from irlang.dtypes import DTYPES  # noqa: E402
 from irlang.graph import Graph, Initial  # noqa: E402
-from irlang.importers.onnx_file import Unsupported, tensor  # noqa: E402
+from irlang.importers.onnx_file import tensor  # noqa: E402
 from irlang.importers.onnx_model import Imported, Refused, translate  # noqa: E402
+from irlang.importers.value import Unsupported  # noqa: E402
 from irlang.interp import reference  # noqa: E402
 from irlang.interp.balls import Ball  # noqa: E402
 from irlang.interp.plain import load  # noqa: E402

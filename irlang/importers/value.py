@@ -1,4 +1,4 @@
-"""Tensors of an ONNX model that is read: what is known of them, and when they are written.
+"""Tensors of a graph that is read: what is known of them, and when they are written.
 
 Where everything that a tensor is made of is known it can be folded, by the definitions themselves:
 what an attribute needs is then there, and only what the model still computes is written.
@@ -13,16 +13,38 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
-from irlang.importers.onnx_file import Array
 from irlang.importers.sizes import Dim
-from irlang.importers.writer import Writer
+from irlang.importers.writer import Array, Writer
 from irlang.instance import Instance
 from irlang.interp import exact, reference
 
 _FOLDED = 1 << 16  # elements of a tensor that is folded
+_LARGEST = 2**62  # elements
+_AXES = 64
+
+
+class Unsupported(Exception):
+    """Something that another system can say and irlang cannot, or not yet.
+
+    sources: inputs of the model whose values would have to be known.
+    """
+
+    def __init__(self, reason: str, sources: frozenset[str] = frozenset()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.sources = sources
+
+
+def check_shape(shape: tuple[int, ...], what: str) -> None:
+    """Raises `InvalidInput` for sizes that no tensor can have."""
+    if any(size < 0 for size in shape):
+        raise fail("file.shape", f"{what} has a negative size in {list(shape)}")
+    if math.prod(max(size, 1) for size in shape) > _LARGEST or len(shape) > _AXES:
+        raise fail("file.shape", f"{what} of shape {list(shape)} is too large for any machine")
 
 
 @dataclass(eq=False, slots=True)
