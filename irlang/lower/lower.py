@@ -14,9 +14,10 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.lower import python_program, to_onnx, to_tf, to_torch
+from irlang.lower import python_program, to_jax, to_onnx, to_tf, to_torch
 from irlang.lower.call import Native
 from irlang.lower.emit import spell
+from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.names import Names
 from irlang.lower.onnx_kernels import Runtime, runtime
 from irlang.lower.python_builder import PythonBuilder
@@ -65,6 +66,7 @@ _PYTHON = {
     "tf": _Python(
         TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _WIDE_UNSIGNED | {"i8", "i16", "u8"}
     ),
+    "jax": _Python(JaxBuilder, to_jax.TABLE, to_jax.layout, frozenset()),
 }
 
 

@@ -20,8 +20,8 @@ from irlang.lower.value import Value
 
 # Names that a module has for itself; those inside its functions disturb nobody.
 RESERVED = (
-    "F", "np", "sys", "torch", "tf", "Path", "INPUTS", "PARAMS", "OUTPUTS", "BFLOAT16", "run",
-    "gradients", "main", "tensor", "array", "Model", "exported",
+    "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
+    "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported",
 )  # fmt: skip
 _WIDTH = 100
 

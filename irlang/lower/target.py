@@ -84,6 +84,10 @@ ROWS = {
             },
         ),
         Row(
+            "jax", ("jax",), "jax", "python", "JAX, operator by operator",
+            modes={":jit": Mode("jax.jit: compiled by XLA as a whole", share=4)},
+        ),
+        Row(
             "onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx",
             "ONNX Runtime on the processor, graph optimisation full", needs=("onnx",),
             modes={

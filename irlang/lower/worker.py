@@ -422,6 +422,7 @@ FRAMEWORKS = {
     "numpy": ("numpy", _setup_nothing),
     "torch": ("torch", _setup_torch),
     "tf": ("tensorflow", _setup_tensorflow),
+    "jax": ("jax", _setup_nothing),
     "onnxruntime": ("onnxruntime", _setup_nothing),
     "onnx-reference": ("onnx", _setup_nothing),
 }
