@@ -17,7 +17,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from irlang import special
+from irlang import scalar_images, special
 
 Array = Any
 
@@ -32,6 +32,7 @@ class Scalar:
     between which it is monotone, None for a function of several arguments. ulps: the allowance.
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
+    image: of a function that is not monotone, an interval around its values on intervals.
     symbol: how it is printed where it is an operator.
     """
 
@@ -47,6 +48,7 @@ class Scalar:
     symbol: bool = False
     least: float = 0.0
     steepest: Callable[[Array, Array], Array] | None = None
+    image: Callable[..., tuple[float, float] | None] | None = None
 
 
 def _sigmoid(x: Array) -> Array:
@@ -228,11 +230,22 @@ def _steepest_tan(low: Array, high: Array) -> Array:
 
 _INF = math.inf
 _ROWS = (
-    # arithmetic: rounded correctly everywhere, so that the rounding is all the allowance
+    # arithmetic: rounded correctly everywhere, so that the rounding is all the allowance; but a
+    # quotient may be the product with a reciprocal (Grappler's constant folding of TensorFlow,
+    # PyTorch's CUDA kernel for a scalar divisor, ONNX Runtime's softmax)
     Scalar("+", 2, "same", _arithmetic("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
     Scalar("-", 2, "same", _arithmetic("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
     Scalar("*", 2, "same", _arithmetic("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
-    Scalar("/", 2, "real", _ufunc("true_divide"), _exact_divide, ("1 / b", "-y / b"), symbol=True),
+    Scalar(
+        "/",
+        2,
+        "real",
+        _ufunc("true_divide"),
+        _exact_divide,
+        ("1 / b", "-y / b"),
+        ulps=1,
+        symbol=True,
+    ),
     Scalar(
         "//",
         2,
@@ -342,7 +355,15 @@ _ROWS = (
         monotone=(),
     ),
     # the nearest number of so many binary digits that is a multiple of a power of two, ties to even
-    Scalar("rounded", 3, "real", _rounded, _exact_rounded, ("1", "", "")),
+    Scalar(
+        "rounded",
+        3,
+        "real",
+        _rounded,
+        _exact_rounded,
+        ("1", "", ""),
+        image=scalar_images.rounded,
+    ),
     Scalar("trunc", 1, "same", _ufunc("trunc"), _exact_trunc, ("",), monotone=()),
     Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
     # integers as bits, two's complement; shifts by 0 to 63 places
@@ -448,8 +469,26 @@ _ROWS = (
         ulps=8,
     ),
     # trigonometric and hyperbolic
-    Scalar("sin", 1, "real", _ufunc("sin"), _guarded(mpmath.sin, _finite), ("cos(a)",), ulps=4),
-    Scalar("cos", 1, "real", _ufunc("cos"), _guarded(mpmath.cos, _finite), ("-sin(a)",), ulps=4),
+    Scalar(
+        "sin",
+        1,
+        "real",
+        _ufunc("sin"),
+        _guarded(mpmath.sin, _finite),
+        ("cos(a)",),
+        ulps=4,
+        image=scalar_images.sine,
+    ),
+    Scalar(
+        "cos",
+        1,
+        "real",
+        _ufunc("cos"),
+        _guarded(mpmath.cos, _finite),
+        ("-sin(a)",),
+        ulps=4,
+        image=scalar_images.cosine,
+    ),
     Scalar(
         "tan",
         1,
@@ -459,6 +498,7 @@ _ROWS = (
         ("1 + y * y",),
         ulps=8,
         steepest=_steepest_tan,
+        image=scalar_images.tangent,
     ),
     Scalar(
         "asin",
@@ -530,6 +570,7 @@ _ROWS = (
         ulps=8,
         least=1.0,
         steepest=lambda low, high: special.steepest_polygamma(-1, low, high),
+        image=scalar_images.log_gamma,
     ),
     # the derivative of digamma, as often as the first argument says
     Scalar(

@@ -19,14 +19,14 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 
 # A layer may import from itself and from layers to its left; lower and gen never meet.
 LAYERS = (
-    ("dtypes", "diagnostics", "ast", "scalar", "special", "user_cache"),
+    ("dtypes", "diagnostics", "ast", "scalar", "special", "arithmetic", "user_cache"),
     ("parser", "render", "sarif", "edits"),
     ("laws", "known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),
     ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
     ("interp", "mathematics"),
     ("lower", "gen", "importers"),
-    ("diff", "docs"),
+    ("diff", "docs", "analysis"),
     ("api", "commands", "cli", "lsp", "__main__", "__init__"),
 )
 FRAMEWORKS = {"torch", "tensorflow", "keras", "onnxruntime", "jax", "mxnet", "theano", "openvino"}

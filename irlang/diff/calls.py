@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
-from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
+from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, softened
 from irlang.graph import Graph, Node
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
@@ -56,9 +57,17 @@ def open_values(graph: Graph, catalog: Catalog) -> frozenset[str]:
 
 
 def judge_call(
-    case: Case, node: Node, fed: Mapping[str, Array], given: Mapping[str, Array], target: str
+    case: Case,
+    node: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
+    target: str,
+    arithmetic: Arithmetic = STANDARD,
 ) -> list[Verdict]:
-    """Judges the results of one call, its operands being what the target had."""
+    """Judges the results of one call, its operands being what the target had.
+
+    arithmetic: the target's.
+    """
     values = case.graph.values
     if any(array.shape != values[name].shape for name, array in fed.items()):
         return []  # what gave it has been judged: there is no oracle for a tensor of another shape
@@ -68,21 +77,32 @@ def judge_call(
     if not finite and (open_ or not case.edge):
         return []
     if open_:
-        return _judge_open(case, node, loaded, given, target)
-    local = {name: given_ball(values[name], array) for name, array in loaded.items()}
+        return _judge_open(case, node, loaded, given, target, arithmetic)
+    local = {n: given_ball(values[n], array, arithmetic) for n, array in loaded.items()}
+    dtype = precision(case.graph)
     try:
-        found = node_balls(node, local, case.catalog, precision(case.graph))
+        found = node_balls(node, local, case.catalog, dtype, arithmetic)
     except InvalidInput:
         return []  # what fed it has been judged: it is outside of what the definition is for
-    return [
+    verdicts = [
         judge(value, target, values[value], found[value], given[value])
         for value in node.outputs
         if value in given
     ]
+    half = replace(arithmetic, halved=True)
+    infos = {value: values[value] for value in node.outputs}
+    return softened(
+        verdicts, infos, given, lambda: node_balls(node, local, case.catalog, dtype, half)
+    )
 
 
 def _judge_open(
-    case: Case, node: Node, fed: Mapping[str, Array], given: Mapping[str, Array], target: str
+    case: Case,
+    node: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
+    target: str,
+    arithmetic: Arithmetic,
 ) -> list[Verdict]:
     values = case.graph.values
     named = {formal: value for formal, value in node.results().items() if value in given}
@@ -94,9 +114,9 @@ def _judge_open(
         return shapes
     results = {formal: load(values[value], given[value]) for formal, value in named.items()}
     feeds = {formal: fed[name] for formal, name in node.feeds().items()}
-    clauses = ensured.judge(
-        node.expansion(case.catalog), {**feeds, **results}, precision(case.graph), results
-    )
+    expansion = node.expansion(case.catalog)
+    dtype = precision(case.graph)
+    clauses = ensured.judge(expansion, {**feeds, **results}, dtype, results, arithmetic)
     verdicts = []
     for formal, value in named.items():
         own = [clause for clause in clauses if formal in clause.results]
@@ -113,7 +133,11 @@ def _judge_open(
 
 
 def judge_following(
-    case: Case, graph: Graph, results: Mapping[str, Array], target: str
+    case: Case,
+    graph: Graph,
+    results: Mapping[str, Array],
+    target: str,
+    arithmetic: Arithmetic = STANDARD,
 ) -> dict[str, Verdict]:
     """A verdict for every value that is not determined, by its name.
 
@@ -131,7 +155,8 @@ def judge_following(
             continue
         operands = list(dict.fromkeys(node.operands()))
         fed = {name: given[name] for name in operands if name in given}
-        judged = judge_call(case, node, fed, given, target) if len(fed) == len(operands) else []
+        whole = len(fed) == len(operands)
+        judged = judge_call(case, node, fed, given, target, arithmetic) if whole else []
         own = {v.name: v for v in judged}
         before = [found[n] for n in operands if n in found and found[n].verdict in FINDINGS]
         for value in node.outputs:

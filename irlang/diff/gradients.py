@@ -15,6 +15,7 @@ import numpy as np
 
 from irlang import ast
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare, split
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call
 from irlang.diff.verdict import Verdict
@@ -90,7 +91,9 @@ def _identity() -> ast.Op:
     return op
 
 
-def pulled_by_call(worker: Worker, case: Case, target: str) -> Iterator[Pulled]:
+def pulled_by_call(
+    worker: Worker, case: Case, target: str, arithmetic: Arithmetic = STANDARD
+) -> Iterator[Pulled]:
     """Every call of the gradient judged by itself, given what the target itself had there.
 
     Nothing where the target gives no gradients, or none but those of inputs and parameters.
@@ -134,7 +137,7 @@ def pulled_by_call(worker: Worker, case: Case, target: str) -> Iterator[Pulled]:
             continue
         if node.forward is not None and _left_open(judged, node, fed):
             continue
-        yield node, judge_call(judged, node, fed, given, target)
+        yield node, judge_call(judged, node, fed, given, target, arithmetic)
 
 
 def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:

@@ -109,7 +109,8 @@ def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
     for node in case.graph.nodes:
         fed = {name: given[name] for name in node.operands() if name in given}
         if len(fed) == len(set(node.operands())):
-            yield node, judge_call(case, node, fed, given, target), fed
+            own = session.arithmetic[target]
+            yield node, judge_call(case, node, fed, given, target, own), fed
 
 
 def isolate(case: Case, culprit: Culprit) -> Case:

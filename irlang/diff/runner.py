@@ -13,17 +13,19 @@ from typing import Any, Self
 
 import numpy as np
 
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
 from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
-from irlang.diff.verdict import Verdict, judge
+from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
+from irlang.lower.profile import Accepted, arithmetic
 from irlang.lower.target import require_installed
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,7 +35,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Outcome:
     """What became of a case: the oracle's balls and one list of verdicts for every target.
 
-    refusal: why the oracle itself has no value (a precondition on values fails).
+    balls: every value's, in standard arithmetic. refusal: why the oracle itself has no value (a
+    precondition on values fails).
     """
 
     balls: dict[str, Ball] = field(default_factory=dict)
@@ -44,15 +47,24 @@ class Outcome:
 
 
 class Session:
-    """Workers for a set of targets."""
+    """Workers for a set of targets.
 
-    def __init__(self, targets: Sequence[str], limits: Limits | None = None) -> None:
+    accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`).
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        limits: Limits | None = None,
+        accepted: Sequence[Accepted] = (),
+    ) -> None:
         if not targets:
             raise fail(
                 "usage.targets", "no target is named", help="as in --targets torch,onnxruntime"
             )
         self.targets = tuple(dict.fromkeys(targets))
         descriptions = {name: require_installed(name) for name in self.targets}
+        self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
@@ -79,6 +91,7 @@ class Session:
         alone = Session.__new__(Session)
         alone.targets = (target,)
         alone.workers = {target: self.workers[target]}
+        alone.arithmetic = {target: self.arithmetic[target]}
         alone.shares = {target: 1}
         return alone
 
@@ -137,13 +150,9 @@ class Session:
             worker.send(programs)
         for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
             try:
-                outcome.balls = case.balls or balls(
-                    graph, case.values, case.catalog, precision(graph)
-                )
+                outcome.balls = case.balls or _balls(case, graph, STANDARD)
                 if grad:
-                    from irlang.interp.gradient import gradient_balls
-
-                    outcome.slopes = gradient_balls(graph, case.values, case.catalog, outcome.balls)
+                    outcome.slopes = _slopes(case, graph, STANDARD, outcome.balls)
             except InvalidInput as error:
                 outcome.refusal = error
         for target, worker in self.workers.items():
@@ -156,16 +165,48 @@ class Session:
             for (number, asked), result in zip(sent[target], results, strict=True):
                 asked.sort(result)
                 outcomes[number].results[target] = result
-                found = verdicts(judged[number], target, outcomes[number], result)
+                found = self._judged(judged[number], target, cases[number], outcomes[number])
                 found += not_differentiated(asked, target, outcomes[number])
                 found = staged(judged[number], found)
                 if undetermined[number] and result.status == "ok":
                     following = judge_following(
-                        cases[number], graphs[number], result.outputs, target
-                    )
+                        cases[number], graphs[number], result.outputs, target,
+                        self.arithmetic[target],
+                    )  # fmt: skip
                     found = _with_open(judged[number], found, following)
                 outcomes[number].verdicts[target] = found
         return outcomes
+
+    def _judged(self, graph: Graph, target: str, case: Case, outcome: Outcome) -> list[Verdict]:
+        """Verdicts on what a target gave, in its own arithmetic where that makes a difference."""
+        result, own = outcome.results[target], self.arithmetic[target]
+        found = verdicts(graph, target, outcome, result)
+        if outcome.refusal is not None or result.status != "ok":
+            return found
+        amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
+        if own.narrower or (amiss and own != STANDARD):
+            outcome = replace(outcome, balls=_balls(case, graph, own))
+            if outcome.slopes:
+                outcome.slopes = _slopes(case, graph, own, outcome.balls)
+            found = verdicts(graph, target, outcome, result)
+        shown = {name: graph.values[value] for name, value in graph.outputs.items()}
+        outputs = {name: result.outputs[name] for name in shown if name in result.outputs}
+
+        def coarse() -> dict[str, Ball]:
+            balls = _balls(case, graph, replace(own, halved=True))
+            return {name: balls[value] for name, value in graph.outputs.items()}
+
+        return softened(found, shown, outputs, coarse)
+
+
+def _balls(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:
+    return balls(graph, case.values, case.catalog, precision(graph), own)
+
+
+def _slopes(case: Case, graph: Graph, own: Arithmetic, found: dict[str, Ball]) -> dict[str, Ball]:
+    from irlang.interp.gradient import gradient_balls
+
+    return gradient_balls(graph, case.values, case.catalog, found, arithmetic=own)
 
 
 def program(lowered: Lowered, case: Case, grad: bool = False) -> Program:

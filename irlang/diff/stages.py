@@ -77,6 +77,7 @@ def by_calls(session: Session, case: Case, target: str, grad: bool) -> Calls:
 
 def judge_gradients(session: Session, case: Case, target: str, calls: Calls) -> None:
     """Judges every call of the gradient alone, and takes that down."""
-    for pulled, verdicts in pulled_by_call(session.workers[target], case, target):
+    own = session.arithmetic[target]
+    for pulled, verdicts in pulled_by_call(session.workers[target], case, target, own):
         calls.backward += pulled.forward is not None
         calls.note(pulled.forward, "backward", verdicts)

@@ -6,7 +6,9 @@ distinctions only name a disagreement or the strength of an agreement:
 - `rounding` agrees, but within a radius so wide (beyond the square root of the unit roundoff,
   relative to the largest element) that the agreement says little;
 - `inaccurate` lies outside the radius, yet within that same distance: half of the digits are
-  right. Further off, it is `wrong`.
+  right; or within the radius of arithmetic that has half of the digits (`Arithmetic.halved`): so
+  far off is a formula that squares what a problem's condition makes of a rounding, as a variance
+  in one pass does, or that adds 1 to what is small. Further off, it is `wrong`.
 
 A program that was fed with values at the edges of their types (`irlang.gen.edge`) has what is
 `wrong` or `nonfinite` counted apart, as `edge`.
@@ -15,7 +17,8 @@ A program that was fed with values at the edges of their types (`irlang.gen.edge
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +94,31 @@ def gravest(verdicts: list[str]) -> str:
 def at_edge(verdict: str) -> str:
     """The class of a verdict in a program that was fed with values at the edges of their types."""
     return "edge" if verdict in _OF_VALUES else verdict
+
+
+def softened(
+    found: list[Verdict],
+    infos: Mapping[str, TensorInfo],
+    got: Mapping[str, Any],
+    coarse: Callable[[], Mapping[str, Ball]],
+) -> list[Verdict]:
+    """Verdicts of which `wrong` and `nonfinite` are `inaccurate` where half the digits explain it.
+
+    infos, got, coarse: by the names of results; the last gives balls of half the digits, and is
+    called only where they are asked for.
+    """
+    doubtful = [v for v in found if v.verdict in _OF_VALUES and v.index is not None]
+    doubtful = [v for v in doubtful if v.name in infos and infos[v.name].kind == "real"]
+    if not doubtful:
+        return found
+    balls = coarse()
+    milder = {
+        v.name: replace(v, verdict="inaccurate", message="within half of the digits")
+        for v in doubtful
+        if judge(v.name, v.target, infos[v.name], balls[v.name], got[v.name]).verdict
+        not in FINDINGS
+    }
+    return [milder.get(v.name, v) for v in found]
 
 
 def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Verdict:

@@ -14,7 +14,8 @@ class Ball:
     """Values and their radii; None is exact everywhere. For truth values: 1 is uncertain.
 
     A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
-    in any order with them (a bias that starts the accumulation), and is rounded as often.
+    in any order with them (a bias that starts the accumulation), and is rounded as often. Its
+    radius has gamma_(terms - 1) times the magnitude in it; a product counts as one term more.
     """
 
     value: Any

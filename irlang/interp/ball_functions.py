@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.arithmetic import STANDARD, Allowance, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, magnitude, settled, spread
@@ -32,16 +33,36 @@ _LIPSCHITZ = {
 }
 
 
+_CORRECTLY = Allowance(0.5)
+_CANCELLED = 8.0  # units in the last place of 1
 _FRACTION = (1 << 52) - 1  # the bits of a float64 that a power of two has not
 
 
 class BallFunctions:
-    """Scalar functions over balls at the precision of one floating-point type."""
+    """Scalar functions over balls, at the precision of a floating-point type, on a target.
 
-    def __init__(self, dtype: str) -> None:
+    lost: what a rounding may lose of a number below the least normal one, `tiny`.
+    """
+
+    def __init__(self, dtype: str, arithmetic: Arithmetic = STANDARD) -> None:
         self.dtype = DTYPES[dtype]
-        self.unit = self.dtype.unit
+        self.arithmetic = arithmetic
+        self.unit = math.sqrt(self.dtype.unit) if arithmetic.halved else self.dtype.unit
         self.tiny = self.dtype.tiny
+        self.lost = self.tiny if arithmetic.flush else self.tiny * self.unit
+
+    def growth(self, roundings: int) -> float:
+        """What so many roundings make of a relative error; half the digits are lost but once."""
+        if not self.arithmetic.halved:
+            return gamma(roundings, self.unit)
+        return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
+
+    def _allowed(self, function: str) -> Allowance:
+        """The allowance of a function; with half the digits, a cancellation with 1 as well."""
+        found = self.arithmetic.allowance(function)
+        if not self.arithmetic.halved:
+            return found
+        return Allowance(found.ulps, max(found.absolute, _CANCELLED * self.unit))
 
     def select(self, condition: Ball, yes: Ball, no: Ball) -> Ball:
         """A choice; where the condition is uncertain, either value may be meant."""
@@ -81,13 +102,12 @@ class BallFunctions:
             ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
 
-    def _rounded(self, value: Any, slack: Any, half_ulps: float = 1.0, least: float = 0.0) -> Ball:
-        """A result that is rounded: `half_ulps` is 1 for a correctly rounded operation.
-
-        least: the size whose last place counts where the value is smaller.
-        """
+    def _rounded(self, value: Any, slack: Any, allowed: Allowance = _CORRECTLY) -> Ball:
+        """A result that is rounded."""
+        place = 2 * self.unit  # the last place of a number is at most so much of it
+        least = self.lost if allowed is _CORRECTLY else self.tiny  # libraries flush denormals
         with np.errstate(invalid="ignore"):
-            own = half_ulps * self.unit * np.maximum(np.abs(value), least) + self.tiny
+            own = place * np.maximum(allowed.ulps * np.abs(value), allowed.absolute) + least
             own = np.where(np.isfinite(value), own, 0.0)
             return self.bounded(Ball(value, slack + own))
 
@@ -113,14 +133,11 @@ class BallFunctions:
         if np.asarray(value).dtype.kind in "ib":
             return Ball(value, slack)
         if function in "+-" and a.terms + b.terms > 2:
-            terms = a.terms + b.terms
-            total = magnitude(a) + magnitude(b)
-            return self.bounded(
-                Ball(value, slack + gamma(terms - 1, self.unit) * total, terms, total)
-            )
+            return self._longer(a, b, value)
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
-        found = self._rounded(value, slack)
+        allowed = self._allowed(function)
+        found = self._rounded(value, slack, allowed if allowed.ulps > 0.5 else _CORRECTLY)
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
         if function != "/":
@@ -128,6 +145,20 @@ class BallFunctions:
         if np.any(free):
             found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
         return found
+
+    def _longer(self, a: Ball, b: Ball, value: Any) -> Ball:
+        """A sum with what is added to it: as one sum, whose roundings take the place of theirs."""
+        for sum_, other in ((a, b), (b, a)):
+            if other.radius is None and np.ndim(other.value) == 0 and other.value == 0:
+                return Ball(value, sum_.radius, sum_.terms, sum_.magnitude)
+        terms = a.terms + b.terms
+        sizes = magnitude(a), magnitude(b)
+        slack = sum(
+            np.maximum(part.bound - gamma(part.terms - 1, self.unit) * size, 0.0)
+            for part, size in zip((a, b), sizes, strict=True)
+        )
+        total = sizes[0] + sizes[1]
+        return self.bounded(Ball(value, slack + self.growth(terms - 1) * total, terms, total))
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
         """Where operands and result are multiples of a unit so large that any order is exact."""
@@ -276,7 +307,7 @@ class BallFunctions:
         row = SCALARS[function]
         value = row.numpy(a.value, b.value)
         if a.radius is None and b.radius is None:
-            return self._rounded(value, 0.0, 2 * row.ulps)
+            return self._rounded(value, 0.0, self._allowed(function))
         slack: Any = 0.0
         for da in (a.bound, -np.asarray(a.bound)):
             for db in (b.bound, -np.asarray(b.bound)):
@@ -288,7 +319,8 @@ class BallFunctions:
         slack = np.where(crosses, np.maximum(slack, near_zero), slack)
         with np.errstate(invalid="ignore"):
             fits = np.where(whole, True, np.asarray(a.value) - a.bound >= 0)
-        return self._rounded(value, np.where(fits, slack, np.inf), 2 * row.ulps)
+        allowed = self._allowed(function)
+        return self._rounded(value, np.where(fits, slack, np.inf), allowed)
 
     def _function(self, function: str, args: list[Ball]) -> Ball:
         """A function of one argument, by its monotone pieces or its Lipschitz constant."""
@@ -296,7 +328,7 @@ class BallFunctions:
         a = args[0]
         value = row.numpy(a.value)
         slack = 0.0 if a.radius is None else self._slack(function, a, value)
-        found = self._rounded(value, slack, 2 * row.ulps, row.least)
+        found = self._rounded(value, slack, self._allowed(function))
         origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
         if np.any(origin):
             found.radius = np.where(origin, 0.0, found.bound)
@@ -351,7 +383,7 @@ class BallFunctions:
                 steepest = steepest_polygamma(order.value, a.value - radius, a.value + radius)
                 slack = np.where(radius > 0, steepest * radius, 0.0)
         slack = np.where(np.asarray(order.bound) > 0, np.inf, slack)
-        return self._rounded(value, slack, 2 * row.ulps, row.least)
+        return self._rounded(value, slack, self._allowed(function))
 
 
 def _free(function: str, a: Ball, b: Ball) -> Any:

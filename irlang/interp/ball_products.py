@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.interp.balls import Ball, Balls, gamma
+from irlang.interp.balls import Ball, Balls
 from irlang.interp.contraction import Contraction
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +102,7 @@ def product_ball(product: Contraction, domain: Balls, tensors: Any, evaluate: Ev
         return total.astype(np.float64) * (1 + 2 * (terms + 2) * _SINGLE) + terms * _LEAST
 
     total = bound(up(wide[0]), up(wide[1]))
-    radius = gamma(max(terms, 1), domain.unit) * total + terms * domain.tiny
+    radius = domain.growth(max(terms, 1)) * total + terms * domain.lost
     if a.ball.radius is not None:
         radius += bound(up(a.radius()), up(wide[1]))
     if b.ball.radius is not None:

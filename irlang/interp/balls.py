@@ -43,7 +43,7 @@ class Balls(BallFunctions):
             return Ball(number)
         if isinstance(value, Fraction) and self._exactly(number) and Fraction(number) == value:
             return Ball(number)
-        return Ball(number, self.unit * abs(number) + self.tiny)
+        return Ball(number, self.unit * abs(number) + self.lost)
 
     def _exactly(self, number: float) -> bool:
         with np.errstate(over="ignore"):
@@ -94,7 +94,7 @@ class Balls(BallFunctions):
         if radius is None and whole:
             return Ball(value)
         size = np.abs(ball.value) if radius is None else np.abs(ball.value) + radius
-        growth = gamma(count if kind == "prod" else count - 1, self.unit)
+        growth = self.growth(count if kind == "prod" else count - 1)
         if kind == "prod":
             total = np.prod(size, axis=axes)
             slack = 0.0 if radius is None else total - np.abs(value)
@@ -104,7 +104,7 @@ class Balls(BallFunctions):
             least = np.prod(np.where(size > 0, np.minimum(size, 1.0), 1.0), axis=axes)
             most = np.prod(np.maximum(size, 1.0), axis=axes)
             slack = slack + np.where(least < self.tiny, np.abs(value), 0.0)
-            reach = slack + growth * total + self.tiny
+            reach = slack + growth * total + self.lost
             return Ball(value, np.where(most > self.dtype.largest, np.inf, reach))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
         if whole:
@@ -138,11 +138,11 @@ class Balls(BallFunctions):
             slack = np.maximum(widest - total, 0.0) + gamma(8, 2.0**-53) * widest
             total = widest
         terms = _terms([f.value for f in factors], rank)
-        roundings = terms - 1 + len(factors) - 1
-        radius = slack + gamma(max(roundings, 1), self.unit) * total + terms * self.tiny
+        roundings = max(terms - 1 + len(factors) - 1, 1)
+        radius = slack + self.growth(max(roundings, 1)) * total + terms * self.lost
         if len(factors) > 2 and self._peak(factors) * terms > self.dtype.largest:
             radius = np.inf * np.ones_like(value)  # a sum of products of two may overflow first
-        return self.bounded(Ball(value, radius, terms, total))
+        return self.bounded(Ball(value, radius, roundings + 1, total))
 
     @staticmethod
     def _peak(factors: list[Ball]) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.schedule import Recurrence, schedule
@@ -39,18 +40,23 @@ class Clause:
 
 
 def judge(
-    expansion: eq.Expansion, given: Mapping[str, Any], dtype: str, results: Iterable[str]
+    expansion: eq.Expansion,
+    given: Mapping[str, Any],
+    dtype: str,
+    results: Iterable[str],
+    arithmetic: Arithmetic = STANDARD,
 ) -> list[Clause]:
     """Every `ensure` that can be judged from what is given: no other result, and nothing drawn.
 
     None where a precondition on the inputs' values does not surely hold.
     given: inputs and results, as `plain.load` gives them. results: which of them are results.
-    dtype: the target's precision.
+    dtype: the target's precision, and how it computes.
     """
     results = frozenset(results)
     known = _Known(expansion, frozenset(given))
     found: list[Clause] = []
-    checks = Vector(Balls(dtype), {n: Ball(array) for n, array in given.items()}, expansion.tensors)
+    domain = Balls(dtype, arithmetic)
+    checks = Vector(domain, {n: Ball(array) for n, array in given.items()}, expansion.tensors)
     for check in expansion.checks:
         if eq.reads(check.condition) <= given.keys():
             with np.errstate(all="ignore"):
@@ -64,7 +70,7 @@ def judge(
             continue
         equations = [e for e in expansion.equations if e.target in closure - given.keys()]
         with np.errstate(all="ignore"):
-            told = _violation(expansion, equations, given, dtype, results, clause)
+            told = _violation(expansion, equations, given, domain, results, clause)
         message = f"{clause.code}: {clause.message}{told}" if told is not None else ""
         found.append(Clause(clause.code, told is None, message, closure & results))
     return found
@@ -98,14 +104,12 @@ def _violation(
     expansion: eq.Expansion,
     equations: list[eq.Equation],
     given: Mapping[str, Any],
-    dtype: str,
+    domain: Balls,
     results: frozenset[str],
     clause: eq.Ensure,
 ) -> str | None:
     """What to add to the message of a violated clause; None where it holds."""
-    target = Vector(
-        Balls(dtype), {name: Ball(array) for name, array in given.items()}, expansion.tensors
-    )
+    target = Vector(domain, {n: Ball(array) for n, array in given.items()}, expansion.tensors)
     for step in schedule(equations):
         if isinstance(step, Recurrence):
             target.recurrence(step)

@@ -15,6 +15,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.adjoint_graph import PREFIX, Backward
 from irlang.adjoint_graph import prepare as prepare
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.instance import Definitions
@@ -45,10 +46,16 @@ def run(
     backward: Backward,
     found: Mapping[str, Array],
     evaluate: program.Evaluate = reference.evaluate,
+    start: Array | None = None,
 ) -> dict[str, Array]:
-    """The gradients, given every value of the graph as `irlang.interp.program.run` gives them."""
+    """The gradients, given every value of the graph as `irlang.interp.program.run` gives them.
+
+    start: what flows back to what is differentiated; without it one to each of its elements.
+    """
     values = backward.graph.values
-    parts: dict[str, list[Array]] = {n: [np.ones(values[n].shape)] for n in backward.seeds}
+    parts: dict[str, list[Array]] = {
+        n: [np.ones(values[n].shape) if start is None else start] for n in backward.seeds
+    }
     for step in backward.steps:
         cotangents = {
             formal: _sum(parts.get(name, ()), values[name]) for formal, name in step.seeds.items()
@@ -76,6 +83,7 @@ def gradient_balls(
     definitions: Definitions,
     found: Mapping[str, Ball] | None = None,
     of: str | None = None,
+    arithmetic: Arithmetic = STANDARD,
 ) -> dict[str, Ball]:
     """The gradient by every real input and parameter, with its radius at the graph's precision.
 
@@ -84,7 +92,7 @@ def gradient_balls(
     """
     dtype = program.precision(graph)
     if found is None:
-        found = program.balls(graph, values, definitions, dtype)
+        found = program.balls(graph, values, definitions, dtype, arithmetic)
     backward = prepare(graph, definitions, of, ties="any")
     infos = graph.values
     parts: dict[str, list[Ball]] = {n: [Ball(np.ones(infos[n].shape))] for n in backward.seeds}
@@ -94,7 +102,7 @@ def gradient_balls(
             for formal, name in step.seeds.items()
         }
         given = feeds(step.node, step.expansion, found, Ball)
-        tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype)
+        tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype, arithmetic)
         unknown = left_open(step.seeds, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]

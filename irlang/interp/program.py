@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
@@ -72,7 +73,11 @@ def _loaded(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def balls(
-    graph: Graph, values: Mapping[str, Array], definitions: Definitions, dtype: str
+    graph: Graph,
+    values: Mapping[str, Array],
+    definitions: Definitions,
+    dtype: str,
+    arithmetic: Arithmetic = STANDARD,
 ) -> dict[str, Ball]:
     """Every value with its radius, propagated through the whole program, at a precision.
 
@@ -81,21 +86,23 @@ def balls(
     """
     loaded = _loaded(graph, values)
     found = {
-        name: given_ball(graph.values[name], array) if name in graph.values else Ball(array)
+        name: given_ball(graph.values[name], array, arithmetic)
+        if name in graph.values
+        else Ball(array)
         for name, array in loaded.items()
     }
     for node in graph.nodes:
-        found.update(_results(node, found, definitions, dtype))
+        found.update(_results(node, found, definitions, dtype, arithmetic))
     return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
 
 
-def given_ball(info: TensorInfo, array: Array) -> Ball:
+def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD) -> Ball:
     """A tensor that is given, exact but for denormal numbers, which a target may flush to zero.
 
     array: as `load` gives it.
     """
     ball = Ball(array)
-    if info.kind == "real":
+    if info.kind == "real" and arithmetic.flush:
         size = np.abs(ball.value)
         flushed = (size < DTYPES[info.dtype].tiny) & (size > 0)
         if flushed.any():
@@ -104,10 +111,14 @@ def given_ball(info: TensorInfo, array: Array) -> Ball:
 
 
 def node_balls(
-    node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str
+    node: Node,
+    found: Mapping[str, Ball],
+    definitions: Definitions,
+    dtype: str,
+    arithmetic: Arithmetic = STANDARD,
 ) -> dict[str, Ball]:
     """The results of one call as balls, by value name, given its operands as balls."""
-    results = _results(node, found, definitions, dtype)
+    results = _results(node, found, definitions, dtype, arithmetic)
     return {name: _with_oracle(ball, dtype) for name, ball in results.items()}
 
 
@@ -116,12 +127,17 @@ def _with_oracle(ball: Ball, dtype: str) -> Ball:
 
 
 def _results(
-    node: Node, found: Mapping[str, Ball], definitions: Definitions, dtype: str
+    node: Node,
+    found: Mapping[str, Ball],
+    definitions: Definitions,
+    dtype: str,
+    arithmetic: Arithmetic,
 ) -> dict[str, Ball]:
     """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
     try:
-        tensors = rounding.evaluate(expansion, feeds(node, expansion, found, Ball), dtype)
+        given = feeds(node, expansion, found, Ball)
+        tensors = rounding.evaluate(expansion, given, dtype, arithmetic)
     except InvalidInput as error:
         raise _placed(error, node) from None
     results = {}

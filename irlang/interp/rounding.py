@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import contraction, wide
 from irlang.interp.ball_products import applies, product_ball
@@ -46,13 +47,18 @@ def _products(
     return contraction.find(equation, tensors)
 
 
-def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Ball], dtype: str) -> dict[str, Ball]:
+def evaluate(
+    expansion: eq.Expansion,
+    inputs: Mapping[str, Ball],
+    dtype: str,
+    arithmetic: Arithmetic = STANDARD,
+) -> dict[str, Ball]:
     """Every tensor of an expansion as a ball, at the precision of `dtype`.
 
     inputs: balls over arrays as `vector.load` gives them. Raises `InvalidInput` where a
     precondition on values fails; one that rounding leaves undecided is judged by the values alone.
     """
-    domain = Balls(dtype)
+    domain = Balls(dtype, arithmetic)
     tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
     for one in expansion.drawn:
         if one.tensor not in tensors:

@@ -1,0 +1,66 @@
+"""How a target computes: what its results may differ by, as data that radii are made from.
+
+`STANDARD` is the arithmetic that every target is held to unless something else is said of it: sums
+in any order and association, with or without fused multiply-add, denormal numbers kept or flushed
+to zero, scalar functions within the allowance of `irlang.scalar`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irlang.scalar import SCALARS
+
+# Unit roundoffs of the formats that the factors of a sum of products may be rounded to, or that
+# such a sum may be accumulated in. tf32 has the digits of f16 and the range of f32.
+FORMATS = {"tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How far a value of a scalar function may be off: in units in its last place, or absolutely.
+
+    ulps: relative to the value. absolute: whatever its size, in units in the last place of 1
+    (2**-23 in f32), so that one number serves every type. What is larger counts.
+    """
+
+    ulps: float = 0.0
+    absolute: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What is said of a target's arithmetic beyond `STANDARD`.
+
+    functions: allowances of scalar functions in the place of those of `irlang.scalar`. flush:
+    whether denormal numbers may become zero. factors: the format of `FORMATS` that factors of sums
+    of products are rounded to first, "" if to none. sums: that in which they are added up, "" if
+    in the type of the program. windows: how much larger than that of plain sums the error of a sum
+    over windows may be, relative to the largest elements there (Winograd, FFT); 0 for plain sums.
+    distributes: whether factors may be multiplied into the terms of a sum (fused and folded calls).
+    halved: whether half of the digits are enough. No target is held to that; it tells a formula
+    that loses digits, as a variance in one pass does, from a wrong one (`irlang.diff.verdict`).
+    """
+
+    functions: Mapping[str, Allowance] = field(default_factory=dict)
+    flush: bool = True
+    factors: str = ""
+    sums: str = ""
+    windows: float = 0.0
+    distributes: bool = False
+    halved: bool = False
+
+    @property
+    def narrower(self) -> bool:
+        """Whether less is allowed than by `STANDARD`: its radii are then too wide for this one."""
+        return not self.flush
+
+    def allowance(self, function: str) -> Allowance:
+        """Of a scalar function."""
+        found = self.functions.get(function)
+        row = SCALARS[function]
+        return found or Allowance(row.ulps, row.ulps * row.least)
+
+
+STANDARD = Arithmetic()

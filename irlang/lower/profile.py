@@ -1,0 +1,157 @@
+"""Arithmetic profiles: what is accepted of a target's arithmetic beyond the standard, and why.
+
+`PROFILES` says what targets document of themselves. A file of the user's adds to it, so that what
+is known and accepted is not reported:
+
+```toml
+[[accept]]
+target = "onnxruntime*"       # a glob pattern
+function = "sigmoid"          # of `irlang.scalar`
+absolute = 2.0                # in units in the last place of 1; `ulps` is relative to the value
+reason = "a rational approximation that is good for large values"   # must be given
+
+[[accept]]
+target = "torch:cuda"
+factors = "tf32"              # factors of sums of products are rounded to it
+reason = "torch.backends.cuda.matmul.allow_tf32"
+```
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from irlang.arithmetic import FORMATS, STANDARD, Allowance, Arithmetic
+from irlang.diagnostics import fail
+from irlang.lower.target import Description
+from irlang.scalar import SCALARS
+
+_MOST_BYTES = 1 << 20
+_MOST_ULPS = 2.0**40
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One thing that is accepted of the targets that a pattern matches.
+
+    settings: fields of `Arithmetic` with their values; or else the allowance of a function.
+    """
+
+    target: str
+    reason: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    function: str = ""
+    allowance: Allowance = field(default_factory=Allowance)
+
+    def added(self, to: Arithmetic) -> Arithmetic:
+        """An arithmetic that allows this as well; of an allowance the wider counts."""
+        if not self.function:
+            return replace(to, **dict(self.settings))
+        before = to.allowance(self.function)
+        wider = Allowance(
+            max(before.ulps, self.allowance.ulps), max(before.absolute, self.allowance.absolute)
+        )
+        return replace(to, functions={**to.functions, self.function: wider})
+
+
+# What targets say of themselves, by the names of frameworks and their modes.
+PROFILES = (
+    Accepted(
+        "onnxruntime", "graph optimisation multiplies scales into the weights of Conv and MatMul",
+        (("distributes", True),),
+    ),
+    Accepted(
+        "tf:graph", "Grappler's remapper and arithmetic optimizer fold and fuse calls",
+        (("distributes", True),),
+    ),
+    Accepted("tf:xla", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
+    Accepted("torch:compile", "Inductor fuses calls", (("distributes", True),)),
+)  # fmt: skip
+
+
+def arithmetic(target: Description, accepted: Sequence[Accepted] = ()) -> Arithmetic:
+    """The arithmetic of a target, with what the user accepts of it."""
+    found = STANDARD
+    own = [one for one in PROFILES if fnmatchcase(target.worker.framework, one.target)]
+    for one in (*own, *(one for one in accepted if fnmatchcase(target.name, one.target))):
+        found = one.added(found)
+    return found
+
+
+def read_profile(path: Path) -> tuple[Accepted, ...]:
+    """What a file accepts. Raises `file.profile`, with the entry that is at fault."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise fail("file.profile", f"{path} is too large for a profile")
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise fail("file.profile", f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise fail("file.profile", f"{path} is no TOML: {error}") from None
+    entries = content.pop("accept", [])
+    if content or not isinstance(entries, list):
+        other = next(iter(content), "accept")
+        raise fail("file.profile", f"{path}: `{other}` is not [[accept]]", help="write [[accept]]")
+    return tuple(_entry(f"{path}: entry {n}", entry) for n, entry in enumerate(entries, 1))
+
+
+def _format(value: Any) -> bool:
+    return isinstance(value, str) and value in FORMATS
+
+
+def _number(value: Any) -> bool:
+    real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return real and 0 <= value <= _MOST_ULPS
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_SETTINGS = {
+    "flush": (_truth, "true or false"),
+    "distributes": (_truth, "true or false"),
+    "factors": (_format, f"one of {', '.join(FORMATS)}"),
+    "sums": (_format, f"one of {', '.join(FORMATS)}"),
+    "windows": (_number, "a number that is not negative"),
+}
+_OF_FUNCTIONS = ("ulps", "absolute")
+_KEYS = ("target", "reason", "function", *_OF_FUNCTIONS, *_SETTINGS)
+
+
+def _entry(where: str, entry: Any) -> Accepted:
+    if not isinstance(entry, dict):
+        raise fail("file.profile", f"{where} is no table")
+    for key, value in entry.items():
+        if key not in _KEYS:
+            raise fail("file.profile", f"{where} has `{key}`", help=f"it has {', '.join(_KEYS)}")
+        test, wanted = _SETTINGS.get(key, (_number, "a number that is not negative"))
+        if key in ("target", "reason", "function"):
+            test, wanted = (lambda v: isinstance(v, str)), "a text"
+        if not test(value):
+            raise fail("file.profile", f"{where}: `{key}` must be {wanted}")
+    for key, help_ in (("target", 'as in target = "tf"'), ("reason", 'as in reason = "issue 12"')):
+        if not entry.get(key):
+            raise fail("file.profile", f"{where} says no `{key}`", help=help_)
+    function = entry.get("function", "")
+    settings = tuple((key, entry[key]) for key in _SETTINGS if key in entry)
+    limits = {key: float(entry[key]) for key in _OF_FUNCTIONS if key in entry}
+    if function:
+        row = SCALARS.get(function)
+        if row is None or (row.ulps == 0 and row.symbol):
+            raise fail(
+                "file.profile", f"{where}: there is no function `{function}` that is rounded",
+                help="as exp, sigmoid or /; `irlang ops NAME` shows the functions of a definition",
+            )  # fmt: skip
+    if bool(function) != bool(limits) or bool(function) == bool(settings):
+        raise fail(
+            "file.profile", f"{where} accepts nothing, or several things",
+            help="a `function` with `ulps` or `absolute`; or one or more of "
+            + ", ".join(_SETTINGS),
+        )  # fmt: skip
+    return Accepted(entry["target"], entry["reason"], settings, function, Allowance(**limits))
