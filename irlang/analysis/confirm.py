@@ -1,0 +1,152 @@
+"""Witnesses run by an installed framework, every value between shown.
+
+What counts is what the framework itself had: the call gives NaN or infinity there, all that it was
+fed is finite, and the definition, computed from the very same operands, is not finite either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from irlang.analysis.subject import Subject
+from irlang.analysis.trace import is_finite, originates, results
+from irlang.diagnostics import InvalidInput
+from irlang.graph import Graph, Node
+from irlang.interp.plain import load
+from irlang.interp.values import Array
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.pool import Limits, Program, Worker, WorkerError
+from irlang.lower.target import require_installed, usual
+
+_ORDER = ("onnxruntime", "torch", "tf")  # the one that starts soonest first
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a framework gave. value: what is not finite there; index: where the first of it is."""
+
+    target: str
+    version: str
+    result: str
+    index: tuple[int, ...]
+    value: float
+
+
+def _default_targets() -> tuple[str, ...]:
+    """The installed frameworks, the one that starts soonest first."""
+    return tuple(sorted(usual(), key=lambda n: _ORDER.index(n) if n in _ORDER else len(_ORDER)))
+
+
+@dataclass(slots=True)
+class Frameworks:
+    """Workers for the targets, which start when they are first needed and serve many analyses."""
+
+    targets: Sequence[str] = field(default_factory=_default_targets)
+    limits: Limits = field(default_factory=Limits)
+    _workers: dict[str, Worker] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers.values():
+            worker.close()
+
+    def start(self) -> None:
+        """Lets the first begin to start; it does not wait."""
+        for name in self.targets[:1]:
+            self.worker(name).start()
+
+    def worker(self, name: str) -> Worker:
+        """The worker of a target."""
+        if name not in self._workers:
+            self._workers[name] = Worker(require_installed(name).worker, self.limits)
+        return self._workers[name]
+
+
+@dataclass(slots=True)
+class Programs:
+    """The programs of one graph for the targets, each made when it is first asked for."""
+
+    subject: Subject
+    graph: Graph
+    frameworks: Frameworks
+    _lowered: dict[str, Lowered] = field(default_factory=dict)
+
+    def lowered(self, target: str) -> Lowered:
+        """The program that shows every value of the graph."""
+        if target not in self._lowered:
+            self._lowered[target] = lower(
+                shown(self.graph), target, self.subject.catalog, self.subject.fixed
+            )
+        return self._lowered[target]
+
+    def confirm(self, wanted: Sequence[tuple[Node, Mapping[str, Array]]]) -> list[Shown | None]:
+        """For every call and the inputs that should break it: the first target that shows it."""
+        found: list[Shown | None] = [None] * len(wanted)
+        for target in self.frameworks.targets:
+            left = [number for number, one in enumerate(found) if one is None]
+            if not left or self.lowered(target).unsupported:
+                continue
+            had = self.values(target, [wanted[number][1] for number in left])
+            for number, given in zip(left, had, strict=True):
+                found[number] = self._judge(wanted[number][0], given, target)
+        return found
+
+    def values(self, target: str, tries: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+        """Every value as a framework has it, for some inputs; what it does not give is missing."""
+        made = self.lowered(target)
+        names = shown(self.graph).outputs
+        programs = [Program(made.kind, made.code, dict(given), made.params) for given in tries]
+        try:
+            answers = self.frameworks.worker(target).submit(programs)
+        except WorkerError:
+            return [{} for _ in tries]  # a target that cannot be started confirms nothing
+        found = []
+        for given, answer in zip(tries, answers, strict=True):
+            own = {names[n]: np.asarray(a) for n, a in answer.outputs.items()}
+            found.append({**given, **self.subject.fixed, **own})
+        return found
+
+    def first(self) -> str | None:
+        """The first target that can run the graph."""
+        able = (t for t in self.frameworks.targets if not self.lowered(t).unsupported)
+        return next(able, None)
+
+    def _judge(self, node: Node, given: Mapping[str, Array], target: str) -> Shown | None:
+        if not all(name in given for name in node.operands()):
+            return None
+        bad = originates(node, given)
+        if bad is None:
+            return None
+        loaded = {n: load(self.graph.values[n], given[n]) for n in node.operands()}
+        try:
+            own = results(node, loaded, self.graph, self.subject.catalog)
+        except InvalidInput:
+            return None
+        if all(is_finite(own[name]) for name in node.outputs):
+            return None  # the framework's own doing
+        numbers = np.asarray(given[bad]).astype(np.float64)
+        at = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(numbers)))
+        version = self.frameworks.worker(target).hello().version
+        return Shown(target, version, bad, at, float(numbers[at]))
+
+
+def shown(graph: Graph) -> Graph:
+    """The graph with every value that a call gives, and anything reads, among its results."""
+    read = {name for node in graph.nodes for name in node.operands()} | {*graph.outputs.values()}
+    outputs: dict[str, str] = {}
+    for node in graph.nodes:
+        own = [value for value in node.outputs if value in read] or node.outputs[:1]
+        outputs.update((value, value) for value in own)
+    return replace(graph, outputs=outputs)

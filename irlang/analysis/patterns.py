@@ -1,0 +1,117 @@
+"""Inputs worth trying first: corners of the ranges, patterns of corners, numbers of many sizes.
+
+What makes a network overflow, cancel or saturate is rarely an input drawn evenly: it is a tensor
+that is at an end of its range, or zero, everywhere or along rows and columns, beside others that
+are small. A `Pattern` makes one tensor; a try is a pattern for each input.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.graph import Graph
+from irlang.interp.draws import generator
+from irlang.interp.values import Array
+
+Ends = tuple[float, float]
+Numbers = np.random.Generator
+Pattern = Callable[[Numbers, tuple[int, ...], Ends], Array]
+
+
+def _nearest_zero(ends: Ends) -> float:
+    return min(max(0.0, ends[0]), ends[1])
+
+
+def _constant(number: Callable[[Ends], float]) -> Pattern:
+    return lambda numbers, shape, ends: np.full(shape, number(ends))  # noqa: ARG005
+
+
+def _ends(*axes: int) -> Pattern:
+    """One of the two ends, chosen anew along some axes only; along all, if none is named."""
+
+    def made(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+        kept = {axis % len(shape) for axis in axes} if axes and shape else range(len(shape))
+        coins = [size if axis in kept else 1 for axis, size in enumerate(shape)]
+        chosen = np.where(numbers.random(coins) < 0.5, *ends)
+        return np.broadcast_to(chosen, shape)
+
+    return made
+
+
+def _even(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    return numbers.uniform(*ends, size=shape)
+
+
+def _one_size(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """Even numbers, made small together."""
+    centre = _nearest_zero(ends)
+    shrunk: Array = centre + (_even(numbers, shape, ends) - centre) * 10.0 ** -numbers.uniform(0, 5)
+    return shrunk
+
+
+def _many_sizes(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """Numbers each of a size of its own."""
+    centre = _nearest_zero(ends)
+    return centre + (_even(numbers, shape, ends) - centre) * 10.0 ** -numbers.uniform(0, 8, shape)
+
+
+def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """Zero but for one element."""
+    made = np.full(shape, _nearest_zero(ends))
+    if made.size:
+        made.reshape(-1)[numbers.integers(made.size)] = ends[int(numbers.integers(2))]
+    return made
+
+
+_LOW = _constant(lambda ends: ends[0])
+_HIGH = _constant(lambda ends: ends[1])
+_ZERO = _constant(_nearest_zero)
+_MIDDLE = _constant(lambda ends: 0.5 * ends[0] + 0.5 * ends[1])
+_ONE = _constant(lambda ends: min(max(1.0, ends[0]), ends[1]))
+CONSTANT = (_ZERO, _HIGH, _LOW, _ONE, _MIDDLE)
+_VARIED = (
+    _ends(),
+    _ends(-1),
+    _ends(0),
+    _even,
+    _one_size,
+    _many_sizes,
+    _spike,
+)
+
+
+def stored(array: Array, info: TensorInfo, ends: Ends) -> Array:
+    """Numbers in the type of a tensor and inside its range; both ends are numbers of the type."""
+    dtype = DTYPES[info.dtype].numpy
+    if info.kind == "real":
+        return np.clip(array, *ends).astype(dtype)
+    whole = np.clip(np.rint(array), *ends)
+    return whole.astype(np.int64 if info.kind == "int" else bool).astype(dtype)
+
+
+def tries(graph: Graph, seed: int) -> Iterator[dict[str, Array]]:
+    """Values for all inputs, without end: constants, then mixtures, always the same for a seed."""
+    ranges = {name: port.within for name, port in graph.inputs.items() if port.within is not None}
+    for pattern in CONSTANT:
+        yield _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
+    for number in itertools.count():
+        numbers = generator(seed, f"try {number}")
+        # Some tries are plain on purpose: what few causes reach is found by few differences.
+        choices = (CONSTANT, CONSTANT + _VARIED, _VARIED, (*CONSTANT, *_VARIED[3:6]))[number % 4]
+        chosen = {name: choices[int(numbers.integers(len(choices)))] for name in ranges}
+        yield _one(graph, ranges, chosen, numbers)
+
+
+def _one(
+    graph: Graph, ranges: Mapping[str, Ends], chosen: Mapping[str, Pattern], numbers: Numbers
+) -> dict[str, Array]:
+    found = {}
+    for name, pattern in chosen.items():
+        info = graph.inputs[name].info
+        found[name] = stored(pattern(numbers, info.shape, ranges[name]), info, ranges[name])
+    return found

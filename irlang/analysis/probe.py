@@ -1,0 +1,140 @@
+"""The operand of an unsafe point as a tensor of its own: what a search watches and differentiates.
+
+A point names a scalar function (or `sum`, `prod`) in an equation of a call. Which way its operand
+has to go for NaN or infinity follows from the table of scalar functions: beyond the end of a
+domain, to zero for a divisor, and as far as can be where a value overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from irlang import equations as eq
+from irlang.adjoint_graph import Pullback
+from irlang.graph import Graph, Node
+from irlang.instance import Definitions
+from irlang.scalar import SCALARS
+
+_MOST_ELEMENTS = 4_000_000
+_FAR = 1e6  # an argument that no exponential survives in any type but a few in f64
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Something to watch: the graph up to it, and the name of its value there.
+
+    goal: what brings the trouble nearer: `low`, `high`, `zero`, or `large` of either sign. own:
+    whether the value is one of the model's, so that a framework can be asked for it.
+    """
+
+    graph: Graph
+    value: str
+    goal: str
+    own: bool = True
+
+
+def probes(
+    graph: Graph, node: Node, tensor: str, function: str, definitions: Definitions
+) -> Iterator[Probe]:
+    """What to watch for a point: the operands that decide, then the size of the result itself."""
+    expansion = node.expansion(definitions)
+    for equation in expansion.equations:
+        if equation.target != tensor:
+            continue
+        for operand, binders, goal in _operands(equation.body, function, equation.binders):
+            probed = _probed(graph, node, expansion, operand, binders, goal)
+            if probed is not None:
+                yield probed
+    own = replace(graph, nodes=_before(graph, node, inclusive=True))
+    for value in node.outputs:
+        if graph.values[value].kind == "real":
+            yield Probe(own, value, "large")
+
+
+Binders = tuple[tuple[str, eq.Expr], ...]
+
+
+def _operands(
+    expr: eq.Expr, function: str, binders: Binders
+) -> Iterator[tuple[eq.Expr, Binders, str]]:
+    """The operands of a function inside an expression, each with the indices that it hangs on."""
+    if isinstance(expr, eq.Apply) and expr.function == function:
+        for argument, goal in _goals(expr):
+            yield argument, binders, goal
+    if isinstance(expr, eq.Reduce):
+        binders = (*binders, *expr.binders)
+    for part in eq.children(expr):
+        yield from _operands(part, function, binders)
+
+
+def _goals(expr: eq.Apply) -> Iterator[tuple[eq.Expr, str]]:
+    """Which way an argument of a scalar function has to go for its value not to be finite."""
+    row = SCALARS[expr.function]
+    if expr.function in ("/", "//", "%"):
+        yield expr.args[1], "zero"
+        return
+    if row.arity != 1 or row.kind != "real":
+        return
+    low, high = row.domain
+    if np.isfinite(low):
+        yield expr.args[0], "low"
+    if np.isfinite(high):
+        yield expr.args[0], "high"
+    with np.errstate(all="ignore"):
+        for far, goal in ((_FAR, "high"), (-_FAR, "low")):
+            inside = low <= far <= high
+            if inside and not np.isfinite(row.numpy(np.float64(far))):
+                yield expr.args[0], goal
+
+
+def _probed(
+    graph: Graph,
+    node: Node,
+    expansion: eq.Expansion,
+    operand: eq.Expr,
+    binders: Binders,
+    goal: str,
+) -> Probe | None:
+    """The graph up to a call, with one more that gives the operand if it is no value by itself."""
+    if isinstance(operand, eq.Read) and operand.tensor in node.feeds():
+        before = replace(graph, nodes=_before(graph, node), loss=None)
+        return Probe(before, node.feeds()[operand.tensor], goal)
+    used = eq.indices(operand)
+    kept = tuple((name, bound) for name, bound in binders if name in used)
+    if not all(isinstance(bound, (eq.Const, eq.Size)) for _, bound in kept):
+        return None  # bounds that hang on other indices: there is no tensor of that shape
+    shape = tuple(int(bound.value) for _, bound in kept)  # type: ignore[union-attr]
+    reals = [info.dtype for info in expansion.tensors.values() if info.kind == "real"]
+    if not reals or not 0 < np.prod(shape, dtype=float) <= _MOST_ELEMENTS:
+        return None
+    info = eq.TensorInfo(shape, "f64")
+    name = "operand"
+    while name in expansion.tensors or name in graph.values:
+        name += "_"
+    made = eq.Expansion(
+        expansion.inputs, (name,),
+        (*expansion.equations, eq.Equation(name, kept, operand, info)),
+        {**expansion.tensors, name: info}, expansion.checks, drawn=expansion.drawn,
+    )  # fmt: skip
+    call = Pullback(
+        node.name, node.op, node.inputs, node.attrs, (name,), node.instance, node.span,
+        equations=made, forward=node,
+    )  # fmt: skip
+    nodes = [*_before(graph, node), call]
+    own = replace(graph, nodes=nodes, values={**graph.values, name: info}, loss=None)
+    return Probe(own, name, goal, own=False)
+
+
+def _before(graph: Graph, node: Node, *, inclusive: bool = False) -> list[Node]:
+    """The calls that come before a call and that it hangs on."""
+    place = next(at for at, one in enumerate(graph.nodes) if one is node)
+    needed = set(node.operands())
+    kept = [node] if inclusive else []
+    for one in reversed(graph.nodes[:place]):
+        if needed.intersection(one.outputs):
+            kept.append(one)
+            needed.update(one.operands())
+    return kept[::-1]

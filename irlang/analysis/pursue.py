@@ -1,0 +1,240 @@
+"""A witness looked for by gradients and bisection: what patterns do not meet by chance.
+
+The adjoint says which way every input moves the operand of an unsafe point. Steps go straight to
+the ends of the ranges, then less far; where a divisor changes its sign between two inputs, the
+place where it is zero is closed in on, first along the line between them, then in one tensor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from irlang.adjoint_graph import Backward, prepare
+from irlang.analysis.patterns import stored
+from irlang.analysis.probe import Probe
+from irlang.analysis.subject import Subject
+from irlang.analysis.trace import is_finite, originates, results, trace
+from irlang.diagnostics import InvalidInput
+from irlang.graph import Node
+from irlang.interp import gradient
+from irlang.interp.values import Array
+
+Values = dict[str, Array]
+Met = tuple[Values, Array]  # inputs, and the operand there
+Run = Callable[[Mapping[str, Array]], dict[str, Array]]
+_REACHES = (1.0, 0.5, 0.1, 0.01)  # shares of the way to the end of a range
+_ROUNDS = 12
+_MET = 6  # of the latest starts that a new one is held against
+_HALVINGS = 120  # more than there are numbers of f64 between two ends, if zero is far from both
+
+
+@dataclass(slots=True)
+class Pursuit:
+    """The search for one point, with one thing to watch.
+
+    deadline: by `time.monotonic`. run: gives all values for some inputs, without it the oracle; a
+    framework closes in on what only it rounds to zero.
+    """
+
+    subject: Subject
+    node: Node
+    probe: Probe
+    deadline: float
+    run: Run | None = None
+    backward: Backward | None = None
+
+    def hits(self, starts: Iterable[Values]) -> Iterator[Values]:
+        """Inputs at which the call goes wrong, from one start after the other."""
+        met: list[Met] = []
+        for values in starts:
+            if self.over():
+                return
+            hit, best = self.climb(values)
+            operand, _ = self.look(best) if hit is None else (None, False)
+            if operand is not None and self.probe.goal == "zero":
+                hit = self.cross((best, operand), met)
+                met = [*met[1 - _MET :], (best, operand)]
+            if hit is not None:
+                yield hit
+
+    def look(self, values: Mapping[str, Array]) -> tuple[Array | None, bool]:
+        """The operand for some inputs, and whether the call goes wrong there.
+
+        No operand where something before the call is not finite, or a precondition fails.
+        """
+        try:
+            found = self.run(values) if self.run is not None else self._oracle(values)
+        except InvalidInput:
+            return None, False
+        needed = (*self.node.operands(), *self.node.outputs[:1])
+        if not all(name in found for name in needed):
+            return None, False
+        if not all(is_finite(found[name]) for name in self.node.operands()):
+            return None, False
+        return found[self.probe.value], originates(self.node, found) is not None
+
+    def _oracle(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        graph, catalog = self.probe.graph, self.subject.catalog
+        found = trace(graph, {**values, **self.subject.fixed}, catalog)
+        return {**found, **results(self.node, found, graph, catalog)}
+
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    # ---- gradients
+
+    def climb(self, start: Values) -> tuple[Values | None, Values]:
+        """Inputs at which the call goes wrong, if they are found, and the best that was met."""
+        values = start
+        operand, wrong = self.look(values)
+        if wrong or operand is None:
+            return (values if wrong else None), values
+        for _ in range(_ROUNDS):
+            slopes = self._slopes(values, operand)
+            if slopes is None:
+                break
+            best = None
+            for moved in self._moves(values, slopes):
+                if self.over():
+                    return None, values
+                reached, wrong = self.look(moved)
+                if wrong:
+                    return moved, moved
+                if reached is None:
+                    continue
+                hit = self._between(values, operand, moved, reached)
+                if hit is not None:
+                    return hit, hit
+                if best is None or self._score(reached) > self._score(best[1]):
+                    best = moved, reached
+            if best is None or self._score(best[1]) <= self._score(operand):
+                break
+            values, operand = best
+        return None, values
+
+    def _score(self, operand: Array) -> float:
+        """How near the operand is to trouble, the greater the nearer."""
+        goal = self.probe.goal
+        if goal == "high":
+            return float(operand.max())
+        if goal == "low":
+            return float(-operand.min())
+        size = np.abs(operand)
+        return float(size.max() if goal == "large" else -size.min())
+
+    def _slopes(self, values: Values, operand: Array) -> Values | None:
+        """How every input moves the operand's decisive element towards its goal."""
+        goal = self.probe.goal
+        key = {"high": operand, "low": -operand, "zero": -np.abs(operand)}.get(
+            goal, np.abs(operand)
+        )
+        at = np.unravel_index(int(np.argmax(key)), operand.shape)
+        towards = {"high": 1.0, "low": -1.0, "zero": -np.sign(operand[at])}.get(
+            goal, np.sign(operand[at])
+        )
+        start = np.zeros(operand.shape)
+        start[at] = towards or 1.0
+        try:
+            if self.backward is None:
+                own = replace(self.probe.graph, params={}, loss=None)
+                self.backward = prepare(own, self.subject.catalog, self.probe.value)
+            found = trace(self.probe.graph, {**values, **self.subject.fixed}, self.subject.catalog)
+            slopes = gradient.run(self.backward, found, start=start)
+        except (InvalidInput, NotImplementedError):
+            return None
+        if not any(slope.any() for slope in slopes.values()):
+            return None
+        return slopes
+
+    def _moves(self, values: Values, slopes: Values) -> Iterator[Values]:
+        for reach in _REACHES:
+            moved = dict(values)
+            for name, slope in slopes.items():
+                if name not in values:
+                    continue
+                low, high = self.subject.ranges[name]
+                with np.errstate(invalid="ignore"):
+                    aim = np.where(slope > 0, high, np.where(slope < 0, low, values[name]))
+                    aim = np.where(np.isnan(slope), values[name], aim)
+                    aim = values[name] + reach * (aim - values[name].astype(np.float64))
+                moved[name] = stored(aim, self.subject.graph.inputs[name].info, (low, high))
+            yield moved
+
+    # ---- bisection
+
+    def cross(self, last: Met, met: Sequence[Met]) -> Values | None:
+        """Looks between the last inputs and those before, where a divisor has another sign."""
+        for others, another in met:
+            hit = self._between(others, another, *last)
+            if hit is not None or self.over():
+                return hit
+        return None
+
+    def _between(self, a: Values, at_a: Array, b: Values, at_b: Array) -> Values | None:
+        if self.probe.goal != "zero":
+            return None
+        opposite = np.argwhere(np.sign(at_a) * np.sign(at_b) < 0)
+        if not len(opposite):
+            return None
+        element = tuple(opposite[0])
+        hit = self._bisect(a, b, tuple(a), element)
+        if hit is not None:
+            return hit
+        now, sign = dict(a), np.sign(at_a[element])
+        for name in a:  # the tensor that changes the sign, the others standing still
+            then = {**now, name: b[name]}
+            operand, wrong = self.look(then)
+            if wrong:
+                return then
+            if operand is None or self.over():
+                return None
+            if np.sign(operand[element]) != sign:
+                return self._bisect(now, then, (name,), element)
+            now = then
+        return None
+
+    def _bisect(
+        self, a: Values, b: Values, names: Sequence[str], element: tuple[int, ...]
+    ) -> Values | None:
+        """Closes in on where an element of the operand is zero, in more digits than types have."""
+        first = {name: a[name].astype(np.float64) for name in names}
+        last = {name: b[name].astype(np.float64) for name in names}
+        operand, wrong = self.look(a)
+        if operand is None or wrong:
+            return a if wrong else None
+        sign = np.sign(operand[element])
+        previous: Values | None = None
+        for _ in range(_HALVINGS):
+            middle = {name: first[name] + 0.5 * (last[name] - first[name]) for name in names}
+            if all(
+                np.array_equal(middle[n], first[n]) or np.array_equal(middle[n], last[n])
+                for n in names
+            ):
+                return None
+            inside = {
+                name: stored(
+                    middle[name], self.subject.graph.inputs[name].info, self.subject.ranges[name]
+                )
+                for name in names
+            }
+            values = {**a, **inside}
+            same = previous is not None and all(
+                np.array_equal(inside[n], previous[n]) for n in names
+            )
+            if not same:
+                operand, wrong = self.look(values)
+            if wrong:
+                return values
+            if operand is None or self.over():
+                return None
+            if np.sign(operand[element]) == sign:
+                first = middle
+            else:
+                last = middle
+            previous = inside
+        return None

@@ -1,0 +1,134 @@
+"""What is analysed: a model whose free values all have a range, and the names they came with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import Diagnostic, InvalidInput
+from irlang.dtypes import DTYPES, integer_range
+from irlang.graph import Graph, Param, Port
+from irlang.interp.values import Array, initial_values
+
+Ends = tuple[float, float]
+_ASSUMED = {"real": (-1000.0, 1000.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model to be analysed.
+
+    graph: what may vary is an input, each with its range; what has one value is a parameter.
+    fixed: these values. file and text: what it was read from, the text being what an importer wrote
+    where `file` is a model of another system. names: what calls and values were called there.
+    assumed: the inputs and parameters whose range nothing states.
+    """
+
+    graph: Graph
+    catalog: Catalog
+    fixed: dict[str, Array]
+    file: str = ""
+    text: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+
+    def called(self, name: str) -> str:
+        """What a call or a value was called in the model that was imported."""
+        return self.names.get(name, name)
+
+    @property
+    def ranges(self) -> dict[str, Ends]:
+        """The range of everything that varies."""
+        return {n: port.within for n, port in self.graph.inputs.items() if port.within is not None}
+
+
+def subject(
+    graph: Graph,
+    catalog: Catalog,
+    *,
+    ranges: Mapping[str, Ends] | None = None,
+    seed: int = 0,
+    file: str = "",
+    text: str = "",
+    names: Mapping[str, str] | None = None,
+) -> Subject:
+    """A model made ready: `ranges` go before what the text declares, defaults come last.
+
+    ranges: by a value's name in the text or in the model that it was imported from. A parameter
+    with a range varies; one with a value and no range is that value. Raises `usage.range` for a
+    name that is no input or parameter, and for a range that holds no value of its type.
+    """
+    names = dict(names or {})
+    given = _own_names(graph, ranges or {}, names)
+    ports: dict[str, Port] = {}
+    params: dict[str, Param] = {}
+    assumed = []
+    items: dict[str, Port | Param] = {**graph.inputs, **graph.params}
+    for name, item in items.items():
+        within = given.get(name, item.within)
+        if isinstance(item, Param) and within is None and item.initial is not None:
+            params[name] = item
+            continue
+        if within is None:
+            assumed.append(name)
+            within = _ASSUMED[item.info.kind]
+        ports[name] = Port(item.info, _inside(name, within, item), item.span)
+    made = replace(graph, inputs=ports, params=params)
+    fixed = initial_values(made, seed)
+    return Subject(made, catalog, fixed, file, text, names, tuple(assumed))
+
+
+def _own_names(
+    graph: Graph, ranges: Mapping[str, Ends], names: Mapping[str, str]
+) -> dict[str, Ends]:
+    known = {*graph.inputs, *(n for n, param in graph.params.items() if not param.literal)}
+    own = {original: name for name, original in names.items() if name in known}
+    found, unknown = {}, []
+    for wanted, ends in ranges.items():
+        name = own.get(wanted, wanted)
+        if name in known:
+            found[name] = ends
+        else:
+            unknown.append(wanted)
+    if unknown:
+        there = ", ".join(names.get(name, name) for name in sorted(known)) or "none"
+        raise InvalidInput(
+            *(
+                Diagnostic(
+                    "usage.range",
+                    f"a range is given for `{name}`, which is no input or parameter",
+                    help=f"there are: {there}",
+                )
+                for name in unknown
+            )
+        )
+    return found
+
+
+def _inside(name: str, within: Ends, item: Port | Param) -> Ends:
+    """The ends of a range that the values of a type reach."""
+    low, high = map(float, within)
+    dtype = DTYPES[item.info.dtype]
+    if dtype.kind == "real":
+        low, high = max(low, -dtype.largest), min(high, dtype.largest)
+        low, high = _rounded(low, dtype.numpy, up=True), _rounded(high, dtype.numpy, up=False)
+    elif dtype.kind == "int":
+        least, greatest = integer_range(item.info.dtype)
+        low, high = max(float(np.ceil(low)), least), min(float(np.floor(high)), greatest)
+    else:
+        low, high = max(float(np.ceil(low)), 0.0), min(float(np.floor(high)), 1.0)
+    if not low <= high:
+        message = f"[{within[0]:g}, {within[1]:g}], the range of `{name}`, holds no {dtype.name}"
+        raise InvalidInput(Diagnostic("usage.range", message, item.span))
+    return low, high
+
+
+def _rounded(end: float, dtype: np.dtype[np.generic], *, up: bool) -> float:
+    """The number of a type that is nearest to an end of a range, on the inner side."""
+    number = np.asarray(end).astype(dtype)
+    if (float(number) < end) if up else (float(number) > end):
+        number = np.nextafter(number, np.asarray(np.inf if up else -np.inf, dtype))
+    return float(number)

@@ -1,0 +1,89 @@
+"""A model run once in its own types, and the calls at which NaN or infinity originates.
+
+Every result is the definition's value, computed in float64 and rounded to the type that it has: no
+framework can be expected to do better. So what is not finite here is the model's doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.graph import Graph, Node
+from irlang.instance import Definitions
+from irlang.interp import reference
+from irlang.interp.draws import feeds
+from irlang.interp.plain import load
+from irlang.interp.values import Array
+
+
+def rounded(array: Array, info: TensorInfo) -> Array:
+    """A result as its type holds it, in what the evaluators compute with."""
+    if info.kind != "real" or info.dtype == "f64":
+        return array
+    with np.errstate(all="ignore"):
+        return array.astype(DTYPES[info.dtype].numpy).astype(np.float64)
+
+
+def trace(graph: Graph, values: Mapping[str, Array], definitions: Definitions) -> dict[str, Array]:
+    """Every value of the graph, given inputs, parameters and what is left open.
+
+    Raises `InvalidInput` where a precondition on values does not hold.
+    """
+    found = {
+        name: load(graph.values[name], array) if name in graph.values else array
+        for name, array in values.items()
+    }
+    for node in graph.nodes:
+        found.update(results(node, found, graph, definitions))
+    return found
+
+
+def results(
+    node: Node, found: Mapping[str, Array], graph: Graph, definitions: Definitions
+) -> dict[str, Array]:
+    """The results of one call, rounded to their types, given its operands."""
+    expansion = node.expansion(definitions)
+    tensors = reference.evaluate(expansion, feeds(node, expansion, found))
+    return {
+        name: rounded(tensors[formal], graph.values[name])
+        for formal, name in node.results().items()
+    }
+
+
+def is_finite(array: Array) -> bool:
+    """Whether there is neither NaN nor infinity in it."""
+    if array.dtype.kind == "V":  # bfloat16, as frameworks give it
+        array = array.astype(np.float64)
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+
+
+def originates(node: Node, found: Mapping[str, Array]) -> str | None:
+    """The first result of a call that is not finite although all its operands are."""
+    bad = next((v for v in node.outputs if v in found and not is_finite(found[v])), None)
+    if bad is None or not all(is_finite(found[name]) for name in node.operands()):
+        return None
+    return bad
+
+
+def origins(graph: Graph, found: Mapping[str, Array]) -> Iterator[tuple[Node, str]]:
+    """The calls at which NaN or infinity originates, each with the result that has it."""
+    for node in graph.nodes:
+        bad = originates(node, found)
+        if bad is not None:
+            yield node, bad
+
+
+def cone(graph: Graph, wanted: Collection[str]) -> Graph:
+    """The graph with no calls but those that the wanted values hang on."""
+    needed = set(wanted)
+    nodes: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            nodes.append(node)
+            needed.update(node.operands())
+    return replace(graph, nodes=nodes[::-1])
