@@ -109,6 +109,10 @@ def _number(value: Any) -> bool:
     return real and 0 <= value <= _MOST_ULPS
 
 
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _truth(value: Any) -> bool:
     return isinstance(value, bool)
 
@@ -132,7 +136,7 @@ def _entry(where: str, entry: Any) -> Accepted:
             raise fail("file.profile", f"{where} has `{key}`", help=f"it has {', '.join(_KEYS)}")
         test, wanted = _SETTINGS.get(key, (_number, "a number that is not negative"))
         if key in ("target", "reason", "function"):
-            test, wanted = (lambda v: isinstance(v, str)), "a text"
+            test, wanted = _text, "a text"
         if not test(value):
             raise fail("file.profile", f"{where}: `{key}` must be {wanted}")
     for key, help_ in (("target", 'as in target = "tf"'), ("reason", 'as in reason = "issue 12"')):

@@ -1,0 +1,63 @@
+"""What functions that are neither monotone nor of one argument do to intervals.
+
+Every function takes the ends of its arguments' intervals and gives those of an interval that holds
+all values between them, in double precision; None where nothing is known.
+"""
+
+from __future__ import annotations
+
+import math
+
+Ends = tuple[float, float]
+_TURN_OF_LGAMMA = 1.4616321449683622  # where digamma is 0
+
+
+def cosine(low: float, high: float) -> Ends:
+    """Between the turns at the multiples of pi."""
+    if not (math.isfinite(low) and math.isfinite(high)) or max(-low, high) > 1e15:
+        return -1.0, 1.0
+    first, last = math.ceil(low / math.pi), math.floor(high / math.pi)
+    values = [math.cos(low), math.cos(high)]
+    values += [(-1.0) ** turn for turn in range(first, min(last, first + 1) + 1)]
+    return min(values), max(values)
+
+
+def sine(low: float, high: float) -> Ends:
+    """As the cosine a quarter of a turn before, a little wider for that."""
+    least, largest = cosine(low - math.pi / 2, high - math.pi / 2)
+    slack = 4e-16 * max(1.0, min(max(-low, high), 1e15))
+    return max(least - slack, -1.0), min(largest + slack, 1.0)
+
+
+def tangent(low: float, high: float) -> Ends:
+    """Over a pole, what numbers of double precision beside it give: none hits it."""
+    largest = 1.7e16
+    if not (math.isfinite(low) and math.isfinite(high)) or high - low >= math.pi:
+        return -largest, largest
+    ends = math.tan(low), math.tan(high)
+    crossed = math.floor(low / math.pi + 0.5) != math.floor(high / math.pi + 0.5)
+    near = max(map(abs, ends)) > 1e12 or max(-low, high) > 1e12
+    return (-largest, largest) if crossed or near else ends
+
+
+def log_gamma(low: float, high: float) -> Ends:
+    """For positive numbers by its one turn; infinite at 0 and at the negative integers."""
+    if low <= 0:
+        if low < 0:
+            return -745.0 if low > -300 else -math.inf, math.inf
+        low = 5e-324
+        return log_gamma(low, max(high, low))[0], math.inf
+    values = [math.lgamma(end) if end < 1e305 else math.inf for end in (low, high)]
+    least = math.lgamma(_TURN_OF_LGAMMA) if low <= _TURN_OF_LGAMMA <= high else min(values)
+    return least, max(values)
+
+
+def rounded(value: Ends, digits: Ends, finest: Ends) -> Ends | None:
+    """A number moves by half a unit of its last digit at most."""
+    ends = []
+    for end, sign in zip(value, (-1, 1), strict=True):
+        if not math.isfinite(end):
+            return None
+        unit = max(math.ldexp(1.0, math.frexp(end)[1] + 1 - int(digits[0])), finest[1])
+        ends.append(end + sign * unit / 2)
+    return ends[0], ends[1]
