@@ -33,13 +33,24 @@ def programs() -> list[Program]:
 
 
 def facts(graph: Graph) -> dict[str, object]:
-    """All of a graph but places in its text."""
+    """All of a graph but places in its text, and the names of numbers, which have none there."""
+    numbers = {name: p.initial for name, p in graph.params.items() if p.literal}
+
+    def named(operand: str | tuple[str, ...]) -> object:
+        if isinstance(operand, tuple):
+            return tuple(map(named, operand))
+        return (numbers[operand], graph.values[operand]) if operand in numbers else operand
+
+    params = {name: p for name, p in graph.params.items() if name not in numbers}
     return {
         "inputs": {name: (port.info, port.within) for name, port in graph.inputs.items()},
-        "params": {name: (p.info, p.within, p.initial) for name, p in graph.params.items()},
-        "nodes": [(n.name, n.op.name, n.inputs, n.attrs, n.outputs) for n in graph.nodes],
+        "params": {name: (p.info, p.within, p.initial) for name, p in params.items()},
+        "nodes": [
+            (n.name, n.op.name, {f: named(o) for f, o in n.inputs.items()}, n.attrs, n.outputs)
+            for n in graph.nodes
+        ],
         "outputs": graph.outputs,
-        "values": graph.values,
+        "values": {name: info for name, info in graph.values.items() if name not in numbers},
     }
 
 
@@ -238,13 +249,13 @@ def test_values_meet_every_precondition_and_results_are_mostly_finite(
     programs: list[Program],
 ) -> None:
     finite = 0
-    for program in programs[:120]:
+    for program in programs:
         graph = program.graph
         values = {**inputs(graph, 1), **initial_values(graph, 1)}
         found = run(graph, values, builtin())  # raises where a precondition on values fails
         results = [np.asarray(found[name], dtype=float) for name in graph.outputs.values()]
         finite += all(np.isfinite(r).all() for r in results)
-    assert finite >= 0.85 * 120
+    assert finite >= 0.8 * len(programs)  # idioms take values as they come: log(exp(x))
 
 
 OWN = """

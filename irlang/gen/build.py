@@ -1,6 +1,7 @@
 """Programs: valid networks drawn from a seed, operator by operator.
 
-A program is a chain with skips, a graph of cells, or something between. Every call is solved
+A program is a chain with skips, a graph of cells, or something between, with idioms in it
+(`irlang.gen.idiom`). Every call is solved
 backwards from the definition's signature (`irlang.gen.solve`), judged by the definition itself,
 mended where it does not fit (`irlang.gen.repair`), and given up where that does not help.
 """
@@ -12,20 +13,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irlang import ast
-from irlang.catalog import Catalog
+from irlang.catalog import Catalog, builtin
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
 from irlang.gen.draw import Limits
+from irlang.gen.idiom import GIVEN, Idiom, fix, idioms, operand_of
 from irlang.gen.judge import judge, score, types
 from irlang.gen.pattern import Pattern, Slot, pattern
 from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
 from irlang.gen.repair import repair
-from irlang.gen.solve import Draft, Nested, Source, Value, solve
+from irlang.gen.solve import NOTHING, Draft, Fixed, Nested, Number, Source, Value, solve
 from irlang.gen.tame import Tamers
-from irlang.graph import Graph, Node, Operand, Param, Port
+from irlang.graph import Graph, Initial, Node, Operand, Param, Port
 from irlang.graph_text import to_ast
 from irlang.instance import Instance
 from irlang.parser.printer import print_file
@@ -37,6 +40,8 @@ _WILD = 4  # percent of inputs with a restricted domain that take a computed val
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _LONE = 30  # percent of calls with no live operand that are taken all the same
+_IDIOM_TRIES = 6  # live values that an idiom is tried with
+_IDIOMS = 10  # percent of choices that are an idiom and not an operator
 
 
 @dataclass(slots=True)
@@ -91,6 +96,8 @@ class _Kit:
     made: list[Pattern]
     adapters: Adapters
     tamers: Tamers
+    patterns: dict[str, Pattern]
+    idioms: tuple[Idiom, ...]
 
 
 _kits: dict[tuple[int, frozenset[str] | None], _Kit] = {}
@@ -103,7 +110,11 @@ def _kit(catalog: Catalog, ops: frozenset[str] | None) -> _Kit:
         made = [p for p in map(pattern, catalog) if ops is None or p.op.name in ops]
         if not made:
             raise ValueError("none of the operators can be generated")
-        kit = _kits[key] = _Kit(catalog, made, Adapters(made), Tamers(made, catalog))
+        patterns = {one.op.name: one for one in made}
+        known = idioms([name for name, one in patterns.items() if one.op is builtin().op(name)])
+        kit = _kits[key] = _Kit(
+            catalog, made, Adapters(made), Tamers(made, catalog), patterns, known
+        )
     return kit
 
 
@@ -123,6 +134,10 @@ class _Builder:
         self.repaired = 0
         self.rejected = 0
         self.weights = coverage.weights(p.op.name for p in kit.made)
+        wanted = {p.op.name: weight for p, weight in zip(kit.made, self.weights, strict=True)}
+        real = {name for name, info in DTYPES.items() if info.kind == "real"} - {*limits.reals}
+        self.idioms = [one for one in kit.idioms if not any(step.names(real) for step in one)]
+        self.idiom_weights = [min(wanted[step.op] for step in steps) for steps in self.idioms]
         self.joiner_weights = coverage.weights(p.op.name for p in self.joiners)
 
     def run(self, size: tuple[int, int]) -> Graph:
@@ -137,6 +152,11 @@ class _Builder:
         while len(self.graph.nodes) < self.wanted and failures < _ATTEMPTS:
             if self.cell and len(self.graph.nodes) - self.cell_calls >= self.cell:
                 self.cell_calls, self.cell_values = len(self.graph.nodes), len(self.live)
+            if self.idioms and self.live and chooser.chance(_IDIOMS):
+                steps = self.idioms[chooser.weighted(self.idiom_weights)]
+                done = self.idiom(steps, self.order(self.kit.patterns[steps[0].op], skips))
+                failures += not done
+                continue
             branches = self.branches() if chooser.chance(joins) else []
             if branches:
                 made = self.joiners[chooser.weighted(self.joiner_weights)]
@@ -197,14 +217,38 @@ class _Builder:
         front = [*loose, *(i for i in group if self.live[i].uses)]
         return [*front, *(i for i in range(len(self.live)) if i not in group)]
 
+    # ---- an idiom
+
+    def idiom(self, steps: Idiom, order: list[int]) -> bool:
+        """Adds the calls of an idiom, as far as they succeed: of a live value, or a new one."""
+        begun = [{GIVEN: self.live[position]} for position in order[:_IDIOM_TRIES]]
+        for found in (*begun, dict[int, Value]()):
+            for number, step in enumerate(steps):
+                if len(self.graph.nodes) >= self.wanted:
+                    return True
+                slots = self.kit.patterns[step.op].slots
+                fixed = fix(step, slots, found)
+                if fixed is None or not self.call(self.kit.patterns[step.op], order, 0, fixed):
+                    break
+                node = self.graph.nodes[-1]
+                found[number] = self.by_name[node.outputs[0]]
+                given = node.inputs.get(operand_of(step, slots))
+                if GIVEN not in found and isinstance(given, str):
+                    found[GIVEN] = Value(given, self.graph.values[given])
+                    self.by_name.setdefault(given, found[GIVEN])
+            if found.keys() - {GIVEN}:
+                return True
+        return False
+
     # ---- one call
 
-    def call(self, made: Pattern, order: list[int], eager: int) -> bool:
+    def call(self, made: Pattern, order: list[int], eager: int, fixed: Fixed = NOTHING) -> bool:
         """Adds a call of an operator; False where that does not succeed."""
         draft: Draft | None = None
         instance: Instance | None = None
+        weights = profile(made)
         for _ in range(_DRAFTS):
-            drawn = solve(made, self.chooser, self.limits, self.live, order, profile(made), eager)
+            drawn = solve(made, self.chooser, self.limits, self.live, order, weights, eager, fixed)
             if drawn is None:
                 continue
             lone = not any(isinstance(s, str) for s in _sources(drawn))
@@ -226,7 +270,7 @@ class _Builder:
         demanded = demands(instance)
         if demanded is None:
             return False
-        self.add(made, draft, instance, demanded)
+        self.add(made, draft, instance, demanded, bool(fixed.inputs))
         return True
 
     def fits(self, instance: Instance) -> bool:
@@ -243,9 +287,17 @@ class _Builder:
         return True
 
     def add(
-        self, made: Pattern, draft: Draft, instance: Instance, demanded: dict[str, Range]
+        self,
+        made: Pattern,
+        draft: Draft,
+        instance: Instance,
+        demanded: dict[str, Range],
+        wild: bool = False,
     ) -> str:
-        """The call as a node of the graph, after its new tensors; gives its first result."""
+        """The call as a node of the graph, after its new tensors; gives its first result.
+
+        wild: whether computed values are read as they are, whatever the domain of the operator.
+        """
         number = len(self.graph.nodes) + 1
         inputs: dict[str, Operand] = {}
         for slot in made.slots:
@@ -256,22 +308,32 @@ class _Builder:
             within = demanded.get(name)
             if isinstance(source, tuple):
                 inputs[name] = tuple(
-                    self.operand(slot, member, f"{name}{number}_{position}", within)
+                    self.operand(slot, member, f"{name}{number}_{position}", within, wild)
                     for position, member in enumerate(source)
                 )
             else:
-                inputs[name] = self.operand(slot, source, f"{name}{number}", within)
+                inputs[name] = self.operand(slot, source, f"{name}{number}", within, wild)
         return self.node(made.op, inputs, draft, instance)
 
-    def operand(self, slot: Slot, source: Source, name: str, within: Range | None) -> str:
+    def operand(
+        self, slot: Slot, source: Source, name: str, within: Range | None, wild: bool = False
+    ) -> str:
         """The value that an input reads, made if there is none."""
         if isinstance(source, Nested):
             source = self.add(pattern(source.draft.op), source.draft, source.instance, {})
+        if isinstance(source, Number):
+            name = self.free("number")
+            initial = Initial("constant", (source.value,))
+            self.graph.params[name] = Param(source.info, initial=initial, literal=True)
+            self.graph.values[name] = source.info
+            return name
         if isinstance(source, str):
             info = self.by_name[source].info
             # Computed values have no range: where one is needed, a new tensor takes their place.
             if within is None:
-                if slot.domain is None or info.kind != "real" or self.chooser.chance(_WILD):
+                if slot.domain is None or info.kind != "real" or wild:
+                    return source
+                if self.chooser.chance(_WILD):
                     return source
                 tamed = self.tamed(source, info, slot.domain)
                 if tamed is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.gen.solve import Draft, Nested, Source, Value
+from irlang.gen.solve import Draft, Nested, Number, Source, Value
 from irlang.instance import Instance, instantiate
 from irlang.signature import Given
 
@@ -43,7 +43,7 @@ def types(draft: Draft, live: Mapping[str, Value]) -> dict[str, Given]:
     def info(source: Source) -> TensorInfo:
         if isinstance(source, str):
             return live[source].info
-        return source.info if isinstance(source, Nested) else source
+        return source.info if isinstance(source, (Nested, Number)) else source
 
     return {
         name: tuple(map(info, source)) if isinstance(source, tuple) else info(source)

@@ -52,7 +52,31 @@ class Nested:
     info: TensorInfo
 
 
-Source = str | TensorInfo | Nested  # a live value, a tensor that is yet to be made, an adapter
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that stands in a call."""
+
+    value: int | float
+    info: TensorInfo
+
+
+# A live value, a tensor that is yet to be made, an adapter, a number.
+Source = str | TensorInfo | Nested | Number
+Settling = Value | Number
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What is settled of a call before it is drawn.
+
+    inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
+    """
+
+    inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+NOTHING = Fixed()
 
 
 @dataclass(slots=True)
@@ -77,14 +101,16 @@ def solve(
     order: Sequence[int],
     weights: Weights,
     eager: int = 60,
+    fixed: Fixed = NOTHING,
 ) -> Draft | None:
     """A draft that the signature admits, or None where the choices lead nowhere.
 
     order: positions in `live`, those to be tried first in front. weights: see `irlang.gen.profile`.
-    eager: percent of the inputs after the first that look for a live value.
+    eager: percent of the inputs after the first that look for a live value. fixed: what is not
+    drawn.
     """
     try:
-        return _Solver(made, chooser, limits, live, order, weights, eager).draft()
+        return _Solver(made, chooser, limits, live, order, weights, eager, fixed).draft()
     except (Stuck, InvalidInput):
         return None
 
@@ -101,24 +127,32 @@ class _Solver(Settled):
         order: Sequence[int],
         weights: Weights,
         eager: int,
+        fixed: Fixed,
     ) -> None:
         super().__init__(made, chooser, limits, weights)
         self.live = live
         self.order = list(order)
         self.eager = eager
+        self.fixed = fixed
         self.dtypes: dict[str, str] = {}
+        self.attrs.update(fixed.attrs)
+        self.names.update(fixed.attrs)
 
     def draft(self) -> Draft:
         chooser = self.chooser
-        slots = [s for s in self.made.slots if s.item.default is None or chooser.below(2)]
-        if len(slots) > 1 and self.order:
+        found = self.settled()
+        slots = [
+            s
+            for s in self.made.slots
+            if s.item.name not in found and (s.item.default is None or chooser.below(2))
+        ]
+        if len(slots) > 1 and self.order and not found:
             wanted = self.live[self.order[0]].info
             takers = [i for i, slot in enumerate(slots) if slot.takes(wanted)]
             if takers:
                 slots.insert(0, slots.pop(takers[0] if chooser.below(4) else chooser.pick(takers)))
-        found: dict[str, Source | tuple[Source, ...]] = {}
         for number, slot in enumerate(slots):
-            eager = _ALWAYS if number == 0 else self.eager
+            eager = _ALWAYS if number == 0 and not found else self.eager
             if slot.item.family:
                 count = chooser.pick(_MEMBERS)
                 members = [self.source(slot, member, eager) for member in range(count)]
@@ -136,9 +170,31 @@ class _Solver(Settled):
         attrs = {name: self.attrs[name] for name in self.made.attrs if name in self.attrs}
         return Draft(self.made.op, inputs, attrs, self.recipes)
 
+    def settled(self) -> dict[str, Source | tuple[Source, ...]]:
+        """The inputs that are fixed, after what they say is bound."""
+        found: dict[str, Source | tuple[Source, ...]] = {}
+        for slot in self.made.slots:
+            given = self.fixed.inputs.get(slot.item.name)
+            if given is None:
+                continue
+            several = isinstance(given, tuple)
+            for member, value in enumerate(given if isinstance(given, tuple) else (given,)):
+                number = member if several else None
+                if not slot.takes(value.info) or not self.admit(slot, value.info, number):
+                    raise Stuck
+            if isinstance(given, tuple):
+                found[slot.item.name] = tuple(map(_source, given))
+                self.names[slot.item.name] = tuple(value.info for value in given)
+            else:
+                found[slot.item.name] = _source(given)
+                self.names[slot.item.name] = given.info.shape
+        return found
+
     def info(self, source: Source) -> TensorInfo:
         if isinstance(source, TensorInfo):
             return source
+        if isinstance(source, Number):
+            return source.info
         return next(v.info for v in self.live if v.name == source)
 
     def source(self, slot: Slot, member: int | None, eager: int) -> Source:
@@ -432,6 +488,10 @@ class _Solver(Settled):
             sizes += part
         drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
         return tuple(sizes[drop:])
+
+
+def _source(given: Settling) -> Source:
+    return given.name if isinstance(given, Value) else given
 
 
 def _whole(sizes: tuple[Any, ...]) -> bool:

@@ -1,0 +1,130 @@
+"""Idioms: pieces of networks that compilers and optimisers look for.
+
+A graph optimiser is wrong where it fires, which random wiring seldom makes it do. `idioms.txt`
+beside this module is the list: an expression of the language a line, over `x`, a value that the
+program has; `_` and whatever else a call lacks is drawn as for any call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from irlang import ast
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.evaluate import Evaluator
+from irlang.gen.pattern import Slot
+from irlang.gen.solve import Fixed, Number, Settling, Value
+from irlang.parser import parse_expr
+from irlang.scope import CONSTANTS, Scope
+
+GIVEN = -1  # the operand `x`
+Operand = int | float | None  # an earlier step or `GIVEN`, a number, what is yet to be drawn
+
+_evaluate = Evaluator()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call. operands: in the order of the definition's inputs, as many as are said."""
+
+    op: str
+    operands: tuple[Operand, ...]
+    attrs: Mapping[str, Any]
+
+    def names(self, dtypes: Collection[str]) -> bool:
+        """Whether an attribute is one of some element types."""
+        return any(isinstance(value, str) and value in dtypes for value in self.attrs.values())
+
+
+Idiom = tuple[Step, ...]
+
+
+def idioms(names: Collection[str]) -> tuple[Idiom, ...]:
+    """The idioms whose operators are all among `names`."""
+    return tuple(one for one in _all() if all(step.op in names for step in one))
+
+
+@cache
+def _all() -> tuple[Idiom, ...]:
+    lines = Path(__file__).with_name("idioms.txt").read_text("utf-8").splitlines()
+    return tuple(idiom(line) for line in lines if line and not line.startswith("#"))
+
+
+def idiom(text: str) -> Idiom:
+    """The steps of an expression, operands first; parts that are equal are one step."""
+    steps: list[Step] = []
+    seen: dict[str, int] = {}
+
+    def operand(node: ast.Expr) -> Operand:
+        if isinstance(node, ast.Call):
+            return step(node)
+        if isinstance(node, ast.Name):
+            return GIVEN if node.id == "x" else None
+        return float(_evaluate.known(node, Scope({}, {}, set())))
+
+    def step(call: ast.Call) -> int:
+        operands = tuple(operand(arg) for arg in call.args)
+        made = Step(call.function, operands, {key: _attribute(value) for key, value in call.attrs})
+        lacks = None in operands  # what is drawn anew is another call
+        key = f"{made} {len(steps)}" if lacks else str(made)
+        if key not in seen:
+            seen[key] = len(steps)
+            steps.append(made)
+        return seen[key]
+
+    expression = parse_expr(text)
+    assert isinstance(expression, ast.Call), text
+    step(expression)
+    return tuple(steps)
+
+
+def _attribute(node: ast.Expr) -> Any:
+    """What is written as an attribute: a choice is its name."""
+    if isinstance(node, ast.Name) and node.id not in CONSTANTS:
+        return node.id
+    return _evaluate.known(node, Scope({}, {}, set()))
+
+
+def fix(step: Step, slots: Sequence[Slot], values: Mapping[int, Value]) -> Fixed | None:
+    """What an idiom says of a call; None where a number does not fit the type that is wanted.
+
+    slots: of the definition's inputs. values: the results of earlier steps, and `GIVEN` if it is
+    known by now; where it is not, it is drawn.
+    """
+    known = [values.get(o) if type(o) is int else None for o in step.operands]
+    wide = [slots[min(position, len(slots) - 1)] for position in range(len(known))]
+    sources: list[Settling | None] = []
+    for operand, value, slot in zip(step.operands, known, wide, strict=True):
+        if not isinstance(operand, float):
+            sources.append(value)
+            continue
+        alike = [v for v, s in zip(known, wide, strict=True) if v and s.variable == slot.variable]
+        peer = next(iter(alike), values.get(GIVEN))
+        if peer is None:
+            return None
+        real = DTYPES[peer.info.dtype].kind == "real"
+        if not real and not (DTYPES[peer.info.dtype].kind == "int" and operand.is_integer()):
+            return None
+        number = operand if real else int(operand)
+        sources.append(Number(number, TensorInfo((), peer.info.dtype)))
+    inputs: dict[str, Settling | tuple[Settling, ...]] = {}
+    for position, (slot, source) in enumerate(zip(slots, sources, strict=False)):
+        if slot.item.family:
+            members = tuple(one for one in sources[position:] if one is not None)
+            if len(members) < len(sources) - position:
+                return None
+            inputs[slot.item.name] = members
+        elif source is not None:
+            inputs[slot.item.name] = source
+    return Fixed(inputs, dict(step.attrs))
+
+
+def operand_of(step: Step, slots: Sequence[Slot]) -> str:
+    """The input that a step reads `x` as; empty where it reads it as none, or in a family."""
+    formal = {o: s.item for o, s in zip(step.operands, slots, strict=False)}.get(GIVEN)
+    return formal.name if formal is not None and not formal.family else ""
