@@ -33,6 +33,7 @@ class Law:
     far the numbers are from being allowed, 0 where they are; domain: the same in words. certain:
     the only value that it gives, None where there are several. draw: so many independent values.
     tails: the probabilities of at most, and of at least, a value; a bound on each will do.
+    support: between which numbers all values of generators lie.
     """
 
     params: tuple[str, ...]
@@ -42,6 +43,7 @@ class Law:
     tails: Callable[..., Tails]
     certain: Callable[..., Number | bool | None] = lambda *_: None
     draw: Callable[..., Array] | None = None
+    support: Callable[..., tuple[float, float]] = lambda *_: (-math.inf, math.inf)
 
 
 def probability(law: str, low: float, high: float, params: tuple[Number, ...]) -> float:
@@ -159,6 +161,10 @@ def _bounded(k: float, n: float) -> Tails:
 
 # ---- the table --------------------------------------------------------------------------------
 
+# No generator that turns 64 random bits, or a double, into a normal number gets further from the
+# mean, in deviations: the least positive double is met 38.5 of them below.
+_FARTHEST = 39.0
+
 
 def _outside(value: Number, low: float, high: float) -> float:
     return float(max(low - value, value - high, 0.0))
@@ -177,6 +183,7 @@ LAWS: dict[str, Law] = {
         _bernoulli,
         lambda p: p >= 1 if p in (0, 1) else None,
         _flip,
+        lambda _: (0.0, 1.0),
     ),
     "binomial": Law(
         ("n", "p"),
@@ -186,6 +193,7 @@ LAWS: dict[str, Law] = {
         _binomial,
         lambda n, p: 0 if n == 0 or p == 0 else n if p == 1 else None,
         lambda generator, shape, n, p: generator.binomial(int(n), p, shape),
+        lambda n, _: (0.0, float(n)),
     ),
     "uniform": Law(
         ("low", "high"),
@@ -195,6 +203,7 @@ LAWS: dict[str, Law] = {
         _uniform,
         lambda low, high: low if low == high else None,
         lambda generator, shape, low, high: generator.uniform(low, high, shape),
+        lambda low, high: (float(low), float(high)),
     ),
     "normal": Law(
         ("mean", "deviation"),
@@ -204,6 +213,7 @@ LAWS: dict[str, Law] = {
         _normal,
         lambda mean, deviation: mean if deviation == 0 else None,
         lambda generator, shape, mean, deviation: generator.normal(mean, deviation, shape),
+        lambda mean, d: (float(mean - _FARTHEST * d), float(mean + _FARTHEST * d)),
     ),
     "chi_squared": Law(
         ("n",),
@@ -213,6 +223,7 @@ LAWS: dict[str, Law] = {
         _chi_squared,
         lambda n: 0 if n == 0 else None,
         lambda generator, shape, n: generator.chisquare(n, shape),
+        lambda n: (0.0, float((math.sqrt(n) + _FARTHEST) ** 2)),
     ),
     "bounded_sum": Law(
         ("n",),

@@ -582,6 +582,7 @@ _ROWS = (
         ("", "polygamma(a + 1, b)"),
         ulps=16,
         least=1.0,
+        image=scalar_images.polygamma,
     ),
     Scalar(
         "erfc",

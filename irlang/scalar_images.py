@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from irlang import special
+
 Ends = tuple[float, float]
 _TURN_OF_LGAMMA = 1.4616321449683622  # where digamma is 0
 
@@ -61,3 +63,11 @@ def rounded(value: Ends, digits: Ends, finest: Ends) -> Ends | None:
         unit = max(math.ldexp(1.0, math.frexp(end)[1] + 1 - int(digits[0])), finest[1])
         ends.append(end + sign * unit / 2)
     return ends[0], ends[1]
+
+
+def polygamma(order: Ends, value: Ends) -> Ends | None:
+    """For positive numbers, where it is monotone."""
+    if value[0] <= 0 or order[0] != order[1]:
+        return None
+    at = [float(special.polygamma(order[0], end)) for end in value]
+    return min(at), max(at)

@@ -1,0 +1,135 @@
+"""What is known of an expression inside a branch: `if x > 0 then log(x)`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from irlang import equations as eq
+from irlang.equation_rules import negation
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.interval import NOTHING, Numbers, interval, meet
+
+Facts = Mapping[eq.Expr, Numbers]  # sets in which expressions lie
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_ALL = interval(-math.inf, math.inf)
+
+
+def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -> Facts | None:
+    """The facts, and those that follow from a condition that holds, or does not.
+
+    None where it cannot be. walk: evaluates expressions.
+    """
+    if not holds:
+        opposite = negation(condition)
+        if isinstance(opposite, eq.Apply) and opposite.function == "not":
+            return _compared(walk, opposite.args[0], False, box, facts)
+        return assume(walk, opposite, True, box, facts)
+    if isinstance(condition, eq.Apply):
+        if condition.function == "and":
+            first = assume(walk, condition.args[0], True, box, facts)
+            return None if first is None else assume(walk, condition.args[1], True, box, first)
+        if condition.function == "not":
+            inner = condition.args[0]
+            if isinstance(inner, eq.Apply) and inner.function in ("and", "or", "not"):
+                return assume(walk, inner, False, box, facts)
+            return _compared(walk, inner, False, box, facts)
+        return _compared(walk, condition, True, box, facts)
+    return facts
+
+
+def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -> Facts | None:
+    """What follows from a comparison for both of its sides."""
+    if not isinstance(condition, eq.Apply) or condition.function not in _OPPOSITE:
+        return facts
+    if not eq.reads(condition):
+        return facts
+    function = condition.function if holds else _OPPOSITE[condition.function]
+    left, right = condition.args
+    found: dict[eq.Expr, Numbers] = dict(facts)
+    own = walk.own
+    for this, other, relation in ((left, right, function), (right, left, _TURNED[function])):
+        if not eq.reads(this):
+            continue
+        limits = walk.value(other, box, facts)
+        allowed = _allowed(relation, limits, own, walk.kind(this) != "real")
+        now = meet(walk.value(this, box, found), allowed)
+        if now.empty and not (now.nan and not holds):
+            return None
+        _learn(found, this, allowed, own)
+    if eq.reads(left) and eq.reads(right) and function in ("<", ">", "!="):
+        gap = _allowed(function, Numbers(((0.0, 0.0),)), own, False)
+        _learn(found, eq.Apply("-", (left, right)), gap, own)
+        gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, False)
+        _learn(found, eq.Apply("-", (right, left)), gap, own)
+    return found
+
+
+def _allowed(relation: str, limits: Numbers, own: Arithmetic, whole: bool) -> Numbers:
+    """The numbers that stand in a relation to some number of a set."""
+    if limits.nan or limits.empty:
+        return _ALL
+    low, high = limits.low, limits.high
+    if relation == "==":
+        return limits if limits.finite else _ALL
+    if relation == "!=":
+        if low != high or math.isinf(low):
+            return _ALL
+        return Numbers(
+            (
+                (-_TOP, _before(low, own, whole)),
+                (_after(low, own, whole), _TOP),
+            )
+        )
+    if relation in ("<", "<="):
+        end = high if relation == "<=" or math.isinf(high) else _before(high, own, whole)
+        return interval(-math.inf, end)
+    end = low if relation == ">=" or math.isinf(low) else _after(low, own, whole)
+    return interval(end, math.inf)
+
+
+_TOP = float.fromhex("0x1.fffffffffffffp+1023")
+
+
+def _after(value: float, own: Arithmetic, whole: bool) -> float:
+    """The next number of the type."""
+    if whole:
+        return math.floor(value) + 1
+    if value == 0:
+        return own.least
+    step = 2 * own.row.unit * max(abs(value), own.row.tiny)
+    near = own.nearest(value + step / 2)  # a number next to it, or the number itself
+    return near if near > value else math.nextafter(value, math.inf)
+
+
+def _before(value: float, own: Arithmetic, whole: bool) -> float:
+    return -_after(-value, own, whole)
+
+
+def _learn(found: dict[eq.Expr, Numbers], expr: eq.Expr, allowed: Numbers, own: Arithmetic) -> None:
+    """Notes where an expression lies, and what follows for what it is made of."""
+    found[expr] = meet(found[expr], allowed) if expr in found else allowed
+    if not isinstance(expr, eq.Apply):
+        return
+    if expr.function in ("neg", "about", "real"):
+        mirrored = allowed if expr.function != "neg" else _mirrored(allowed)
+        _learn(found, expr.args[0], mirrored, own)
+    elif expr.function in ("abs", "sq"):
+        if expr.function == "sq":
+            if allowed.holds(0.0):
+                return
+            allowed = interval(own.least, math.inf)
+        positive = allowed.between(0.0, math.inf)
+        both = Numbers(
+            (*_mirrored(positive).pieces, *positive.pieces),
+            below=positive.above,
+            above=positive.above,
+        )
+        _learn(found, expr.args[0], both if both.pieces else NOTHING, own)
+
+
+def _mirrored(one: Numbers) -> Numbers:
+    pieces = tuple((-b, -a) for a, b in reversed(one.pieces))
+    return Numbers(pieces, one.nan, one.above, one.below, one.whole)

@@ -1,0 +1,108 @@
+"""What the text of a model says of its inputs and parameters, as tensors of sets of numbers.
+
+Where it says nothing, inputs are taken to lie in `INPUTS` and parameters in `PARAMETERS`: numbers
+that data and trained weights do reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from irlang import equations as eq
+from irlang.dtypes import DTYPES, integer_range
+from irlang.graph import Graph, Param, Port
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.interval import Numbers, interval
+from irlang.interp.regions import Region, Tensor, merged, whole
+from irlang.interp.values import DEFAULT_RANGE, initial_values
+from irlang.laws import LAWS
+
+INPUTS = (-50.0, 50.0)
+PARAMETERS = (-10.0, 10.0)
+_SMALL = 16  # elements of a vector that are told apart
+
+
+def given_tensor(
+    graph: Graph,
+    name: str,
+    given: Port | Param,
+    ranges: Mapping[str, tuple[float, float]],
+    domain: str,
+) -> Tensor:
+    """What an input or a parameter may be.
+
+    Its declared range; else that of `ranges`; else, of a parameter, its value, or what its
+    initialiser gives; else the default. Raises `InvalidInput` where data cannot be read.
+    """
+    info = given.info
+    within = given.within or ranges.get(name)
+    if within is None and isinstance(given, Param) and given.initial is not None:
+        kind, args = given.initial.kind, given.initial.args
+        if kind not in LAWS:
+            one = Graph(graph.name, params={name: given}, folder=graph.folder)
+            return known_tensor(info, initial_values(one, 0)[name], domain)
+        within = LAWS[kind].support(*map(float, args))
+    if within is None:
+        within = DEFAULT_RANGE[info.kind]
+        if info.kind == "real":
+            within = PARAMETERS if isinstance(given, Param) else INPUTS
+    return whole(info, numbers_within(info, within))
+
+
+def numbers_within(info: eq.TensorInfo, within: tuple[float, float]) -> Numbers:
+    """The numbers of a type between two ends."""
+    low, high = within
+    if info.kind == "real":
+        return inside(Arithmetic(info.dtype), low, high)
+    least, greatest = (0, 1) if info.kind == "bool" else integer_range(info.dtype)
+    return interval(max(low, least), min(high, greatest), whole=True)
+
+
+def inside(own: Arithmetic, low: float, high: float) -> Numbers:
+    """The numbers of a type from `low` to `high`: ends that it does not have are no members."""
+    ends = own.nearest(low), own.nearest(high)
+    if ends[0] < low:
+        ends = (float(np.nextafter(_typed(own, ends[0]), _typed(own, np.inf))), ends[1])
+    if ends[1] > high:
+        ends = (ends[0], float(np.nextafter(_typed(own, ends[1]), _typed(own, -np.inf))))
+    return interval(max(ends[0], -own.largest), min(ends[1], own.largest))
+
+
+def _typed(own: Arithmetic, value: float) -> Any:
+    return np.asarray(value).astype(own.row.numpy)
+
+
+def known_tensor(info: eq.TensorInfo, array: Any, domain: str) -> Tensor:
+    """A tensor whose numbers are known: one region, or one for every element of a short vector."""
+    values = np.asarray(array)
+    if values.size == 0:
+        return whole(info, interval(1, 0))
+    if domain != "tensor" and 1 < values.size == max(values.shape) <= _SMALL:
+        regions = []
+        for at in np.ndindex(values.shape):
+            box = tuple((i, i + 1) for i in at)
+            regions.append(Region(box, summary(info, values[at])))
+        return merged(info, regions)
+    return whole(info, summary(info, values))
+
+
+def summary(info: eq.TensorInfo, values: Any) -> Numbers:
+    """The least set around some numbers: negative ones, zero and positive ones apart."""
+    kind = DTYPES[info.dtype].kind
+    array = np.asarray(values)
+    if kind != "real":
+        wide = array.astype(object if array.dtype == np.uint64 else np.int64)
+        return interval(int(wide.min()), int(wide.max()), whole=True)
+    array = array.astype(np.float64)
+    finite = array[np.isfinite(array)]
+    parts = [finite[finite < 0], finite[finite == 0], finite[finite > 0]]
+    return Numbers(
+        tuple((float(part.min()), float(part.max())) for part in parts if part.size),
+        bool(np.isnan(array).any()),
+        bool((array == -np.inf).any()),
+        bool((array == np.inf).any()),
+        bool((finite == np.rint(finite)).all()),
+    )

@@ -1,0 +1,146 @@
+"""The sixth meaning: between which numbers every value lies, and where NaN or Inf can arise.
+
+Equations are evaluated once per region with sets of numbers (`irlang.interp.interval`) in place of
+numbers. A call is judged as its user sees it: a point is *possible* where its results may be NaN or
+Inf although all that it reads is finite, *safe* where the operation could give one for some
+argument and is proved not to for these. What comes after a possible point is judged as if that
+point had given its finite results only, so that nothing is reported for what it was handed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from irlang.adjoint_graph import Pullback, gradient_graph, prepare
+from irlang.graph import Graph, Node, Param, Port
+from irlang.instance import Definitions
+from irlang.interp.declared import given_tensor
+from irlang.interp.interval import Numbers
+from irlang.interp.range_call import Call
+from irlang.interp.range_eval import Place
+from irlang.interp.regions import Tensor
+
+DOMAINS = ("relations", "regions", "tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a value may be, in its element type, rounding included.
+
+    low, high: of its numbers; infinite where Inf is possible. nan: whether NaN is.
+    """
+
+    low: float
+    high: float
+    nan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place in a call where NaN or Inf may arise out of finite numbers, or cannot.
+
+    node: the name of the call (of a gradient's: its own). operator: the name of the definition.
+    stage: `forward` or `gradient`. function: the scalar function or reduction. tensor: the target
+    of the equation. operand: the range of the argument that decides. status: `safe` or `possible`.
+    reasons: short sentences. region: the box of indices of `tensor`, ends excluded.
+    """
+
+    node: str
+    operator: str
+    stage: str
+    function: str
+    tensor: str
+    operand: Range
+    status: str
+    reasons: tuple[str, ...]
+    region: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """values: the range of every value of the graph, by name. points: in the order of the calls.
+    regions: for every value, its boxes of indices and what lies there.
+    """
+
+    values: dict[str, Range]
+    points: tuple[Point, ...]
+    regions: dict[str, tuple[tuple[tuple[tuple[int, int], ...], Range], ...]]
+
+
+def analyse(
+    graph: Graph,
+    definitions: Definitions,
+    *,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    gradient: bool = False,
+    domain: str = "relations",
+    flush: bool = False,
+) -> Analysis:
+    """Where NaN and Inf can arise in a model, and what its values may be.
+
+    ranges: of inputs and parameters whose text declares none. gradient: whether the gradient of the
+    loss is analysed too. domain: one of `DOMAINS`, how much is known of a value: an interval for
+    every tensor, for every region, or relations between elements as well. flush: whether a target
+    may flush denormal numbers to zero. Raises `InvalidInput` where data cannot be read.
+    """
+    whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
+    tensors: dict[str, Tensor] = {}
+    points: list[Point] = []
+    with np.errstate(all="ignore"):
+        given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
+        for name, one in given.items():
+            tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
+        reported: dict[str, frozenset[tuple[str, str]]] = {}
+        for node in whole.nodes:
+            call = Call(node, definitions, tensors, domain, flush)
+            places = call.run(_known(node, reported))
+            found = [_point(node, place) for place in places]
+            points += found
+            reported[node.name] = frozenset(
+                (place.target, place.function) for place in places if place.possible
+            )
+            for formal, name in node.results().items():
+                tensors[name] = call.result(formal)
+    return Analysis(
+        {name: _range(tensor.hull) for name, tensor in tensors.items()},
+        tuple(points),
+        {
+            name: tuple((region.box, _range(region.numbers)) for region in tensor.regions)
+            for name, tensor in tensors.items()
+        },
+    )
+
+
+def _known(
+    node: Node, reported: Mapping[str, frozenset[tuple[str, str]]]
+) -> frozenset[tuple[str, str]]:
+    """What was reported of the call whose adjoint this is: computed again, it is not news."""
+    if isinstance(node, Pullback) and node.forward is not None:
+        return reported.get(node.forward.name, frozenset())
+    return frozenset()
+
+
+def _point(node: Node, place: Place) -> Point:
+    return Point(
+        node.name,
+        node.op.name,
+        "gradient" if isinstance(node, Pullback) else "forward",
+        place.function,
+        place.target,
+        _range(place.operand),
+        "possible" if place.possible else "safe",
+        tuple(place.reasons),
+        place.box,
+    )
+
+
+def _range(numbers: Numbers) -> Range:
+    if numbers.empty:
+        return Range(math.inf, -math.inf)
+    if not numbers.pieces and not (numbers.below or numbers.above):
+        return Range(math.nan, math.nan, True)
+    return Range(float(numbers.low), float(numbers.high), numbers.nan)

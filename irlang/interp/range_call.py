@@ -1,0 +1,266 @@
+"""One call over sets of numbers: its equations in order, and where they may leave the finite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from irlang import equations as eq
+from irlang.dtypes import DTYPES
+from irlang.equation_rules import conjuncts, simplify
+from irlang.graph import Node
+from irlang.instance import Definitions
+from irlang.interp.arithmetic import Arithmetic, stored
+from irlang.interp.assumptions import assume
+from irlang.interp.declared import numbers_within
+from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
+from irlang.interp.range_eval import Evaluator, Limits, Place
+from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
+from irlang.interp.schedule import Recurrence, schedule
+from irlang.laws import LAWS
+from irlang.scalar import SCALARS
+
+_STEPS = 16  # of a recurrence that is unrolled into regions
+_ROUNDS = 64  # of a longer one before its ends are moved to thresholds
+
+
+class Call:
+    """A call. given: the tensors of the graph, by value name."""
+
+    def __init__(
+        self,
+        node: Node,
+        definitions: Definitions,
+        given: Mapping[str, Tensor],
+        domain: str,
+        flush: bool = False,
+    ) -> None:
+        self.node = node
+        self.expansion = node.expansion(definitions)
+        self.domain = domain
+        self.own = Arithmetic(_precision(self.expansion), flush)
+        self.tensors: dict[str, Tensor] = {
+            formal: given[name] for formal, name in node.feeds().items()
+        }
+        for one in self.expansion.drawn:
+            low, high = LAWS[one.law].support(*map(float, one.params))
+            info = self.expansion.tensors[one.tensor]
+            self.tensors[one.tensor] = whole(info, numbers_within(info, (low, high)))
+        self.places: dict[Origin, Place] = {}
+        self.walk = Evaluator(
+            self.tensors, self.expansion.tensors, self.own, self._note, domain != "tensor"
+        )
+        self._origins: dict[int, Origin] = {}
+
+    # ---- results
+
+    def run(self, known: frozenset[tuple[str, str]] = frozenset()) -> list[Place]:
+        """Evaluates the call; gives its points.
+
+        known: targets and functions of the forward call that were reported there; this call
+        computes them again.
+        """
+        for check in self.expansion.checks:
+            self._required(check.condition)
+        for step in schedule(self.expansion.equations):
+            if isinstance(step, Recurrence):
+                self._recurrence(step)
+            else:
+                self.tensors[step.target] = self._equation(step)
+                if any(step.target == target for target, _ in known):
+                    self._taken_as_finite(step.target)
+        for output in self.expansion.outputs:
+            for origin in self.tensors[output].hull.origins:
+                if origin in self.places:
+                    self.places[origin].possible = True
+        return [place for place in self.places.values() if place.possible or _tells(place)]
+
+    def result(self, formal: str) -> Tensor:
+        """A result as the calls behind see it: what this call reported is taken as finite."""
+        self._taken_as_finite(formal)
+        return self.tensors[formal]
+
+    def _taken_as_finite(self, target: str) -> None:
+        tensor = self.tensors[target]
+        regions = tuple(
+            replace(region, numbers=_cleared(region.numbers)) for region in tensor.regions
+        )
+        self.tensors[target] = Tensor(tensor.info, regions)
+
+    # ---- what must hold
+
+    def _required(self, condition: eq.Expr) -> None:
+        """A precondition on all elements of an input holds of its range."""
+        if not isinstance(condition, eq.Reduce) or condition.kind != "all":
+            return
+        if condition.where is not None or condition.body is None:
+            return
+        binders = dict(condition.binders)
+        for part in conjuncts(condition.body):
+            for read in eq.walk(part):
+                if isinstance(read, eq.Read) and self._everywhere(read, binders):
+                    self._restricted(read, part, condition)
+
+    def _everywhere(self, read: eq.Read, binders: Mapping[str, eq.Expr]) -> bool:
+        """Whether a read goes over all elements of a tensor."""
+        names = [index.name for index in read.index if isinstance(index, eq.Index)]
+        return len(set(names)) == len(read.index) and all(name in binders for name in names)
+
+    def _restricted(self, read: eq.Read, part: eq.Expr, condition: eq.Reduce) -> None:
+        tensor = self.tensors[read.tensor]
+        box: dict[str, tuple[int, int]] = {}
+        for name, bound in condition.binders:
+            ends = self.walk.ends(bound, box, {})
+            box[name] = (0, max(ends[1] - 1, 0) if ends else 0)
+        facts = assume(self.walk, part, True, box, {})
+        if facts and read in facts:
+            regions = tuple(
+                replace(region, numbers=meet(region.numbers, facts[read]))
+                for region in tensor.regions
+            )
+            self.tensors[read.tensor] = Tensor(tensor.info, regions)
+
+    # ---- equations
+
+    def _body(self, equation: eq.Equation) -> eq.Expr:
+        """The body of an equation, simplified; its operations get their places."""
+        key = f"{__name__} {equation.target}"
+        if key not in self.expansion.notes:
+            bounds = dict(equation.binders)
+            self.expansion.notes[key] = simplify(
+                equation.body, bounds, self.expansion.tensors, deep=True
+            )
+        body: eq.Expr = self.expansion.notes[key]
+        for count, part in enumerate(eq.walk(body)):
+            self._origins[id(part)] = (equation.target, count)
+        self.walk.origins = self._origins
+        return body
+
+    def _equation(self, equation: eq.Equation) -> Tensor:
+        if 0 in equation.info.shape:
+            return whole(equation.info, NOTHING)
+        body = self._body(equation)
+        names = [name for name, _ in equation.binders]
+        box = {name: (0, size - 1) for name, size in zip(names, equation.info.shape, strict=True)}
+        return merged(equation.info, self._regions(equation, body, box))
+
+    def _regions(self, equation: eq.Equation, body: eq.Expr, box: Limits) -> list[Region]:
+        """What the equation gives, box by box."""
+        names = [name for name, _ in equation.binders]
+        split = self.domain != "tensor"
+        places = cuts(body, box, self.tensors, names) if split else {}
+        regions = []
+        for one in pieces(box, places):
+            self._box = tuple((one[name][0], one[name][1] + 1) for name in names)
+            found = stored(self.walk.value(body, one, {}), equation.info.dtype, self.own)
+            regions.append(Region(self._box, found))
+        return regions
+
+    def _recurrence(self, group: Recurrence) -> None:
+        """Step by step where it is short; else all steps at once until nothing is new."""
+        bodies = [self._body(equation) for equation in group.equations]
+        boxes = []
+        for equation in group.equations:
+            self.tensors[equation.target] = Tensor(equation.info, ())
+            boxes.append(
+                {
+                    name: (0, size - 1)
+                    for (name, _), size in zip(equation.binders, equation.info.shape, strict=True)
+                }
+            )
+        if any(0 in equation.info.shape for equation in group.equations):
+            return
+        parts = list(zip(group.equations, bodies, boxes, group.axes, strict=True))
+        if group.length <= _STEPS and self.domain != "tensor":
+            steps = range(group.length)
+            for step in reversed(steps) if group.descending else steps:
+                for equation, body, box, axis in parts:
+                    if step >= equation.info.shape[axis]:
+                        continue
+                    at = {**box, equation.binders[axis][0]: (step, step)}
+                    old = self.tensors[equation.target].regions
+                    new = self._regions(equation, body, at)
+                    self.tensors[equation.target] = Tensor(equation.info, (*old, *new))
+            for equation in group.equations:
+                found = self.tensors[equation.target].regions
+                self.tensors[equation.target] = merged(equation.info, found)
+            return
+        # A step more for every round: after as many rounds as there are steps all are in.
+        for count in range(group.length + 1):
+            changed = False
+            for equation, body, box, _ in parts:
+                self._box = tuple((0, size) for size in equation.info.shape)
+                before = self.tensors[equation.target].hull
+                value = stored(self.walk.value(body, box, {}), equation.info.dtype, self.own)
+                after = join(before, value)
+                if count > _ROUNDS:
+                    after = _widened(before, after, self.own)
+                if after != before:
+                    changed = True
+                    self.tensors[equation.target] = whole(equation.info, after)
+            if not changed:
+                return
+
+    # ---- places
+
+    def _note(self, expr: eq.Expr, function: str, operand: Numbers, makes: bool) -> None:
+        origin = self._origins.get(id(expr))
+        if origin is None:
+            return
+        place = self.places.get(origin)
+        if place is None:
+            place = self.places[origin] = Place(origin[0], function, NOTHING, box=self._box)
+        if makes and not place.threatens:
+            place.threatens, place.operand, place.box = True, NOTHING, self._box
+        if makes or not place.threatens:
+            place.operand = join(place.operand, operand)
+        if makes and function == "index":
+            place.possible = True
+
+    _box: tuple[tuple[int, int], ...] = ()
+
+
+def _precision(expansion: eq.Expansion) -> str:
+    """The coarsest floating-point type that a call reads; else that of its results."""
+    for names in (expansion.inputs, expansion.outputs):
+        rows = [DTYPES[expansion.tensors[name].dtype] for name in names]
+        reals = [row for row in rows if row.kind == "real" and not row.stored]
+        if reals:
+            return max(reals, key=lambda row: row.unit).name
+    return "f32"
+
+
+def _cleared(value: Numbers) -> Numbers:
+    """Without what was reported; what is not finite and was given stays."""
+    return value.without_infinities() if value.origins else value
+
+
+def _tells(place: Place) -> bool:
+    """Whether a safe place is worth a word: the function has gaps or grows beyond bounds."""
+    return place.function in SCALARS and _risky(place.function)
+
+
+_RISKY: dict[str, bool] = {}
+
+
+def _risky(function: str) -> bool:
+    """Whether a function gives NaN or Inf for some numbers of moderate size."""
+    if function not in _RISKY:
+        row = SCALARS[function]
+        moderate = [Numbers(((-1000.0, 1000.0),))] * row.arity
+        real = row.kind == "real"
+        _RISKY[function] = real and Arithmetic("f32").apply(function, moderate, "real")[1]
+    return _RISKY[function]
+
+
+def _widened(old: Numbers, new: Numbers, own: Arithmetic) -> Numbers:
+    """The ends that still move go to the next of a few numbers."""
+    if not new.pieces or not old.pieces:
+        return new
+    steps = (0.0, 1.0, 2.0**10, 2.0**30, own.largest)
+    low, high = new.pieces[0][0], new.pieces[-1][1]
+    if low < old.pieces[0][0]:
+        low = -next((step for step in steps if -step <= low), own.largest)
+    if high > old.pieces[-1][1]:
+        high = next((step for step in steps if step >= high), own.largest)
+    return replace(new, pieces=((low, high),))

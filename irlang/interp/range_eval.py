@@ -1,0 +1,314 @@
+"""Expressions of equations over sets of numbers, at all indices of a box at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from irlang import equations as eq
+from irlang.affine import affine
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.assumptions import Facts, assume
+from irlang.interp.interval import (
+    NOTHING,
+    Numbers,
+    Origin,
+    hull,
+    interval,
+    join,
+    may,
+    meet,
+    number,
+    truth,
+)
+from irlang.interp.reductions import Part, reduced
+from irlang.interp.regions import Ends, Tensor, cuts, form_ends, pieces
+from irlang.kinds import kind
+
+Limits = Mapping[str, Ends]  # of every index, both included
+_INNER = 8  # pieces that a reduction is cut into
+
+
+@dataclass(slots=True)
+class Place:
+    """An operation of an equation that may make NaN or Inf out of finite numbers, or cannot.
+
+    operand: of the argument that decides. threatens: whether it makes one, inside the call.
+    possible: whether a result of the call shows it.
+    """
+
+    target: str
+    function: str
+    operand: Numbers = NOTHING
+    threatens: bool = False
+    possible: bool = False
+    reasons: list[str] = field(default_factory=list)
+    box: tuple[tuple[int, int], ...] = ()
+
+
+Note = Callable[[eq.Expr, str, Numbers, bool], None]
+
+
+class Evaluator:
+    """Evaluates expressions. tensors: what is known, by name; grows as equations are evaluated.
+
+    note: told of every operation that may be a point: the expression, its function, what reaches
+    it, and whether it makes NaN or Inf of that.
+    """
+
+    def __init__(
+        self,
+        tensors: dict[str, Tensor],
+        infos: Mapping[str, eq.TensorInfo],
+        own: Arithmetic,
+        note: Note | None = None,
+        split: bool = True,
+    ) -> None:
+        self.tensors = tensors
+        self.infos = infos
+        self.own = own
+        self.note = note
+        self.split = split
+        self.origins: dict[int, Origin] = {}
+        self._kinds: dict[int, str] = {}
+
+    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """What an expression may be at the indices of a box, where the facts hold."""
+        if isinstance(expr, eq.Apply):
+            found = self._apply(expr, box, facts)
+        elif isinstance(expr, eq.Read):
+            found = self._read(expr, box, facts)
+        elif isinstance(expr, eq.Reduce):
+            found = self._reduce(expr, box, facts)
+        elif isinstance(expr, eq.Index):
+            return interval(*box[expr.name], whole=True)
+        elif isinstance(expr, eq.Inside):
+            return self._inside(expr, box, facts)
+        else:
+            return self._number(expr)
+        if facts and expr in facts:
+            found = meet(found, facts[expr])
+        return found
+
+    def kind(self, expr: eq.Expr) -> str:
+        """Whether an expression is `real`, `int` or `bool`."""
+        found = self._kinds.get(id(expr))
+        if found is None:
+            found = self._kinds[id(expr)] = kind(expr, self.infos)
+        return found
+
+    # ---- leaves
+
+    def _number(self, expr: eq.Const | eq.Size) -> Numbers:
+        value = expr.value
+        if isinstance(value, (bool, int)):
+            return number(value)
+        real = float(value)
+        if math.isinf(real):
+            self._noted(expr, "inf", number(real), True)
+            found = number(real)
+            origin = self.origins.get(id(expr))
+            return (
+                Numbers(below=real < 0, above=real > 0, origins=frozenset((origin,)))
+                if origin
+                else found
+            )
+        return self.own.real(number(real))
+
+    def ends(self, expr: eq.Expr, box: Limits, facts: Facts) -> Ends | None:
+        """Between which integers an index expression lies; None for none."""
+        form = affine(expr)
+        if form is not None:
+            found = form_ends(form, box)
+            if found is not None:
+                return found
+        numbers = self.value(expr, box, facts)
+        if not numbers.pieces:
+            return None
+        return int(numbers.pieces[0][0]), int(numbers.pieces[-1][1])
+
+    def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
+        tensor = self.tensors.get(expr.tensor)
+        ends: list[Ends] = []
+        outside = sure = False
+        for axis, part in enumerate(expr.index):
+            found = self.ends(part, box, facts)
+            if found is None:
+                return NOTHING
+            extent = self.infos[expr.tensor].shape[axis]
+            sure = sure or found[1] < 0 or found[0] >= extent
+            if found[0] < 0 or found[1] >= extent:
+                outside = True
+                if expr.default is None and eq.reads(part):
+                    self._noted(part, "index", interval(*found, whole=True), True)
+            ends.append((max(found[0], 0), min(found[1], extent - 1)))
+        there = NOTHING if sure or tensor is None else tensor.at(ends)
+        if not outside or expr.default is None:
+            return there
+        default = self.value(expr.default, box, facts)
+        if self.kind(expr) == "real" and self.kind(expr.default) != "real":
+            default = self.own.real(default)
+        return join(there, default)
+
+    def _inside(self, expr: eq.Inside, box: Limits, facts: Facts) -> Numbers:
+        can = {True}
+        for axis, part in enumerate(expr.index):
+            found = self.ends(part, box, facts)
+            extent = self.infos[expr.tensor].shape[axis]
+            if found is None or found[1] < 0 or found[0] >= extent:
+                return truth([False])
+            if found[0] < 0 or found[1] >= extent:
+                can.add(False)
+        return truth(can)
+
+    # ---- functions
+
+    def _apply(self, expr: eq.Apply, box: Limits, facts: Facts) -> Numbers:
+        function = expr.function
+        if function == "select":
+            return self._select(expr, box, facts)
+        if function in ("and", "or"):
+            return self._connective(expr, box, facts)
+        form = affine(expr) if function in ("+", "-", "*", "neg") else None
+        if form is not None:
+            ends = form_ends(form, box)
+            if ends is not None:
+                return interval(*ends, whole=True)
+        if function in ("<", "<=", ">", ">=", "==", "!=") and self.kind(expr.args[0]) != "real":
+            decided = self._compared(expr, box)
+            if decided is not None:
+                return decided
+        args = [self.value(arg, box, facts) for arg in expr.args]
+        own_kind = self.kind(expr)
+        if own_kind == "real":
+            args = [
+                arg if self.kind(part) == "real" else self.own.real(arg)
+                for arg, part in zip(args, expr.args, strict=True)
+            ]
+        origin = self.origins.get(id(expr))
+        result, originates = self.own.apply(function, args, own_kind, origin)
+        result = self.related(expr, result, box, facts)
+        if originates and result.finite:
+            originates = False
+        if own_kind == "real":
+            self._noted(expr, function, _deciding(function, args), originates)
+        return result
+
+    def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
+        """A result, less what relations between its operands exclude."""
+        return found
+
+    def _compared(self, expr: eq.Apply, box: Limits) -> Numbers | None:
+        """A comparison of indices by their difference, None where they are no affine forms."""
+        left, right = affine(expr.args[0]), affine(expr.args[1])
+        if left is None or right is None:
+            return None
+        ends = form_ends(left.plus(right, -1), box)
+        if ends is None:
+            return None
+        gap = interval(*ends, whole=True)
+        return self.own.apply(expr.function, [gap, number(0)], "bool")[0]
+
+    def _select(self, expr: eq.Apply, box: Limits, facts: Facts) -> Numbers:
+        condition = self.value(expr.args[0], box, facts)
+        arms = []
+        for which, arm in ((True, expr.args[1]), (False, expr.args[2])):
+            if not may(condition, which):
+                continue
+            known = assume(self, expr.args[0], which, box, facts)
+            if known is None:
+                continue
+            found = self.value(arm, box, known)
+            if self.kind(expr) == "real" and self.kind(arm) != "real":
+                found = self.own.real(found)
+            arms.append(found)
+        return join(*arms)
+
+    def _connective(self, expr: eq.Apply, box: Limits, facts: Facts) -> Numbers:
+        """`and` and `or`; what the first settles the second is not asked."""
+        settles = expr.function == "or"
+        first = self.value(expr.args[0], box, facts)
+        if not may(first, not settles):
+            return truth([settles] if may(first, settles) else [])
+        known = assume(self, expr.args[0], not settles, box, facts)
+        second = NOTHING if known is None else self.value(expr.args[1], box, known)
+        can = [one for one in (True, False) if may(second, one)]
+        return truth([*can, *([settles] if may(first, settles) else [])])
+
+    # ---- reductions
+
+    def _reduce(self, expr: eq.Reduce, box: Limits, facts: Facts) -> Numbers:
+        inner = dict(box)
+        names, fixed = [], True
+        least = most = 1
+        for name, bound in expr.binders:
+            ends = self.ends(bound, inner, facts) or (0, 0)
+            ends = max(ends[0], 0), max(ends[1], 0)
+            least, most, fixed = least * ends[0], most * ends[1], fixed and ends[0] == ends[1]
+            inner[name] = (0, ends[1] - 1)
+            names.append(name)
+        parts = []
+        if most:
+            own = {name: inner[name] for name in names}
+            inside = (
+                eq.Apply("and", (expr.where, expr.body))
+                if expr.where and expr.body
+                else (expr.where or expr.body or eq.Const(True))
+            )
+            places = cuts(inside, inner, self.tensors, names) if self.split else {}
+            boxes = pieces(own, places, _INNER)
+            for one in boxes:
+                count = prod(high - low + 1 for low, high in one.values())
+                sure = count if fixed else least if len(boxes) == 1 else 0
+                part = self._part(expr, {**box, **one}, facts, sure, count)
+                if part is not None:
+                    parts.append(part)
+        own_kind = self.kind(expr)
+        found, originates = reduced(
+            expr.kind, parts, own_kind, self.own, self.origins.get(id(expr))
+        )
+        found = self.summed(expr, found, box, facts)
+        if originates and found.finite:
+            originates = False
+        if own_kind == "real":
+            operand = join(*(part.body for part in parts))
+            self._noted(expr, expr.kind, operand, originates)
+        return found
+
+    def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
+        """A reduction, less what relations between its terms exclude."""
+        return found
+
+    def _part(
+        self, expr: eq.Reduce, box: Limits, facts: Facts, least: int, most: int
+    ) -> Part | None:
+        """The terms of a reduction in one box of its indices; None where there are none."""
+        if expr.where is not None:
+            condition = self.value(expr.where, box, facts)
+            known = assume(self, expr.where, True, box, facts)
+            if not may(condition, True) or known is None:
+                return None
+            facts = known
+            if may(condition, False):
+                least = 0
+        if expr.body is None:
+            body = truth([True])
+        else:
+            body = self.value(expr.body, box, facts)
+            if self.kind(expr) == "real" and self.kind(expr.body) != "real":
+                body = self.own.real(body)
+        if expr.kind in ("argmax", "argmin"):
+            ends = box[expr.binders[0][0]]
+            return Part(body, least, most, interval(*ends, whole=True))
+        return Part(body, least, most, number(0))
+
+    def _noted(self, expr: eq.Expr, function: str, operand: Numbers, makes: bool) -> None:
+        if self.note is not None:
+            self.note(expr, function, operand, makes)
+
+
+def _deciding(function: str, args: list[Numbers]) -> Numbers:
+    """What reaches an operation: a divisor, or all of its arguments."""
+    return args[1] if function == "/" else hull(join(*args)) if len(args) > 1 else args[0]

@@ -1,0 +1,205 @@
+"""Tensors as a few boxes of indices with a set of numbers each.
+
+Where an equation has to be looked at piece by piece is read from its own conditions, its bounds and
+the boxes of what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from math import prod
+
+from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.interp.interval import NOTHING, Numbers, join
+
+Box = tuple[tuple[int, int], ...]  # for every axis the first index and the one after the last
+Ends = tuple[int, int]  # both included
+LIMIT = 16  # regions of a tensor
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Part of a tensor. term: what an element is, over the indices `#0`, `#1`, … of the tensor."""
+
+    box: Box
+    numbers: Numbers
+    term: eq.Expr | None = None
+
+
+@dataclass(slots=True)
+class Tensor:
+    """A tensor by regions, which are disjoint and, once it is computed, cover it."""
+
+    info: eq.TensorInfo
+    regions: tuple[Region, ...]
+    hull: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hull = join(*(region.numbers for region in self.regions))
+
+    def at(self, ends: Sequence[Ends]) -> Numbers:
+        """What the elements may be whose indices lie between the ends; nothing outside."""
+        if len(self.regions) == 1:
+            return self.hull if _meets(self.regions[0].box, ends) else NOTHING
+        return join(*(r.numbers for r in self.regions if _meets(r.box, ends)))
+
+    def only(self, ends: Sequence[Ends]) -> Region | None:
+        """The region that holds all indices between the ends."""
+        for region in self.regions:
+            if all(
+                a <= low and high < b for (low, high), (a, b) in zip(ends, region.box, strict=True)
+            ):
+                return region
+        return None
+
+    def bounds(self, axis: int) -> set[int]:
+        """Where along an axis one region ends and another begins, the ends of the axis included."""
+        return {end for region in self.regions for end in region.box[axis]}
+
+
+def _meets(box: Box, ends: Sequence[Ends]) -> bool:
+    return all(low < b and high >= a for (low, high), (a, b) in zip(ends, box, strict=True))
+
+
+def whole(info: eq.TensorInfo, numbers: Numbers, term: eq.Expr | None = None) -> Tensor:
+    """A tensor of one region; of none where it has no elements."""
+    box = tuple((0, size) for size in info.shape)
+    return Tensor(info, () if 0 in info.shape else (Region(box, numbers, term),))
+
+
+def merged(info: eq.TensorInfo, regions: Sequence[Region]) -> Tensor:
+    """A tensor of regions, neighbours joined that are alike, and all where they are too many."""
+    found = list(regions)
+    for axis in range(len(info.shape)):
+        groups: dict[Box, list[Region]] = {}
+        for region in found:
+            rest = (*region.box[:axis], *region.box[axis + 1 :])
+            groups.setdefault(rest, []).append(region)
+        found = []
+        for group in groups.values():
+            group.sort(key=lambda region: region.box[axis])
+            kept = [group[0]]
+            for region in group[1:]:
+                last = kept[-1]
+                touching = last.box[axis][1] == region.box[axis][0]
+                if touching and last.numbers == region.numbers and last.term == region.term:
+                    span = (last.box[axis][0], region.box[axis][1])
+                    box = (*last.box[:axis], span, *last.box[axis + 1 :])
+                    kept[-1] = Region(box, last.numbers, last.term)
+                else:
+                    kept.append(region)
+            found += kept
+    if len(found) > LIMIT:
+        return whole(info, join(*(region.numbers for region in found)))
+    return Tensor(info, tuple(found))
+
+
+# ---- where to cut -----------------------------------------------------------------------------
+
+
+def form_ends(form: Affine, box: Mapping[str, Ends]) -> Ends | None:
+    """The least and the largest value of an affine form; None where an index is not in the box."""
+    low = high = form.constant
+    for name, coefficient in form.coefficients.items():
+        if name not in box:
+            return None
+        ends = [coefficient * end for end in box[name]]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _dominant(form: Affine, bound: int, name: str, box: Mapping[str, Ends]) -> set[int]:
+    """Where along an index the form passes a bound, if the other indices matter little."""
+    coefficient = form.coefficients[name]
+    rest = Affine({n: c for n, c in form.coefficients.items() if n != name}, form.constant)
+    ends = form_ends(rest, box)
+    if ends is None:
+        return set()
+    if coefficient < 0:
+        coefficient, ends, bound = -coefficient, (-ends[1], -ends[0]), 1 - bound
+    first = -((ends[1] - bound) // coefficient)
+    last = -((ends[0] - bound) // coefficient)
+    return {first, last} if last - first <= 2 else set()
+
+
+def cuts(
+    expr: eq.Expr, box: Mapping[str, Ends], tensors: Mapping[str, Tensor], names: Sequence[str]
+) -> dict[str, set[int]]:
+    """For every one of the indices, where the expression may change its look.
+
+    box: of all indices whose bounds are known; others, bound inside, are taken from their binders.
+    """
+    found: dict[str, set[int]] = {name: set() for name in names}
+    inner = dict(box)
+    for part in eq.walk(expr):
+        if isinstance(part, eq.Reduce):
+            for name, bound in part.binders:
+                form = affine(bound)
+                ends = form_ends(form, inner) if form is not None else None
+                if ends is not None:
+                    inner[name] = (0, max(ends[1] - 1, 0))
+    for passing, at in _boundaries(expr, tensors):
+        for name in names:
+            if name in passing.coefficients:
+                found[name] |= _dominant(passing, at, name, inner)
+    return {
+        name: {at for at in places if box[name][0] < at <= box[name][1]}
+        for name, places in found.items()
+    }
+
+
+def _boundaries(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Iterator[tuple[Affine, int]]:
+    """Affine forms and the numbers from which on something is different."""
+    for part in eq.walk(expr):
+        if isinstance(part, eq.Apply) and part.function in _COMPARISONS:
+            left, right = affine(part.args[0]), affine(part.args[1])
+            if left is not None and right is not None:
+                gap = left.plus(right, -1)
+                for bound in (0, 1):
+                    yield gap, bound
+        elif isinstance(part, (eq.Read, eq.Inside)):
+            tensor = tensors[part.tensor]
+            for axis, index in enumerate(part.index):
+                bounds = tensor.bounds(axis) | {0, tensor.info.shape[axis]}
+                form = affine(index)
+                if form is not None:
+                    for bound in bounds:
+                        yield form, bound
+                elif isinstance(index, eq.Apply) and index.function in ("//", "%"):
+                    yield from _quotients(index, bounds, tensor.info.shape[axis])
+
+
+def _quotients(index: eq.Apply, bounds: set[int], extent: int) -> Iterator[tuple[Affine, int]]:
+    """The same of a quotient; of a remainder too where it is inside a single period."""
+    form, divisor = affine(index.args[0]), affine(index.args[1])
+    if form is None or divisor is None or not divisor.known or divisor.constant <= 0:
+        return
+    if index.function == "//":
+        for bound in bounds:
+            yield form, bound * divisor.constant
+    elif len(bounds) > 2:
+        for period in range(_PERIODS):
+            for bound in bounds:
+                yield form, period * divisor.constant + bound % max(extent, 1)
+
+
+_PERIODS = 4
+
+
+def pieces(
+    box: Mapping[str, Ends], places: Mapping[str, set[int]], limit: int = LIMIT
+) -> list[dict[str, Ends]]:
+    """The boxes between the cuts; the indices with most cuts go uncut where they would be many."""
+    parts: dict[str, list[Ends]] = {}
+    for name, ends in box.items():
+        at = [ends[0], *sorted(places.get(name, ())), ends[1] + 1]
+        parts[name] = [(a, b - 1) for a, b in pairwise(at)]
+    while prod(map(len, parts.values())) > limit:
+        name = max(parts, key=lambda n: len(parts[n]))
+        parts[name] = [box[name]]
+    names = list(parts)
+    return [dict(zip(names, ends, strict=True)) for ends in product(*parts.values())]
