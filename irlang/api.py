@@ -187,14 +187,15 @@ def load(path: str | Path, bind: Mapping[str, int] | None = None) -> Model:
 
 def import_model(
     path: str | Path,
-    bind: Mapping[str, int] | None = None,
+    bind: Mapping[str, int | Sequence[int]] | None = None,
     constants: Mapping[str, Array] | None = None,
 ) -> Model:
-    """A model of another system: `.onnx`, `.keras`, `.h5` or `.pt2`.
+    """A model of another system: `.onnx`, `.keras`, `.h5`, `.pt2` or `.pb`.
 
     bind: numbers for sizes that the model leaves open; those of ONNX and Keras models that are not
-    bound stay names in `text`, and are 2 in `graph`. constants: inputs of an ONNX model that are
-    fixed to values. Raises `InvalidInput` with everything that cannot be translated.
+    bound stay names in `text`, and are 2 in `graph`. So do those of TensorFlow graphs, where a
+    variable of unknown shape needs all of it. constants: inputs of an ONNX model that are fixed to
+    values. Raises `InvalidInput` with everything that cannot be translated.
     """
     from irlang.importers.files import read
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 @click.option("--bind", multiple=True, metavar="N=4", help="A size that the model leaves open.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(file: str, out: Path | None, bind: tuple[str, ...], form: str) -> int:
-    """Read an ONNX file (.onnx), a Keras model (.keras, .h5) or a PyTorch program (.pt2)."""
+    """Read an ONNX file (.onnx), a Keras model (.keras, .h5), a PyTorch program (.pt2) or a
+    TensorFlow graph (.pb).
+    """
     from irlang.commands import exit_status
-    from irlang.commands.loading import binding
+    from irlang.commands.loading import bindings
     from irlang.diagnostics import InvalidInput, fail
     from irlang.importers.files import read
     from irlang.render import report
@@ -31,7 +33,7 @@ def command(file: str, out: Path | None, bind: tuple[str, ...], form: str) -> in
     try:
         if path.suffix != ".nnir":
             raise fail("usage.out", f"{path.name} must end in .nnir")
-        made = read(Path(file), f"{path.stem}.safetensors", dict(map(binding, bind)))
+        made = read(Path(file), f"{path.stem}.safetensors", bindings(bind))
         try:
             path.write_text(made.text, "utf-8")
         except OSError as error:

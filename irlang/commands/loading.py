@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput, fail
 from irlang.graph import Graph
-from irlang.importers.files import READERS, read
+from irlang.importers.files import READERS, Imported, read, single_sizes
 from irlang.interp.shape import check
 from irlang.interp.values import Array, load_npy, require_memory
 from irlang.parser import parse
 from irlang.parser.source import read_source
+
+if TYPE_CHECKING:
+    from irlang.lower.profile import Accepted
 
 
 def load_model(
@@ -21,19 +26,42 @@ def load_model(
     model: str | None = None,
     shapes: dict[str, tuple[int, ...]] | None = None,
 ) -> tuple[Graph, Catalog]:
-    """The model of a file, and the catalogue with the file's own definitions.
+    """The model of a file, and the catalogue with the file's own definitions; see `load_source`."""
+    source = load_source(path, bind, model, shapes)
+    return source.graph, source.catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model with the text that it was read from. imported: where that is an importer's."""
+
+    graph: Graph
+    catalog: Catalog
+    text: str
+    imported: Imported | None
+
+
+def load_source(
+    path: str,
+    bind: Sequence[str] = (),
+    model: str | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+) -> Source:
+    """The model of a file.
 
     bind: `N=4` texts. shapes: of inputs that are given, which bind symbolic sizes. A model of
     another system is imported first. Raises `InvalidInput` with every fault of the file.
     """
-    sizes = dict(binding(text) for text in bind)
+    sizes = bindings(bind)
     imported = None
     if Path(path).suffix.lower() in READERS:
         imported = read(Path(path), "parameters", sizes)
-        file = parse(imported.text)
+        text = imported.text
+        file = parse(text)
         sizes, bind = {}, ()
     else:
-        file = parse(read_source(Path(path)), path)
+        text = read_source(Path(path))
+        file = parse(text, path)
     for item in (item for m in file.models for item in m.inputs):
         for dim, size in zip(item.type.dims, (shapes or {}).get(item.name, ()), strict=False):
             name = getattr(dim.size, "id", None)
@@ -62,15 +90,23 @@ def load_model(
     require_memory(graph)
     if imported is not None:
         imported.fill(graph)
-    return graph, checked.catalog
+    return Source(graph, checked.catalog, text, imported)
 
 
-def binding(text: str) -> tuple[str, int]:
-    """A size and its number, of a text like `N=4`."""
-    name, _, size = text.partition("=")
-    if not name.isidentifier() or not size.isascii() or not size.isdigit() or len(size) > 18:
+def bindings(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes and their numbers, of texts like `N=4`; `w=3,4` says a whole shape, w[0] and w[1]."""
+    return single_sizes(dict(_binding(text) for text in texts))
+
+
+def _binding(text: str) -> tuple[str, int | list[int]]:
+    name, _, said = text.partition("=")
+    sizes = said.split(",")
+    if not name.isidentifier() or not all(
+        size.isascii() and size.isdigit() and len(size) <= 18 for size in sizes
+    ):
         raise fail("usage.bind", f"`{text}` does not bind a size", help="write --bind N=4")
-    return name, int(size)
+    found = [int(size) for size in sizes]
+    return name, found if len(found) > 1 else found[0]
 
 
 def load_inputs(given: Sequence[str]) -> dict[str, Array]:
@@ -84,6 +120,13 @@ def load_inputs(given: Sequence[str]) -> dict[str, Array]:
             )
         found[name] = load_npy(path)
     return found
+
+
+def load_profile(path: str | None) -> tuple[Accepted, ...]:
+    """What a file of `--profile` accepts of targets; nothing without one."""
+    from irlang.lower.profile import read_profile
+
+    return read_profile(Path(path)) if path else ()
 
 
 def split_names(text: str | None, default: str) -> list[str]:

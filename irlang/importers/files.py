@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from irlang.parser import parse
 from irlang.parser.printer import print_file
 
 Sizes = Mapping[str, int]
+Bindings = Mapping[str, int | Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,13 @@ class Imported:
 
     text: str
     writer: Writer
+
+    def names(self, graph: Graph) -> dict[str, str]:
+        """What inputs, parameters and calls of the text's graph were called in the model."""
+        writer = self.writer
+        found = {name: writer.original(name) for name in (*graph.inputs, *graph.params)}
+        owners = {node.name: writer.owners.get(node.name, "") for node in graph.nodes}
+        return found | {name: owner for name, owner in owners.items() if owner}
 
     def fill(self, graph: Graph) -> None:
         """Gives the parameters of the text's graph their values, without a file."""
@@ -53,6 +61,13 @@ def _torch(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -
     return torch_import.load(path, path.stem, data=data)
 
 
+def _tensorflow(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+    from irlang.importers import tf_model
+
+    _none_fixed(constants, "a TensorFlow graph")
+    return tf_model.load(path, data, bind)
+
+
 def _none_fixed(constants: Mapping[str, Array], what: str) -> None:
     if constants:
         raise fail("usage.constants", f"inputs of {what} cannot be fixed")
@@ -63,20 +78,33 @@ READERS: dict[str, Callable[[Path, str, Sizes, Mapping[str, Array]], Any]] = {
     ".keras": _keras,
     ".h5": _keras,
     ".pt2": _torch,
+    ".pb": _tensorflow,
 }
+
+
+def single_sizes(bind: Bindings) -> dict[str, int]:
+    """Numbers by name: those of a shape are `name[0]`, `name[1]`, and so on."""
+    found: dict[str, int] = {}
+    for name, said in bind.items():
+        if isinstance(said, int):
+            found[name] = said
+        else:
+            found.update({f"{name}[{axis}]": size for axis, size in enumerate(said)})
+    return found
 
 
 def read(
     path: Path,
     data: str,
-    bind: Sizes | None = None,
+    bind: Bindings | None = None,
     constants: Mapping[str, Array] | None = None,
 ) -> Imported:
     """A model file as text; what it is follows from the ending of its name.
 
     data: the name of the file of parameters that goes with the text. bind: numbers for sizes that
-    the model leaves open. constants: inputs that are fixed to values (ONNX). Raises `InvalidInput`:
-    `usage.` and `file.` codes for what is no model, others for what cannot be translated.
+    the model leaves open, and shapes of variables that have none. constants: inputs that are fixed
+    to values (ONNX). Raises `InvalidInput`: `usage.` and `file.` codes for what is no model, others
+    for what cannot be translated.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -84,5 +112,5 @@ def read(
         raise fail("usage.kind", f"{path} is no file that can be imported", help=f"known: {known}")
     if not path.is_file():
         raise fail("file.read", f"{path} cannot be read: there is no such file")
-    made = reader(path, data, bind or {}, constants or {})
+    made = reader(path, data, single_sizes(bind or {}), constants or {})
     return Imported(print_file(parse(made.text, str(path))), made.writer)

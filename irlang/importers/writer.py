@@ -109,13 +109,15 @@ class Writer:
         self.inputs[name] = self.types[name] = info
         return name
 
-    def param(self, wanted: str, info: TensorInfo, value: Array | float) -> str:
-        """A parameter with its values."""
+    def param(self, wanted: str, info: TensorInfo, value: Array | float | str) -> str:
+        """A parameter with its values, or the text of what they are drawn from."""
         wanted = f"{wanted}_value" if wanted in self.results else wanted
         name = self.name(wanted, info)
         self.params.add(name)
         stored = None
-        if isinstance(value, (int, float)):
+        if isinstance(value, str):
+            text = value
+        elif isinstance(value, (int, float)):
             text = number(value)
         elif self._apart(value):
             key = wanted if wanted not in self.tensors else name
@@ -128,7 +130,7 @@ class Writer:
             text = scalar(value.reshape(-1)[0], info)
         else:
             text = numbers(value, info)
-        line = f"param {name}: {info} = {text}"
+        line = f"param {name}: {info} = {text}" if text else f"param {name}: {info}"
         self.types[name] = info
         if isinstance(value, np.ndarray) and value.shape != info.shape:
             self._line(line)

@@ -1,0 +1,294 @@
+"""Walks a TensorFlow graph and writes what its results are computed from, node by node.
+
+What cannot be translated does not end the walk: all of it is reported at once, by operator and
+place. What depends on it is passed over in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from irlang.diagnostics import Diagnostic, InvalidInput
+from irlang.equations import TensorInfo
+from irlang.importers.sizes import Dim
+from irlang.importers.tf_file import NodeDef, dtype, tensor
+from irlang.importers.tf_initial import assignments, initial
+from irlang.importers.tf_left_out import LEFT_OUT
+from irlang.importers.tf_node import Node, Row, Twins
+from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
+from irlang.importers.tf_table import ROWS
+from irlang.importers.value import Unsupported, Value, check_shape, constant
+from irlang.importers.writer import Fault, Writer
+
+
+class Broken:
+    """A value that is not there, because of something reported before."""
+
+
+Reference = tuple[str, int]  # a node, and which of its results
+
+
+class Walk:
+    """One pass over a graph.
+
+    sizes: the example of every open size, by its name; fixed sizes as plain integers. Problems are
+    collected in `problems`.
+    """
+
+    def __init__(self, nodes: Sequence[NodeDef], writer: Writer, sizes: Mapping[str, int]) -> None:
+        self.nodes = nodes
+        self.writer = writer
+        self.sizes = sizes
+        self.by_name = {node.name: node for node in nodes}
+        self.wanted = results(nodes)
+        self.live = live(self.by_name, self.wanted)
+        self.problems: list[Diagnostic] = []
+        self.values: dict[Reference, Value | Broken] = {}
+        self.inputs: dict[str, str] = {}  # names in the text, by those in the graph
+        self._starts = assignments(self.by_name)
+        self._symbols: dict[str, int] = {}
+        self._twins: Twins = {}
+        self._used = self._results_used()
+        writer.results.update(self.wanted)
+
+    def run(self) -> list[str]:
+        """Writes everything; the names of the results in the text."""
+        if len(self.by_name) != len(self.nodes):
+            names = [node.name for node in self.nodes]
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            self.problem("file.duplicate", f"the node `{twice}` is there twice", twice)
+            return []
+        if not self.wanted:
+            self.problem("file.tf", "nothing in the graph is computed from an input or a variable")
+            return []
+        for node in self.nodes:
+            if node.name in self.live and node.op in INPUTS:
+                self._guarded(node, self._inputs)
+        for node in self.nodes:
+            if node.name in self.live:
+                self._reach(node)
+        return self._outputs()
+
+    def problem(self, code: str, message: str, place: str = "") -> None:
+        """Records what is wrong, or not supported."""
+        self.problems.append(Diagnostic(code, message, node=place))
+
+    def _results_used(self) -> set[Reference]:
+        """The results of nodes that something reads, or that are results of the graph."""
+        used = {(name, 0) for name in self.wanted}
+        for name in self.live:
+            used.update(self.by_name[name].inputs)
+        return used
+
+    # ---- what is there before the first call
+
+    def _inputs(self, node: NodeDef) -> None:
+        for place, (name, info) in enumerate(declared(node, self._size, self.sizes)):
+            check_shape(info.shape, f"the input `{name}`")
+            if (node.name, place) not in self._used:
+                continue
+            own = self.inputs[name] = self.writer.input(name, info)
+            sources = frozenset((name,))
+            value = Value(info, lambda: "", sources=sources, name=own)
+            self.values[node.name, place] = value
+
+    def _size(self, name: str) -> int:
+        """An open size: what it is bound to, or a symbol of the signature."""
+        said = self.sizes[name]
+        if not isinstance(said, Dim):
+            return said
+        key = str(said)
+        if key not in self._symbols:
+            self._symbols[key] = self.writer.size(key, said)
+        return self._symbols[key]
+
+    def _variable(self, node: NodeDef) -> None:
+        """A parameter, with the values that the graph gives it, if any."""
+        kind, shape = node.attributes.get("dtype"), _shape(node)
+        if kind is None or kind.kind != "type":
+            raise Unsupported("its type is not declared")
+        own = size_name(node.name)
+        if shape is None or None in shape:
+            shape = told_shape(own, self.sizes)
+        if shape is None:
+            raise Unsupported(f"its shape is not declared: say it, like --bind {own}=3,4")
+        sizes = tuple(size for size in shape if size is not None)
+        check_shape(sizes, f"the variable `{node.name}`")
+        info = TensorInfo(sizes, dtype(kind.value))
+        start = initial(self.by_name, self._starts.get(node.name), info)
+        write = self.writer.param
+        self.values[node.name, 0] = Value(
+            info, lambda: write(node.name, info, start), origin=node.name
+        )
+
+    def _constant(self, node: NodeDef) -> None:
+        given = node.attributes.get("value")
+        if given is None or given.kind != "tensor":
+            raise Unsupported("its value is missing")
+        found, info = tensor(given.value, f"the constant `{node.name}`")
+        self.values[node.name, 0] = constant(self.writer, found, node.name, info)
+
+    # ---- nodes
+
+    def _reach(self, node: NodeDef) -> None:
+        """Writes a node, and before it those that it is computed from."""
+        path: list[tuple[NodeDef, int]] = [(node, 0)]
+        open_ = {node.name}
+        while path:
+            at, place = path.pop()
+            if (at.name, 0) in self.values:
+                open_.discard(at.name)
+                continue
+            if place == len(at.inputs):
+                open_.discard(at.name)
+                self._node(at)
+                continue
+            path.append((at, place + 1))
+            source = self.by_name.get(at.inputs[place][0])
+            if source is None or (source.name, 0) in self.values:
+                continue
+            if source.name in open_:
+                self.problem("file.circle", "it is computed from itself", source.name)
+                self.values[source.name, 0] = Broken()
+                continue
+            open_.add(source.name)
+            path.append((source, 0))
+
+    def _node(self, node: NodeDef) -> None:
+        self.values[node.name, 0] = Broken()
+        if node.op in INPUTS:
+            return
+        if node.op in VARIABLES:
+            self._guarded(node, self._variable)
+        elif node.op == "Const":
+            self._guarded(node, self._constant)
+        elif node.op not in ROWS:
+            why = LEFT_OUT.get(node.op, "this operator is not translated")
+            self._refuse(node, why)
+        else:
+            given = [self._read(node, source) for source in node.inputs]
+            values = [value for value in given if isinstance(value, Value)]
+            if len(values) == len(given):
+                self._guarded(node, lambda node: self._call(node, ROWS[node.op], values))
+
+    def _read(self, node: NodeDef, source: Reference) -> Value | Broken:
+        name, place = source
+        if source in self.values:
+            return self.values[source]
+        if name not in self.by_name:
+            self.problem("file.missing", f"`{name}` is read, and nothing gives it", node.name)
+        elif not isinstance(self.values.get((name, 0)), Broken):
+            self.problem("file.missing", f"`{name}` has no result {place}", node.name)
+        return Broken()
+
+    def _call(self, node: NodeDef, row: Row, values: Sequence[Value]) -> None:
+        """Writes a node by its row."""
+        self.writer.owner = node.name
+        last = max((place for name, place in self._used if name == node.name), default=0)
+        outputs = [
+            (f"{node.name}:{place}" if place else node.name)
+            if (node.name, place) in self._used
+            else ""
+            for place in range(last + 1)
+        ]
+        made = Node(self.writer, node.op, values, outputs, node.attributes, self._twins)
+        found = row(made)
+        made.finish()
+        several = [found] if isinstance(found, Value) else list(found)
+        for place, value in enumerate(several):
+            if value is not None:
+                self.values[node.name, place] = value
+
+    def _guarded(self, node: NodeDef, write: Callable[[NodeDef], None]) -> None:
+        """What is wrong with a node is told, and its results are left out."""
+        self.values.setdefault((node.name, 0), Broken())
+        try:
+            write(node)
+        except Unsupported as error:
+            self._refuse(node, error.reason)
+        except Fault as error:
+            for code, message in error.faults:
+                self.problem(code, f"{node.op} `{node.name}`: {message}", node.name)
+        except InvalidInput as error:
+            for found in error.diagnostics:
+                message = f"{node.op} `{node.name}`: {found.message}"
+                self.problem(found.code, message, node.name)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # A row takes a node for what TensorFlow accepts; its inputs and attributes may still
+            # contradict one another.
+            why = f"its inputs and attributes do not fit together ({error})"
+            self.problem("file.node", f"{node.op} `{node.name}`: {why}", node.name)
+
+    def _refuse(self, node: NodeDef, reason: str) -> None:
+        self.problem("import.operator", f"{node.op} `{node.name}`: {reason}", node.name)
+
+    # ---- results
+
+    def _outputs(self) -> list[str]:
+        """The results under their own names; a result that is an input too needs a name."""
+        found: list[str] = []
+        for wanted in self.wanted:
+            value = self.values.get((wanted, 0))
+            if not isinstance(value, Value):
+                continue
+            self.writer.owner = wanted
+            name = value.text()
+            own = self.writer.original(name) == wanted and name not in self.writer.params
+            if name in found or name in self.writer.inputs or not own:
+                name = self.writer.call([wanted], "identity", name)[0]
+            found.append(name)
+        return found
+
+
+def declared(
+    node: NodeDef, size: Callable[[str], int], told: Mapping[str, int]
+) -> list[tuple[str, TensorInfo]]:
+    """The tensors that an input of a graph gives, by name; `size` knows open sizes by theirs.
+
+    An input of open rank is a single number, unless its shape is told: programs declare a
+    probability, or a rate, like that.
+    """
+    if node.op == "IteratorGetNext":
+        listed = (node.attributes.get(name) for name in ("output_types", "output_shapes"))
+        kinds, shapes = (list(item.value) if item is not None else [] for item in listed)
+    else:
+        kind = node.attributes.get("dtype")
+        kinds, shapes = [] if kind is None else [kind.value], [_shape(node)]
+    if not kinds or len(kinds) != len(shapes):
+        raise Unsupported("its types and shapes are not declared")
+    found = []
+    for place, (kind_, shape) in enumerate(zip(kinds, shapes, strict=True)):
+        name = f"{node.name}:{place}" if place else node.name
+        if shape is None:
+            shape = told_shape(size_name(name), told) or ()
+        sizes = [
+            size(f"{size_name(name)}_{axis}") if item is None else item
+            for axis, item in enumerate(shape)
+        ]
+        found.append((name, TensorInfo(tuple(sizes), dtype(kind_))))
+    return found
+
+
+def _shape(node: NodeDef) -> tuple[int | None, ...] | None:
+    """The shape that a node declares; some programs leave it to what they note beside."""
+    said, noted = node.attributes.get("shape"), node.attributes.get("_output_shapes")
+    if said is not None and said.kind == "shape" and said.value is not None:
+        found: tuple[int | None, ...] | None = said.value
+        return found
+    return noted.value[0] if noted is not None and noted.kind == "list shape" else None
+
+
+def size_name(name: str) -> str:
+    """What `--bind` calls an input or a variable; an open size has the axis behind it."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "input"
+
+
+def told_shape(name: str, told: Mapping[str, int]) -> tuple[int, ...] | None:
+    """A shape that was told: `name = 3` or `name[0] = 3, name[1] = 4`; None if none was."""
+    if name in told:
+        return (told[name],)
+    found: list[int] = []
+    while f"{name}[{len(found)}]" in told:
+        found.append(told[f"{name}[{len(found)}]"])
+    return tuple(found) or None

@@ -1,0 +1,45 @@
+"""TensorFlow's operators that are left out, and why."""
+
+from __future__ import annotations
+
+_CONTROL = "control flow is not supported"
+_SIZE = "the size of its result depends on the values of elements"
+_STRING = "strings are not numbers"
+_COMPLEX = "irlang has no complex numbers"
+_DRAWN = "no definition says yet what holds of what is drawn"
+_QUANTIZED = "numbers of its types are not read"
+_SPARSE = "sparse tensors are not supported"
+
+_REASONS: dict[str, tuple[str, ...]] = {
+    _CONTROL: (
+        "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "RefSwitch", "RefMerge",
+        "If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "For",
+        "TensorArrayV3", "TensorArrayReadV3", "TensorArrayWriteV3", "TensorArrayGatherV3",
+        "TensorArrayScatterV3", "TensorListFromTensor", "TensorListStack", "TensorListReserve",
+        "TensorListGetItem", "TensorListSetItem",
+    ),
+    _SIZE: (
+        "Where", "Unique", "UniqueV2", "BooleanMask", "NonMaxSuppression", "NonMaxSuppressionV2",
+        "NonMaxSuppressionV3", "DynamicPartition", "ListDiff",
+    ),
+    _STRING: (
+        "StringJoin", "StringSplit", "StringToNumber", "AsString", "DecodeRaw", "ParseExample",
+        "DecodeJpeg", "DecodePng", "ReadFile", "LookupTableFindV2",
+    ),
+    _COMPLEX: ("FFT", "FFT2D", "IFFT", "RFFT", "IRFFT", "Complex", "Real", "Imag", "ComplexAbs"),
+    _DRAWN: (
+        "TruncatedNormal", "ParameterizedTruncatedNormal", "RandomUniformInt", "RandomShuffle",
+        "RandomGamma", "Multinomial", "RandomPoissonV2", "StatelessTruncatedNormal",
+    ),
+    _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
+    _SPARSE: ("SparseTensorDenseMatMul", "SparseToDense", "SparseReduceSum"),
+    "the function that it calls is Python": ("PyFunc", "EagerPyFunc", "PyFuncStateless"),
+    "functions inside a graph are not read: inline them when freezing it": (
+        "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient",
+    ),
+    "it keeps a state of its own": (
+        "QueueDequeueV2", "QueueDequeueManyV2", "StackPopV2", "RandomShuffleQueueV2",
+    ),
+}  # fmt: skip
+
+LEFT_OUT: dict[str, str] = {name: why for why, names in _REASONS.items() for name in names}

@@ -1,0 +1,129 @@
+"""TensorFlow graphs as text: what `irlang import` does with a `.pb` file.
+
+A size that an input leaves open becomes a name of the signature. Graphs leave the size of the batch
+open in every input: where sizes that are all different do not fit, first axes are taken as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from irlang.catalog import Catalog, builtin
+from irlang.diagnostics import Diagnostic, InvalidInput, fail
+from irlang.importers import tf_file
+from irlang.importers.open_sizes import Example, examples, settle
+from irlang.importers.sizes import Dim
+from irlang.importers.tf_file import NodeDef
+from irlang.importers.tf_graph import Walk, declared, size_name
+from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
+from irlang.importers.value import Unsupported
+from irlang.importers.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A model as text. writer: has the parameters that belong beside it.
+
+    inputs: names in the text by those in the graph. outputs: names in the text.
+    """
+
+    text: str
+    writer: Writer
+    inputs: dict[str, str]
+    outputs: tuple[str, ...]
+
+
+def load(path: Path, data: str, bind: Mapping[str, int] | None = None) -> Imported:
+    """A file as text; see `translate`. Raises `InvalidInput` where it is no graph."""
+    return translate(tf_file.read(path), path.stem, data, bind)
+
+
+def translate(
+    nodes: list[NodeDef],
+    title: str,
+    data: str,
+    bind: Mapping[str, int] | None = None,
+    catalog: Catalog | None = None,
+) -> Imported:
+    """A graph as text.
+
+    data: the name of the file of parameters beside the text. bind: numbers for sizes that the graph
+    leaves open. Raises `InvalidInput` with everything that cannot be translated.
+    """
+    bound = dict(bind or {})
+    open_ = _open_sizes(nodes, bound)
+
+    def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
+        writer = Writer(catalog or builtin(), data)
+        walk = Walk(nodes, writer, {**bound, **sizes})
+        outputs = walk.run()
+        if walk.problems:
+            return walk.problems
+        name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
+        text = writer.text(name, "A TensorFlow graph.", outputs)
+        return Imported(text, writer, walk.inputs, tuple(outputs))
+
+    made = settle(open_, _rounds(_alike(open_, attempt)), attempt)
+    if isinstance(made, Imported):
+        return made
+    raise InvalidInput(*made)
+
+
+def _open_sizes(nodes: list[NodeDef], bind: dict[str, int]) -> list[str]:
+    """The names of the sizes that inputs leave open."""
+    found: dict[str, None] = {}
+
+    def size(name: str) -> int:
+        found[name] = None
+        return 1
+
+    used = live({node.name: node for node in nodes}, results(nodes))
+    shapes: set[str] = set()
+    for node in nodes:
+        if node.name in used and node.op in INPUTS | VARIABLES:
+            shapes.add(size_name(node.name))
+            with suppress(Unsupported):  # which the walk will tell
+                if node.op in INPUTS:
+                    declared(node, size, bind)
+    unknown = {name for name in bind if name not in found and name.partition("[")[0] not in shapes}
+    if unknown:
+        known = ", ".join(found) or "none"
+        raise fail(
+            "usage.bind",
+            f"`{min(unknown)}` is not a size that the graph leaves open",
+            help=f"it has {known}",
+        )
+    return [name for name in found if name not in bind]
+
+
+Alike = Mapping[str, str]  # of every open size the one that stands for it
+
+
+def _alike(names: list[str], attempt: Callable[[Example], Imported | list[Diagnostic]]) -> Alike:
+    """Which sizes are one: none, where that fits; else as few of the first axes as may be."""
+
+    def fits(alike: Alike) -> bool:
+        return isinstance(attempt(next(_rounds(alike))[0]), Imported)
+
+    apart = {name: name for name in names}
+    leading = [name for name in names if name.endswith("_0")]
+    together = {**apart, **dict.fromkeys(leading, leading[0])} if leading else apart
+    if len(leading) < 2 or fits(apart) or not fits(together):
+        return apart
+    for name in leading[1:]:
+        if fits({**together, name: name}):
+            together[name] = name
+    return together
+
+
+def _rounds(alike: Alike) -> Iterator[list[Example]]:
+    """What importers try, for sizes some of which are one."""
+    kept = [name for name, other in alike.items() if name == other]
+    for round_ in examples(kept):
+        yield [
+            {name: Dim(sizes[other], {(other,): 1}) for name, other in alike.items()}
+            for sizes in round_
+        ]
