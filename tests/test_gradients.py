@@ -296,6 +296,71 @@ def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> No
     assert set(found.values()) <= {"agrees", "rounding"}
 
 
+def test_what_has_no_slope_needs_no_derivative(session: Session) -> None:
+    """PyTorch has no derivative of floor_divide, which is 0 by the definition."""
+    case = _case("""
+model m(x: f32[3] in [1, 2], y: f32[3] in [3, 4]) -> z: f32[3] {
+  z = floor_divide(y, x)
+  loss = reduce_sum(multiply(z, x))
+}""")
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert {v.name for v in verdicts} == {"z", "loss", "d_x", "d_y"}
+    assert {v.verdict for v in verdicts} == {"agrees"}
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        ("bessel_k(x)", {"d_x"}),
+        ("binary_cross_entropy_logits(x, y, w)", {"d_w"}),
+        ("binary_cross_entropy_logits(x, y; pos_weight = w)", {"d_w"}),
+        ("binary_cross_entropy(x, y, w; eps = 0, floor = -100)", {"d_w"}),
+    ],
+)
+def test_what_autograd_takes_for_a_constant_is_said(
+    call: str, missing: set[str], session: Session
+) -> None:
+    case = _case(f"""
+model m(x: f32[3] in [0.2, 0.7], y: f32[3] in [0.2, 0.7], w: f32[3] in [0.2, 0.7]) -> z: f32[] {{
+  h = {call}
+  z = reduce_sum(h)
+  loss = square(z)
+}}""")
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert {v.name for v in verdicts if v.verdict == "unsupported"} == missing
+    assert not {v.verdict for v in verdicts} & FINDINGS
+
+
+def test_what_flows_back_may_be_added_up_in_any_order(everywhere: Session) -> None:
+    """Three uses of a value whose gradients cancel: another order is off by more than one ulp."""
+    case = _case("""
+model m(x: f32[99] in [1, 2], a: f32[99] in [1, 2], b: f32[99] in [1, 2], c: f32[99] in [-3, -2])
+    -> y: f32[] {
+  h = sqrt(x)
+  u = multiply(h, a)
+  v = multiply(h, b)
+  w = multiply(h, c)
+  y = reduce_sum(add_n(u, v, w))
+  loss = square(y)
+}""")
+    for target in everywhere.targets:
+        assert by_calls(everywhere, case, target, grad=True).start is None
+
+
+@pytest.mark.skipif("tf" not in TARGETS, reason="TensorFlow is not installed")
+def test_a_value_that_is_a_number_of_the_program_has_no_gradient_there(
+    everywhere: Session,
+) -> None:
+    """Above the matrix there is no diagonal: its trace is written as 0, which no tape follows."""
+    case = _case("""
+model m(x: f32[2, 2] in [1, 2], z: f32[] in [1, 2]) -> y: f32[] {
+  t = trace(x; offset = 5)
+  y = multiply(t, z)
+  loss = add(y, z)
+}""")
+    assert by_calls(everywhere, case, "tf", grad=True).start is None
+
+
 def test_the_command_says_in_which_stage_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,7 +160,8 @@ def test_a_choice_that_hangs_on_rounding_spans_both_branches() -> None:
     domain = Balls("f32")
     condition = Ball(np.array([True, True]), np.array([1.0, 0.0]))
     found = domain.select(condition, Ball(np.array([1.0, 1.0])), Ball(np.array([4.0, 4.0])))
-    assert list(found.radius) == [3.0, 0.0]
+    assert list(found.value - found.radius) == [1.0, 1.0]
+    assert list(found.value + found.radius) == [4.0, 1.0]
 
 
 @pytest.mark.parametrize("shape", [(3, 0), (0, 3), (0, 0)])

@@ -65,17 +65,27 @@ class BallFunctions:
         return Allowance(found.ulps, max(found.absolute, _CANCELLED * self.unit))
 
     def select(self, condition: Ball, yes: Ball, no: Ball) -> Ball:
-        """A choice; where the condition is uncertain, either value may be meant."""
+        """A choice; where the condition is uncertain, either value may be meant.
+
+        So may be, at a kink or a tie, any real number between them: of these the middle is given.
+        """
         value = np.where(condition.value, yes.value, no.value)
         if condition.radius is None:
             if yes.radius is None and no.radius is None:
                 return Ball(value)
             return Ball(value, np.where(condition.value, yes.bound, no.bound))
-        apart = gap(yes.value, no.value) + np.maximum(yes.bound, no.bound)
+        apart = gap(yes.value, no.value)
+        doubtful = np.asarray(condition.radius) > 0
+        if value.dtype == np.float64:
+            middle = doubtful & np.isfinite(apart)
+            with np.errstate(invalid="ignore"):
+                value = np.where(middle, yes.value / 2 + no.value / 2, value)
+            apart = np.where(middle, apart / 2, apart)
+        apart = apart + np.maximum(yes.bound, no.bound)
         own = np.where(condition.value, yes.bound, no.bound)
         if value.dtype == np.bool_:
             apart = np.minimum(apart, 1.0)
-        return Ball(value, np.where(np.asarray(condition.radius) > 0, apart, own))
+        return Ball(value, np.where(doubtful, apart, own))
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""

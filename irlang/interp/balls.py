@@ -12,8 +12,10 @@ the least normal number, so that flushing of denormals is covered.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +24,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, DType
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, spread, whole
+from irlang.interp.ball import Ball, gamma, magnitude, spread, whole
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.plain import FOLD, Plain, contract, convert
 
@@ -33,6 +35,19 @@ Array = Any
 
 class Balls(BallFunctions):
     """The domain of balls: what `vector.Plain` does, with radii."""
+
+    any_order = True
+
+    def sum(self, terms: list[Ball]) -> Ball:
+        """The sum of a few terms, which may be added up in any order."""
+        found = functools.reduce(lambda a, b: self.apply("+", [a, b]), terms)
+        if found.radius is None:
+            return found
+        total, slack = sum(map(magnitude, terms)), sum(term.bound for term in terms)
+        radius = slack + self.growth(sum(term.terms for term in terms) - 1) * total
+        # one order rounds nothing where all are multiples of a large unit: nor does another
+        radius = np.where(found.radius > slack, np.maximum(found.radius, radius), found.radius)
+        return self.bounded(replace(found, radius=radius))
 
     def number(self, value: eq.Scalar) -> Ball:
         """A number; one that the type cannot represent is off by its rounding."""

@@ -26,7 +26,12 @@ FOLD: dict[str, Callable[..., Array]] = {
 
 
 class Plain:
-    """The domain of plain numbers: arrays of float64, int64 and bool."""
+    """The domain of plain numbers: arrays of float64, int64 and bool.
+
+    any_order: whether sums of more than two, written out, come to `sum`.
+    """
+
+    any_order = False
 
     def number(self, value: eq.Scalar) -> Value:
         """A number of the text or of the call."""

@@ -141,6 +141,9 @@ class Vector:
             settled = np.asarray(self.domain.sample(first)) != (expr.function == "and")
             second = self(expr.args[1], frame.where(~settled))
             return self.domain.apply(expr.function, [first, second])
+        terms = _terms(expr) if self.domain.any_order else ()
+        if len(terms) > 2:
+            return self.domain.sum([self(term, frame) for term in terms])
         return self.domain.apply(expr.function, [self(arg, frame) for arg in expr.args])
 
     def _reduce(self, expr: eq.Reduce, frame: Frame) -> Value:
@@ -369,6 +372,13 @@ def _factors(expr: eq.Expr) -> list[eq.Expr]:
     """The factors of a product, flat."""
     if isinstance(expr, eq.Apply) and expr.function == "*":
         return [factor for arg in expr.args for factor in _factors(arg)]
+    return [expr]
+
+
+def _terms(expr: eq.Expr) -> list[eq.Expr]:
+    """What a sum that is written out adds up: `a + b + c`."""
+    if isinstance(expr, eq.Apply) and expr.function == "+":
+        return [term for arg in expr.args for term in _terms(arg)]
     return [expr]
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from irlang import ast
+from irlang.adjoint import adjoint
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
+from irlang.equation_rules import is_number
 from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
 from irlang.lower.generic import lower_expansion
@@ -44,6 +46,7 @@ def spell(
     shuns: frozenset[str] = frozenset(),
     detach: Callable[[Value], Value] | None = None,
     apart: Callable[[Value, str], Value] | None = None,
+    blunt: set[str] | None = None,
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
@@ -51,7 +54,8 @@ def spell(
     few operators for, so that definitions are lowered instead, which compute in wider ones.
     detach: makes a constant of an operand by which an operator has no derivative, where gradients
     are asked for. apart: makes a tensor of its own of every real result, where it is asked what
-    flows back to each.
+    flows back to each. blunt: the functions that were spelt so far of which the target has no
+    derivative, as the builder keeps them.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -60,10 +64,14 @@ def spell(
             _computed(graph, node)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
-            fed, constant = _detached(node, own_table, values, detach)
+            fed, constant = _detached(node, own_table, catalog, values, detach)
             results, own = _spell(node, builder, own_table, catalog, fed, used)
-            if constant and not own:  # its definition has all derivatives
+            if fed is not values and not own:  # its definition has all derivatives
                 results, own = _spell(node, builder, {}, catalog, values, used)
+            if blunt and detach is not None:
+                real = [n for n in node.operands() if graph.values[n].kind == "real"]
+                body.constant.update(dict.fromkeys(real, node.op.name))
+                blunt.clear()
         except Unsupported as reason:
             body.unsupported[node.name] = f"{node.op.name}: {reason}"
             results, own = {}, False
@@ -90,16 +98,29 @@ def spell(
 def _detached(
     node: Node,
     table: Mapping[str, Native],
+    catalog: Catalog,
     values: Mapping[str, Value],
     detach: Callable[[Value], Value] | None,
 ) -> tuple[Mapping[str, Value], list[str]]:
-    """The operands' values, constant where the operator has no derivative by them, and which."""
+    """The operands' values, constant where the target's operator has no derivative by them, and
+    those of these by which the definition has one.
+    """
     row = table.get(node.op.name) if detach is not None else None
-    names = [value for f, value in node.feeds().items() if row is not None and f in row.constant]
-    names = [name for name in names if values[name].literal is None]
-    if not names or detach is None:
+    named = {f: v for f, v in node.feeds().items() if row is not None and f in row.constant}
+    named = {f: v for f, v in named.items() if values[v].literal is None}
+    if not named or detach is None:
         return values, []
-    return {**values, **{name: detach(values[name]) for name in names}}, names
+    fed = {**values, **{name: detach(values[name]) for name in named.values()}}
+    return fed, [v for f, v in named.items() if _has_slope(node, catalog, f)]
+
+
+def _has_slope(node: Node, catalog: Catalog, formal: str) -> bool:
+    """Whether the gradient by an operand is anything but 0 everywhere."""
+    expansion = node.expansion(catalog)
+    if expansion.tensors[formal].kind != "real":
+        return False
+    found = adjoint(expansion, [formal])
+    return any(not is_number(e.body, 0) for e in found.equations if e.target in found.outputs)
 
 
 def _spread(graph: Graph, constant: dict[str, str]) -> None:

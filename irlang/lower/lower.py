@@ -136,6 +136,7 @@ def _python(
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
+        blunt=builder.blunt,
     )  # fmt: skip
     code = ""
     if not body.unsupported:

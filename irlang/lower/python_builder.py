@@ -27,7 +27,8 @@ class PythonBuilder(Builder, ABC):
     """Lines of a function's body, and the arrays that it needs beside it.
 
     prefix: of the element types of the framework; dtypes: their names where they differ from
-    NumPy's. Subclasses spell the primitives of `irlang.lower.value.Builder`.
+    NumPy's. Subclasses spell the primitives of `irlang.lower.value.Builder`. blunt: the functions
+    that were spelt of which the framework has no derivative.
     """
 
     prefix = ""
@@ -38,6 +39,7 @@ class PythonBuilder(Builder, ABC):
         self.names = names
         self.lines: list[str] = []
         self.constants: dict[str, tuple[str, Array]] = {}
+        self.blunt: set[str] = set()
         self._named: dict[str, Value] = {}
 
     # ---- text

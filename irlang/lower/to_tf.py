@@ -70,9 +70,11 @@ def gradients(inputs, params):
     with tf.GradientTape() as tape:
         tape.watch(list(wanted.values()))
         *results, loss = {function}(*values.values())
-    wanted.update((n, value) for n, value in zip(OUTPUTS, results) if value.dtype.is_floating)
-    found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-    return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
+    inner = {{n: value for n, value in zip(OUTPUTS, results) if value.dtype.is_floating}}
+    found = tape.gradient(loss, {{**wanted, **inner}})  # None: nothing connects the two
+    found.update((n, tf.zeros_like(value)) for n, value in wanted.items() if found[n] is None)
+    known = {{n: value for n, value in found.items() if value is not None}}
+    return {{name: array(name, tf.convert_to_tensor(value)) for name, value in known.items()}}
 ''',
 )
 

@@ -52,6 +52,7 @@ _BINARY = {
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
 _WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
+_FLAT = frozenset({"k0e", "k1e"})  # whose results are constants to autograd
 _REDUCE = {"sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}
 
 
@@ -111,6 +112,11 @@ class TorchBuilder(PythonBuilder):
                     end = {"max": "min", "min": "max"}[function]
                     text = f"torch.clamp({args[own].text}, {end}={args[other].text})"
                     return self.emit(text, shape, dtype)
+        if function in _FLAT:
+            self.blunt.add(function)
+        if function == "//" and DTYPES[dtype].kind == "real":  # floor_divide has no derivative
+            left, right = self.full(args[0]), args[1].text
+            return self.emit(f'torch.div({left}, {right}, rounding_mode="floor")', shape, dtype)
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)

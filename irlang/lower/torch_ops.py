@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from irlang.dtypes import DTYPES
@@ -205,7 +206,7 @@ def _signed(sign: str) -> Native:
 _UNARY = (
     "negate=neg abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log log1p "
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf isnan logical_not sigmoid "
-    "maximum minimum floor_divide equal=eq not_equal=ne less=lt less_equal=le "
+    "maximum minimum equal=eq not_equal=ne less=lt less_equal=le "
     "greater=gt greater_equal=ge logical_and logical_or logical_xor where "
     "lgamma digamma erfc erfinv ndtr=special.ndtr"
 )
@@ -222,6 +223,7 @@ ELEMENTS: dict[str, Native] = {
     "multiply_n": _signed("*"),
     "maximum_n": _chain("torch.maximum"),
     "minimum_n": _chain("torch.minimum"),
+    "floor_divide": replace(plain("torch.floor_divide"), constant=("a", "b")),
     "divide": Native("torch.div", _divide),
     "modulo": Native("torch.remainder, torch.fmod", _modulo),
     "clip": Native("torch.clamp", _clip),

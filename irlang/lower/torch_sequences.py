@@ -245,7 +245,9 @@ SEQUENCES: dict[str, Native] = {
     ),
     "nll": _of_classes("F.nll_loss", "log_probs", "labels"),
     "categorical_cross_entropy": Native("F.cross_entropy", _categorical),
-    "binary_cross_entropy": Native("F.binary_cross_entropy", _binary),
-    "binary_cross_entropy_logits": _loss("F.binary_cross_entropy_with_logits"),
+    "binary_cross_entropy": Native("F.binary_cross_entropy", _binary, constant=("weight",)),
+    "binary_cross_entropy_logits": replace(
+        _loss("F.binary_cross_entropy_with_logits"), constant=("weight", "pos_weight")
+    ),
     "poisson": Native("F.poisson_nll_loss", _poisson),
 }
