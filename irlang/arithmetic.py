@@ -7,6 +7,7 @@ to zero, scalar functions within the allowance of `irlang.scalar`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,9 +37,10 @@ class Arithmetic:
     functions: allowances of scalar functions in the place of those of `irlang.scalar`. flush:
     whether denormal numbers may become zero. factors: the format of `FORMATS` that factors of sums
     of products are rounded to first, "" if to none. sums: that in which they are added up, "" if
-    in the type of the program. windows: how much larger than that of plain sums the error of a sum
-    over windows may be, relative to the largest elements there (Winograd, FFT); 0 for plain sums.
-    distributes: whether factors may be multiplied into the terms of a sum (fused and folded calls).
+    in the type of the program. fast: by how much the error of a sum of products may be larger than
+    that of a plain one, when it is bounded by the largest elements, not by the terms (Winograd,
+    FFT, Strassen: Higham, chapter 23); 0 for plain sums. distributes: whether factors may be
+    multiplied into the terms of a sum (fused and folded calls).
     halved: whether half of the digits are enough. No target is held to that; it tells a formula
     that loses digits, as a variance in one pass does, from a wrong one (`irlang.diff.verdict`).
     """
@@ -47,9 +49,24 @@ class Arithmetic:
     flush: bool = True
     factors: str = ""
     sums: str = ""
-    windows: float = 0.0
+    fast: float = 0.0
     distributes: bool = False
     halved: bool = False
+
+    def rougher(self, terms: int, factors: int, unit: float) -> float:
+        """What formats that are coarser than `unit` add to the error of a sum of products.
+
+        Relative to the sum of magnitudes; infinite where the format has no digit to spare.
+        """
+        found = 0.0
+        coarse = FORMATS[self.sums] if self.sums else 0.0
+        if coarse > unit:
+            steps = (terms + factors) * coarse
+            found = steps / (1 - steps) if steps < 1 else math.inf
+        coarse = FORMATS[self.factors] if self.factors else 0.0
+        if coarse > unit:
+            found += (1 + found) * ((1 + coarse) ** factors - 1)
+        return found
 
     @property
     def narrower(self) -> bool:

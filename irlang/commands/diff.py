@@ -33,6 +33,7 @@ _RIGHT = ("agrees", "rounding")
     help="Take steps of it with the gradients, as in 'NAME(lr = 0.1)'; see `irlang ops NAME`.",
 )
 @click.option("--steps", type=click.IntRange(1, 1000), help="How many (default: one).")
+@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
     file: str,
@@ -44,11 +45,12 @@ def command(
     grad: bool,
     optimizer: str | None,
     steps: int | None,
+    profile: str | None,
     form: str,
 ) -> int:
     """Compare targets with the oracle on one model."""
     from irlang.commands.cases import inputs_beside
-    from irlang.commands.loading import load_inputs, load_model, split_names
+    from irlang.commands.loading import load_inputs, load_model, load_profile, split_names
     from irlang.diagnostics import fail
     from irlang.diff import training
     from irlang.diff.runner import Case, Session
@@ -70,7 +72,7 @@ def command(
         raise fail("usage.loss", "the model has no loss, so that there are no gradients")
     installed = ",".join(usual())
     case = Case(graph, inputs(graph, seed, arrays), initial_values(graph, seed), catalog)
-    with Session(split_names(targets, installed)) as session:
+    with Session(split_names(targets, installed), accepted=load_profile(profile)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]
         if outcome.refusal is not None:

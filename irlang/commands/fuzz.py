@@ -51,6 +51,7 @@ class Seconds(click.ParamType[float]):
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
+@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
 @click.option("--known", type=click.Path(), help="A TOML file of findings that are known.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
@@ -63,6 +64,7 @@ def command(
     grad: bool,
     out: Path | None,
     resume: Path | None,
+    profile: str | None,
     known: str | None,
     form: str,
 ) -> int:
@@ -93,7 +95,9 @@ def command(
         chosen = _operators(ops)
         stamp = dt.datetime.now(tz=dt.UTC).date().isoformat()
         folder = out or Path("campaigns") / f"{stamp}-{seed}"
-        settings = Settings(names, seed, programs, seconds, chosen, grad, count, known or "")
+        settings = Settings(
+            names, seed, programs, seconds, chosen, grad, count, known or "", profile or ""
+        )
         campaign = Campaign(folder, settings)
     _run(campaign, seconds, form)
     report = campaign.report()

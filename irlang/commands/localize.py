@@ -27,6 +27,7 @@ _SHOWN = 12  # rows of the table
 @click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
 @click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
 @click.option("--grad", is_flag=True, help="Judge the calls of the gradient as well.")
+@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
     file: str,
@@ -36,18 +37,20 @@ def command(
     model: str | None,
     seed: int,
     grad: bool,
+    profile: str | None,
     form: str,
 ) -> int:
     """Say which operator makes targets disagree, by its own inputs and by substitution."""
     from irlang.commands.cases import load_case
-    from irlang.commands.loading import split_names
+    from irlang.commands.loading import load_profile, split_names
     from irlang.diff.runner import Session
     from irlang.lower.target import usual
 
     sizes = [text for text in bind if text.partition("=")[2].isdigit()]
     calls = [text for text in bind if text not in sizes]
     case = load_case(file, given, sizes, model, seed)
-    with Session(split_names(targets, ",".join(usual()))) as session:
+    names = split_names(targets, ",".join(usual()))
+    with Session(names, accepted=load_profile(profile)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]
         if outcome.refusal is not None:

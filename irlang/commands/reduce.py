@@ -24,6 +24,7 @@ from irlang.commands.fuzz import Seconds
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Write OUT.nnir and OUT.safetensors."
 )
+@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(
     file: str,
@@ -35,10 +36,12 @@ def command(
     grad: bool,
     seconds: float,
     out: Path | None,
+    profile: str | None,
     form: str,
 ) -> int:
     """Make a model that targets disagree on as small as possible, its numbers round."""
     from irlang.commands.cases import disagreeing, load_case
+    from irlang.commands.loading import load_profile
     from irlang.diagnostics import fail
     from irlang.diff.localise import localise
     from irlang.diff.reduce import reduce
@@ -49,7 +52,7 @@ def command(
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
     case = load_case(file, given, bind, model, seed)
-    with Session(_names(targets)) as session:
+    with Session(_names(targets), accepted=load_profile(profile)) as session:
         found = disagreeing(session, case, grad)
         if found is None:
             click.echo(json.dumps({"reduced": None}) if form == "json" else

@@ -36,6 +36,7 @@ from irlang.gen.edge import with_edges
 from irlang.graph import with_loss
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
+from irlang.lower.profile import read_profile
 
 BATCH = 32  # programs that go to a worker together
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
@@ -57,6 +58,7 @@ class Settings:
     grad: bool = False
     jobs: int = 1
     known: str = ""  # a file of findings that are known (`irlang.diff.suppress`)
+    profile: str = ""  # one of what is accepted of targets (`irlang.lower.profile`)
 
 
 @dataclass(slots=True)
@@ -81,15 +83,17 @@ class Tally:
             self.covered.setdefault(kind, Counter()).update(counts)
 
 
-_SESSION: dict[tuple[str, ...], Session] = {}
+_SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
 
 
-def _session(targets: tuple[str, ...]) -> Session:
+def _session(targets: tuple[str, ...], profile: str) -> Session:
     """The workers of this process, started once."""
-    if targets not in _SESSION:
-        _SESSION[targets] = Session(targets).__enter__()
+    key = targets, profile
+    if key not in _SESSION:
+        accepted = read_profile(Path(profile)) if profile else ()
+        _SESSION[key] = Session(targets, accepted=accepted).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
-    return _SESSION[targets]
+    return _SESSION[key]
 
 
 # What this process has localised already: a program that holds a known culprit is counted, and not
@@ -115,7 +119,7 @@ def close_sessions() -> None:
 def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Found]]:
     """One batch: its counts, and its disagreements localised."""
     catalog = builtin()
-    session = _session(settings.targets)
+    session = _session(settings.targets, settings.profile)
     coverage = Coverage()
     cases = []
     numbers = []
@@ -245,6 +249,8 @@ class Campaign:
             self.done.add(number)
         self.findings = self.store.findings()
         self.known = read_known(Path(settings.known)) if settings.known else []
+        if settings.profile:
+            read_profile(Path(settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
 
     def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:

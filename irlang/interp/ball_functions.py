@@ -57,7 +57,7 @@ class BallFunctions:
             return gamma(roundings, self.unit)
         return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
 
-    def _allowed(self, function: str) -> Allowance:
+    def allowed(self, function: str) -> Allowance:
         """The allowance of a function; with half the digits, a cancellation with 1 as well."""
         found = self.arithmetic.allowance(function)
         if not self.arithmetic.halved:
@@ -146,15 +146,29 @@ class BallFunctions:
             return self._longer(a, b, value)
         if function in "+-" and exact and self._integers(a, b, value):
             return Ball(value)
-        allowed = self._allowed(function)
-        found = self._rounded(value, slack, allowed if allowed.ulps > 0.5 else _CORRECTLY)
+        found = self._rounded(
+            value, slack, self.allowed(function) if function == "/" else _CORRECTLY
+        )
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
         if function != "/":
             free = free | self._coarse(a, b, value)
         if np.any(free):
             found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
+        if function in "*/" and self.arithmetic.distributes:
+            return self._distributed(found, a, b, function, slack)
         return found
+
+    def _distributed(self, found: Ball, a: Ball, b: Ball, function: str, slack: Any) -> Ball:
+        """A product with a sum whose terms may each have been multiplied instead."""
+        terms = a.terms + (b.terms - 1 if function == "*" else 0)
+        if terms == 1:
+            return found
+        other = magnitude(b) if function == "*" else 1 / np.maximum(np.abs(b.value) - b.bound, 0)
+        total = magnitude(a) * other
+        # a factor for every term, and the rounding of the factor itself
+        radius = np.maximum(found.bound, slack + self.growth(terms + 2) * total)
+        return self.bounded(Ball(found.value, radius, terms + 3, total))
 
     def _longer(self, a: Ball, b: Ball, value: Any) -> Ball:
         """A sum with what is added to it: as one sum, whose roundings take the place of theirs."""
@@ -164,7 +178,7 @@ class BallFunctions:
         terms = a.terms + b.terms
         sizes = magnitude(a), magnitude(b)
         slack = sum(
-            np.maximum(part.bound - gamma(part.terms - 1, self.unit) * size, 0.0)
+            np.maximum(part.bound - self.growth(part.terms - 1) * size, 0.0)
             for part, size in zip((a, b), sizes, strict=True)
         )
         total = sizes[0] + sizes[1]
@@ -317,7 +331,7 @@ class BallFunctions:
         row = SCALARS[function]
         value = row.numpy(a.value, b.value)
         if a.radius is None and b.radius is None:
-            return self._rounded(value, 0.0, self._allowed(function))
+            return self._rounded(value, 0.0, self.allowed(function))
         slack: Any = 0.0
         for da in (a.bound, -np.asarray(a.bound)):
             for db in (b.bound, -np.asarray(b.bound)):
@@ -329,7 +343,7 @@ class BallFunctions:
         slack = np.where(crosses, np.maximum(slack, near_zero), slack)
         with np.errstate(invalid="ignore"):
             fits = np.where(whole, True, np.asarray(a.value) - a.bound >= 0)
-        allowed = self._allowed(function)
+        allowed = self.allowed(function)
         return self._rounded(value, np.where(fits, slack, np.inf), allowed)
 
     def _function(self, function: str, args: list[Ball]) -> Ball:
@@ -338,7 +352,7 @@ class BallFunctions:
         a = args[0]
         value = row.numpy(a.value)
         slack = 0.0 if a.radius is None else self._slack(function, a, value)
-        found = self._rounded(value, slack, self._allowed(function))
+        found = self._rounded(value, slack, self.allowed(function))
         origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
         if np.any(origin):
             found.radius = np.where(origin, 0.0, found.bound)
@@ -393,7 +407,7 @@ class BallFunctions:
                 steepest = steepest_polygamma(order.value, a.value - radius, a.value + radius)
                 slack = np.where(radius > 0, steepest * radius, 0.0)
         slack = np.where(np.asarray(order.bound) > 0, np.inf, slack)
-        return self._rounded(value, slack, self._allowed(function))
+        return self._rounded(value, slack, self.allowed(function))
 
 
 def _free(function: str, a: Ball, b: Ball) -> Any:

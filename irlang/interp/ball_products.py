@@ -64,17 +64,12 @@ class _Factor:
         return np.broadcast_to(np.asarray(self.ball.bound, float), np.shape(self.ball.value)).copy()
 
 
-def applies(product: Contraction, tensors: Any) -> bool:
+def applies(product: Contraction) -> bool:
     """Whether this module bounds a product: two factors without a filter, zeros around them."""
     return (
         len(product.factors) == 2
         and product.masked is None
         and all(_zero_around(factor.expr) for factor in product.factors)
-        and all(
-            np.all(np.isfinite(tensors[name].bound))
-            for factor in product.factors
-            for name in eq.reads(factor.expr)
-        )
     )
 
 
@@ -91,25 +86,67 @@ def product_ball(product: Contraction, domain: Balls, tensors: Any, evaluate: Ev
         [f.operand(np.asarray(f.ball.value, dtype=np.float64)) for f in (a, b)]
     )
     terms = math.prod(product.extents[name] for name in product.summed)
-    wide = a.wide(), b.wide()
-    single = domain.tiny >= _LEAST and all(np.max(w, initial=0.0) <= _MOST for w in wide)
-    up = _upward if single else np.asarray
-
-    def bound(left: Array, right: Array) -> Array:
-        total = product.multiply([a.operand(left), b.operand(right)])
-        if not single:
-            return total
-        return total.astype(np.float64) * (1 + 2 * (terms + 2) * _SINGLE) + terms * _LEAST
-
-    total = bound(up(wide[0]), up(wide[1]))
-    radius = domain.growth(max(terms, 1)) * total + terms * domain.lost
+    # one sum for the roundings and for what the radius of the first factor makes of it
+    growth = domain.growth(max(terms, 1)) + domain.arithmetic.rougher(terms, 2, domain.unit)
+    own = a.wide()
+    own *= growth
     if a.ball.radius is not None:
-        radius += bound(up(a.radius()), up(wide[1]))
+        own += a.ball.radius
+    bound = _single if domain.tiny >= _LEAST else _double
+    radius = bound(product, (a.operand, own), (b.operand, b.wide()), terms)
     if b.ball.radius is not None:
-        radius += bound(up(a.size()), up(b.radius()))
-    return domain.bounded(Ball(value, radius, terms, total))
+        radius += bound(product, (a.operand, a.size()), (b.operand, b.radius()), terms)
+    radius += terms * domain.lost
+    if domain.arithmetic.fast:
+        most = _by_largest(product, a.operand(a.wide()), b.operand(b.wide()))
+        radius += domain.arithmetic.fast * growth * most
+    # as much as what is added later may count on: it has at least the roundings in it
+    return domain.bounded(Ball(value, radius, max(terms, 1) + 1, radius / growth))
 
 
-def _upward(array: Array) -> Array:
+def _by_largest(product: Contraction, left: Array, right: Array) -> Array:
+    """The sum where every element of one factor, or of the other, is as large as its largest."""
+    most = [np.broadcast_to(np.max(view, initial=0.0), view.shape) for view in (left, right)]
+    return np.maximum(product.multiply([most[0], right]), product.multiply([left, most[1]]))
+
+
+Side = tuple[Callable[[Array], Array], Array]
+
+
+def _double(product: Contraction, left: Side, right: Side, terms: int) -> Array:
+    """The sum of products, for a type whose least numbers single precision has not."""
+    total = product.multiply([view(array) for view, array in (left, right)])
+    return total * (1 + 2 * (terms + 2) * 2.0**-53)
+
+
+def _single(product: Contraction, left: Side, right: Side, terms: int) -> Array:
+    """The sum of products, rounded upwards, in single precision.
+
+    Infinite ones remain what they are: a product of one with zero is NaN, of which nothing is
+    known. A side that is too large for single precision is scaled by a power of two.
+    """
+    scales, operands = [], []
+    for view, array in (left, right):
+        scale = _scale(array)
+        scales.append(scale)
+        operands.append(view(_upward(array, scale)))
+    total = product.multiply(operands)
+    factor = (1 + 2 * (terms + 2) * _SINGLE) * scales[0] * scales[1]
+    found: Array = np.multiply(total, factor, dtype=np.float64)
+    found += terms * _LEAST * scales[0] * scales[1]
+    return found
+
+
+def _scale(array: Array) -> float:
+    """1, or a power of two that brings the largest number down to what products may have."""
+    most = float(np.max(array, initial=0.0))
+    if not most < math.inf:  # some are infinite, or nothing is known of them
+        most = float(np.max(array, initial=0.0, where=np.isfinite(array)))
+    return 1.0 if most <= _MOST else 2.0 ** math.ceil(math.log2(most / _MOST))
+
+
+def _upward(array: Array, scale: float = 1.0) -> Array:
     """In single precision, none of them smaller and none of them lost."""
-    return (array * (1 + 4 * _SINGLE) + _LEAST).astype(np.float32)
+    found = np.multiply(array, (1 + 4 * _SINGLE) / scale)
+    found += _LEAST
+    return found.astype(np.float32)

@@ -155,9 +155,28 @@ class Balls(BallFunctions):
         terms = _terms([f.value for f in factors], rank)
         roundings = max(terms - 1 + len(factors) - 1, 1)
         radius = slack + self.growth(max(roundings, 1)) * total + terms * self.lost
+        rougher = self.arithmetic.rougher(terms, len(factors), self.unit)
+        if rougher > 0:
+            radius = radius + rougher * total
+        if self.arithmetic.fast:
+            radius = radius + self._by_largest(factors, rank, terms)
         if len(factors) > 2 and self._peak(factors) * terms > self.dtype.largest:
             radius = np.inf * np.ones_like(value)  # a sum of products of two may overflow first
         return self.bounded(Ball(value, radius, roundings + 1, total))
+
+    def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:
+        """The error of a fast algorithm: every element of a factor counts as its largest."""
+        wide = [np.abs(f.value) + np.zeros_like(f.value, np.float64) + f.bound for f in factors]
+        bounds = [
+            contract(
+                [np.full_like(w, np.max(w, initial=0.0)) if w is own else w for w in wide], rank
+            )
+            for own in wide
+        ]
+        most = bounds[0]
+        for bound in bounds[1:]:
+            most = np.maximum(most, bound)
+        return self.arithmetic.fast * self.growth(terms) * most
 
     @staticmethod
     def _peak(factors: list[Ball]) -> float:

@@ -144,6 +144,8 @@ def _results(
     for formal, name in node.results().items():
         ball = tensors[formal]
         results[name] = Ball(ball.value, _stored(ball.value, ball.radius, expansion, formal))
+        if arithmetic.distributes:  # calls may be fused
+            results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
     return results
 
 

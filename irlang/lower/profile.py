@@ -122,7 +122,7 @@ _SETTINGS = {
     "distributes": (_truth, "true or false"),
     "factors": (_format, f"one of {', '.join(FORMATS)}"),
     "sums": (_format, f"one of {', '.join(FORMATS)}"),
-    "windows": (_number, "a number that is not negative"),
+    "fast": (_number, "a number that is not negative"),
 }
 _OF_FUNCTIONS = ("ulps", "absolute")
 _KEYS = ("target", "reason", "function", *_OF_FUNCTIONS, *_SETTINGS)
