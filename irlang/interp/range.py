@@ -95,22 +95,21 @@ def analyse(
         for name, one in given.items():
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
         reported: dict[str, frozenset[tuple[str, str]]] = {}
-        for node in whole.nodes:
-            call = Call(node, definitions, tensors, domain, flush)
+        for number, node in enumerate(whole.nodes):
+            call = Call(node, number, definitions, tensors, domain, flush)
             places = call.run(_known(node, reported))
             found = [_point(node, place) for place in places]
             points += found
             reported[node.name] = frozenset(
                 (place.target, place.function) for place in places if place.possible
             )
-            for formal, name in node.results().items():
-                tensors[name] = call.result(formal)
+            call.leave()
     return Analysis(
-        {name: _range(tensor.hull) for name, tensor in tensors.items()},
+        {name: _range(tensors[name].hull) for name in whole.values},
         tuple(points),
         {
-            name: tuple((region.box, _range(region.numbers)) for region in tensor.regions)
-            for name, tensor in tensors.items()
+            name: tuple((region.box, _range(region.numbers)) for region in tensors[name].regions)
+            for name in whole.values
         },
     )
 

@@ -16,7 +16,9 @@ from irlang.interp.declared import numbers_within
 from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
+from irlang.interp.relations import Relations
 from irlang.interp.schedule import Recurrence, schedule
+from irlang.interp.unfolding import own_index, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
@@ -25,32 +27,37 @@ _ROUNDS = 64  # of a longer one before its ends are moved to thresholds
 
 
 class Call:
-    """A call. given: the tensors of the graph, by value name."""
+    """A call. number: its own, for the names of what it has inside. tensors: those of the graph by
+    value name and of calls by their own names; the call adds to them.
+    """
 
     def __init__(
         self,
         node: Node,
+        number: int,
         definitions: Definitions,
-        given: Mapping[str, Tensor],
+        tensors: dict[str, Tensor],
         domain: str,
         flush: bool = False,
     ) -> None:
-        self.node = node
         self.expansion = node.expansion(definitions)
         self.domain = domain
+        self.number = number
         self.own = Arithmetic(_precision(self.expansion), flush)
-        self.tensors: dict[str, Tensor] = {
-            formal: given[name] for formal, name in node.feeds().items()
+        self.tensors = tensors
+        outside = {**node.feeds(), **node.results()}
+        self.names = {
+            name: outside.get(name, f"{number}.{name}") for name in self.expansion.tensors
         }
         for one in self.expansion.drawn:
             low, high = LAWS[one.law].support(*map(float, one.params))
             info = self.expansion.tensors[one.tensor]
-            self.tensors[one.tensor] = whole(info, numbers_within(info, (low, high)))
+            tensors[self.names[one.tensor]] = whole(info, numbers_within(info, (low, high)))
         self.places: dict[Origin, Place] = {}
-        self.walk = Evaluator(
-            self.tensors, self.expansion.tensors, self.own, self._note, domain != "tensor"
-        )
+        walk = Relations if domain == "relations" else Evaluator
+        self.walk = walk(tensors, self.own, self._note, domain != "tensor")
         self._origins: dict[int, Origin] = {}
+        self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
 
     # ---- results
 
@@ -61,26 +68,27 @@ class Call:
         computes them again.
         """
         for check in self.expansion.checks:
-            self._required(check.condition)
+            self._required(self._renamed(check.condition, {}))
         for step in schedule(self.expansion.equations):
             if isinstance(step, Recurrence):
                 self._recurrence(step)
             else:
-                self.tensors[step.target] = self._equation(step)
+                self.tensors[self.names[step.target]] = self._equation(step)
                 if any(step.target == target for target, _ in known):
                     self._taken_as_finite(step.target)
         for output in self.expansion.outputs:
-            for origin in self.tensors[output].hull.origins:
+            for origin in self.tensors[self.names[output]].hull.origins:
                 if origin in self.places:
                     self.places[origin].possible = True
         return [place for place in self.places.values() if place.possible or _tells(place)]
 
-    def result(self, formal: str) -> Tensor:
-        """A result as the calls behind see it: what this call reported is taken as finite."""
-        self._taken_as_finite(formal)
-        return self.tensors[formal]
+    def leave(self) -> None:
+        """Lets the calls behind see the results: what this one reported is taken as finite."""
+        for formal in self.expansion.outputs:
+            self._taken_as_finite(formal)
 
     def _taken_as_finite(self, target: str) -> None:
+        target = self.names[target]
         tensor = self.tensors[target]
         regions = tuple(
             replace(region, numbers=_cleared(region.numbers)) for region in tensor.regions
@@ -130,44 +138,63 @@ class Call:
             self.expansion.notes[key] = simplify(
                 equation.body, bounds, self.expansion.tensors, deep=True
             )
-        body: eq.Expr = self.expansion.notes[key]
+        names = {name: own_index(axis) for axis, (name, _) in enumerate(equation.binders)}
+        body = self._renamed(self.expansion.notes[key], names)
+        self._bodies.append(body)
         for count, part in enumerate(eq.walk(body)):
             self._origins[id(part)] = (equation.target, count)
         self.walk.origins = self._origins
         return body
 
+    def _renamed(self, expr: eq.Expr, indices: Mapping[str, str]) -> eq.Expr:
+        """With the names that tensors have in the graph, and indices that occur nowhere else."""
+        if isinstance(expr, eq.Index):
+            return eq.Index(indices.get(expr.name, f"{expr.name}@{self.number}"))
+        made = eq.rebuild(expr, lambda part: self._renamed(part, indices))
+        if isinstance(made, (eq.Read, eq.Inside)):
+            return replace(made, tensor=self.names[made.tensor])
+        if isinstance(made, eq.Reduce):
+            binders = tuple((f"{name}@{self.number}", bound) for name, bound in made.binders)
+            return replace(made, binders=binders)
+        return made
+
     def _equation(self, equation: eq.Equation) -> Tensor:
         if 0 in equation.info.shape:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
-        names = [name for name, _ in equation.binders]
-        box = {name: (0, size - 1) for name, size in zip(names, equation.info.shape, strict=True)}
-        return merged(equation.info, self._regions(equation, body, box))
+        return merged(equation.info, self._regions(equation, body, _box(equation.info), True))
 
-    def _regions(self, equation: eq.Equation, body: eq.Expr, box: Limits) -> list[Region]:
-        """What the equation gives, box by box."""
-        names = [name for name, _ in equation.binders]
+    def _regions(
+        self, equation: eq.Equation, body: eq.Expr, box: Limits, terms: bool
+    ) -> list[Region]:
+        """What the equation gives, box by box. terms: whether its elements are worth knowing."""
+        names = list(box)
         split = self.domain != "tensor"
         places = cuts(body, box, self.tensors, names) if split else {}
         regions = []
         for one in pieces(box, places):
             self._box = tuple((one[name][0], one[name][1] + 1) for name in names)
             found = stored(self.walk.value(body, one, {}), equation.info.dtype, self.own)
-            regions.append(Region(self._box, found))
+            term = self._term(body, one, equation.info) if terms else None
+            regions.append(Region(self._box, found, term))
         return regions
+
+    def _term(self, body: eq.Expr, box: Limits, info: eq.TensorInfo) -> eq.Expr | None:
+        """What an element is, where that is a copy, or short and computed in the tensor's type."""
+        if self.domain != "relations" or not small(body):
+            return None
+        term = specialised(body, box, self.tensors, self.walk.decided)
+        if isinstance(term, eq.Read):
+            return term if self.tensors[term.tensor].info.dtype == info.dtype else None
+        return term if info.dtype == self.own.row.name else None
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""
         bodies = [self._body(equation) for equation in group.equations]
         boxes = []
         for equation in group.equations:
-            self.tensors[equation.target] = Tensor(equation.info, ())
-            boxes.append(
-                {
-                    name: (0, size - 1)
-                    for (name, _), size in zip(equation.binders, equation.info.shape, strict=True)
-                }
-            )
+            self.tensors[self.names[equation.target]] = Tensor(equation.info, ())
+            boxes.append(_box(equation.info))
         if any(0 in equation.info.shape for equation in group.equations):
             return
         parts = list(zip(group.equations, bodies, boxes, group.axes, strict=True))
@@ -177,27 +204,29 @@ class Call:
                 for equation, body, box, axis in parts:
                     if step >= equation.info.shape[axis]:
                         continue
-                    at = {**box, equation.binders[axis][0]: (step, step)}
-                    old = self.tensors[equation.target].regions
-                    new = self._regions(equation, body, at)
-                    self.tensors[equation.target] = Tensor(equation.info, (*old, *new))
+                    at = {**box, own_index(axis): (step, step)}
+                    target = self.names[equation.target]
+                    old = self.tensors[target].regions
+                    new = self._regions(equation, body, at, False)
+                    self.tensors[target] = Tensor(equation.info, (*old, *new))
             for equation in group.equations:
-                found = self.tensors[equation.target].regions
-                self.tensors[equation.target] = merged(equation.info, found)
+                target = self.names[equation.target]
+                self.tensors[target] = merged(equation.info, self.tensors[target].regions)
             return
         # A step more for every round: after as many rounds as there are steps all are in.
         for count in range(group.length + 1):
             changed = False
             for equation, body, box, _ in parts:
                 self._box = tuple((0, size) for size in equation.info.shape)
-                before = self.tensors[equation.target].hull
+                target = self.names[equation.target]
+                before = self.tensors[target].hull
                 value = stored(self.walk.value(body, box, {}), equation.info.dtype, self.own)
                 after = join(before, value)
                 if count > _ROUNDS:
                     after = _widened(before, after, self.own)
                 if after != before:
                     changed = True
-                    self.tensors[equation.target] = whole(equation.info, after)
+                    self.tensors[target] = whole(equation.info, after)
             if not changed:
                 return
 
@@ -218,6 +247,11 @@ class Call:
             place.possible = True
 
     _box: tuple[tuple[int, int], ...] = ()
+
+
+def _box(info: eq.TensorInfo) -> dict[str, tuple[int, int]]:
+    """All indices of a tensor."""
+    return {own_index(axis): (0, size - 1) for axis, size in enumerate(info.shape)}
 
 
 def _precision(expansion: eq.Expansion) -> str:

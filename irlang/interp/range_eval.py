@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -51,6 +51,22 @@ class Place:
 Note = Callable[[eq.Expr, str, Numbers, bool], None]
 
 
+class Infos(Mapping[str, eq.TensorInfo]):
+    """The types of tensors."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self.tensors = tensors
+
+    def __getitem__(self, name: str) -> eq.TensorInfo:
+        return self.tensors[name].info
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+
 class Evaluator:
     """Evaluates expressions. tensors: what is known, by name; grows as equations are evaluated.
 
@@ -61,18 +77,17 @@ class Evaluator:
     def __init__(
         self,
         tensors: dict[str, Tensor],
-        infos: Mapping[str, eq.TensorInfo],
         own: Arithmetic,
         note: Note | None = None,
         split: bool = True,
     ) -> None:
         self.tensors = tensors
-        self.infos = infos
+        self.infos = Infos(tensors)
         self.own = own
         self.note = note
         self.split = split
         self.origins: dict[int, Origin] = {}
-        self._kinds: dict[int, str] = {}
+        self._kinds: dict[int, tuple[eq.Expr, str]] = {}  # with the expression, kept for its id
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -96,8 +111,15 @@ class Evaluator:
         """Whether an expression is `real`, `int` or `bool`."""
         found = self._kinds.get(id(expr))
         if found is None:
-            found = self._kinds[id(expr)] = kind(expr, self.infos)
-        return found
+            found = self._kinds[id(expr)] = expr, kind(expr, self.infos)
+        return found[1]
+
+    def decided(self, condition: eq.Expr, box: Limits) -> bool | None:
+        """Whether a condition on indices holds everywhere in a box, None where it depends."""
+        if eq.reads(condition):
+            return None
+        found = self.value(condition, box, {})
+        return None if may(found, True) == may(found, False) else may(found, True)
 
     # ---- leaves
 

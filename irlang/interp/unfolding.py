@@ -1,0 +1,240 @@
+"""What an element of a tensor is made of: terms over elements of other tensors.
+
+A region of a tensor has a term, over the indices `#0`, `#1`, … of the tensor. A term that is an
+element of another tensor says that the region is a copy, so that slices, joins, transpositions and
+reshapes are seen through. Indices are brought into one form: equal elements are equal terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.equation_rules import linear
+from irlang.interp.regions import Ends, Region, Tensor, form_ends
+
+Limits = Mapping[str, Ends]
+Store = Mapping[str, Tensor]
+Decide = Callable[[eq.Expr, Limits], bool | None]  # whether a condition holds all over a box
+_LONGEST = 400  # parts of a term
+
+
+def own_index(axis: int) -> str:
+    """The name of an index of a region's term."""
+    return f"#{axis}"
+
+
+def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
+    """An affine form over indices and quotients; `q * (e // q) + e % q` becomes `e`.
+
+    Gives the form, and the quotients by the names that they have in it. None where there is none.
+    """
+    parts: dict[str, eq.Expr] = {}
+
+    def replaced(part: eq.Expr) -> eq.Expr:
+        if isinstance(part, eq.Apply) and part.function in ("//", "%"):
+            inner, divisor = index_form(part.args[0]), affine(part.args[1])
+            if inner is None or divisor is None or not divisor.known:
+                return part
+            made = eq.Apply(part.function, (_written(*inner), eq.Const(divisor.constant)))
+            name = f"{part.function}{divisor.constant} {made.args[0]!r}"
+            parts[name] = made
+            return eq.Index(name)
+        return eq.rebuild(part, replaced) if isinstance(part, eq.Apply) else part
+
+    form = affine(replaced(expr))
+    if form is None:
+        return None
+    for name in list(parts):
+        kind, rest = name[0], name[1:]
+        if kind != "%" or name not in form.coefficients:
+            continue
+        whole = next((n for n in form.coefficients if n == f"//{rest}"), None)
+        divisor_ = int(rest.split(" ", 1)[0])
+        times = form.coefficients[name]
+        if whole is None or form.coefficients[whole] != times * divisor_:
+            continue
+        part = parts[name]
+        assert isinstance(part, eq.Apply)
+        inner = index_form(part.args[0])
+        if inner is None:
+            continue
+        kept = {n: c for n, c in form.coefficients.items() if n not in (name, whole)}
+        form = Affine(kept, form.constant).plus(inner[0], times)
+        parts.update(inner[1])
+    return form, {name: part for name, part in parts.items() if name in form.coefficients}
+
+
+def _written(form: Affine, parts: Mapping[str, eq.Expr]) -> eq.Expr:
+    return eq.substitute(linear(form), dict(parts)) if parts else linear(form)
+
+
+def canonical(index: eq.Expr) -> eq.Expr:
+    """The one way in which an index is written."""
+    if isinstance(index, (eq.Index, eq.Const)):
+        return index
+    found = index_form(index)
+    return index if found is None else _written(*found)
+
+
+def ends_of(index: eq.Expr, box: Limits) -> Ends | None:
+    """Between which integers an index lies; None where it is read from data."""
+    form = affine(index)
+    if form is not None:
+        return form_ends(form, box)
+    if isinstance(index, eq.Apply) and index.function in ("//", "%", "+", "-", "*"):
+        args = [ends_of(arg, box) for arg in index.args]
+        if args[0] is None or args[1] is None:
+            return None
+        (a, b), (c, d) = args[0], args[1]
+        if index.function == "+":
+            return a + c, b + d
+        if index.function == "-":
+            return a - d, b - c
+        if index.function == "*":
+            ends = [x * y for x in (a, b) for y in (c, d)]
+            return min(ends), max(ends)
+        if c != d or c <= 0:
+            return None
+        if index.function == "//":
+            return a // c, b // c
+        return (a % c, b % c) if a // c == b // c else (0, c - 1)
+    return None
+
+
+def source(read: eq.Read, box: Limits, store: Store) -> tuple[eq.Read, Region | None]:
+    """The element that a read comes to, through copies, and the region that it lies in."""
+    while True:
+        tensor = store.get(read.tensor)
+        ends = [ends_of(index, box) for index in read.index]
+        known = [one for one in ends if one is not None]
+        region = tensor.only(known) if tensor is not None and len(known) == len(ends) else None
+        if region is None:
+            return read, None
+        if not isinstance(region.term, eq.Read) or region.term.default is not None:
+            return read, region
+        read = instance(region.term, read)  # type: ignore[assignment]
+
+
+def instance(term: eq.Expr, read: eq.Read) -> eq.Expr:
+    """A region's term for the element that is read."""
+    values = {own_index(axis): index for axis, index in enumerate(read.index)}
+    return settled(eq.substitute(term, values))
+
+
+def settled(expr: eq.Expr) -> eq.Expr:
+    """An expression with the indices of its reads in canonical form."""
+    if isinstance(expr, eq.Read):
+        default = None if expr.default is None else settled(expr.default)
+        return eq.Read(expr.tensor, tuple(map(canonical, expr.index)), default)
+    return eq.rebuild(expr, settled)
+
+
+def inner_box(expr: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
+    """The box with the indices of a reduction; None where their bounds are not known."""
+    inner = dict(box)
+    for name, bound in expr.binders:
+        ends = ends_of(bound, inner)
+        if ends is None or ends[0] != ends[1] or ends[1] <= 0:
+            return None
+        inner[name] = (0, ends[1] - 1)
+    return inner
+
+
+def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Expr:
+    """An expression of the same value in a box: branches taken, defaults dropped, copies resolved.
+
+    decided: the truth value of a condition on indices, None for either.
+    """
+    if isinstance(expr, eq.Apply) and expr.function == "select":
+        which = decided(expr.args[0], box)
+        if which is not None:
+            return specialised(expr.args[1 if which else 2], box, store, decided)
+    if isinstance(expr, eq.Read):
+        return _read(expr, box, store, decided)
+    if isinstance(expr, eq.Reduce):
+        inner = inner_box(expr, box)
+        if inner is None:
+            return expr
+        box = inner
+    return eq.rebuild(expr, lambda part: specialised(part, box, store, decided))
+
+
+def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
+    index = tuple(canonical(part) for part in expr.index)
+    default = expr.default
+    if default is not None:
+        shape = store[expr.tensor].info.shape
+        ends = [ends_of(part, box) for part in index]
+        inside = [
+            one is not None and one[0] >= 0 and one[1] < size
+            for one, size in zip(ends, shape, strict=True)
+        ]
+        outside = [
+            one is not None and (one[1] < 0 or one[0] >= size)
+            for one, size in zip(ends, shape, strict=True)
+        ]
+        if any(outside):
+            return specialised(default, box, store, decided)
+        if not all(inside):
+            return eq.Read(expr.tensor, index, default)
+    read, _ = source(eq.Read(expr.tensor, index), box, store)
+    return read
+
+
+def small(expr: eq.Expr) -> bool:
+    """Whether a term is short enough to be kept."""
+    return sum(1 for _ in zip(range(_LONGEST), eq.walk(expr), strict=False)) < _LONGEST
+
+
+# ---- one term in another's pattern ------------------------------------------------------------
+
+
+def match(pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]) -> bool:
+    """Whether a pattern is the target for some values of its free indices, put into `found`."""
+    if isinstance(pattern, eq.Index):
+        return _index_match(pattern, target, free, found)
+    if type(pattern) is not type(target):
+        return False
+    if isinstance(pattern, eq.Read) and isinstance(target, eq.Read):
+        if pattern.tensor != target.tensor or pattern.default != target.default:
+            return False
+        return all(
+            _index_match(a, b, free, found)
+            for a, b in zip(pattern.index, target.index, strict=True)
+        )
+    if isinstance(pattern, eq.Apply) and isinstance(target, eq.Apply):
+        if pattern.function != target.function or len(pattern.args) != len(target.args):
+            return False
+        return all(match(a, b, free, found) for a, b in zip(pattern.args, target.args, strict=True))
+    if isinstance(pattern, (eq.Const, eq.Size)) and isinstance(target, (eq.Const, eq.Size)):
+        return pattern.value == target.value
+    return pattern == target
+
+
+def _index_match(
+    pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]
+) -> bool:
+    pattern = canonical(eq.substitute(pattern, found))
+    left, right = affine(pattern), affine(target)
+    if left is None or right is None:
+        return pattern == target
+    unknown = [name for name in left.coefficients if name in free and name not in found]
+    if not unknown:
+        return left == right
+    if len(unknown) > 1 or abs(left.coefficients[unknown[0]]) != 1:
+        return False
+    name = unknown[0]
+    rest = Affine({n: c for n, c in left.coefficients.items() if n != name}, left.constant)
+    found[name] = linear(Affine({}).plus(right.plus(rest, -1), left.coefficients[name]))
+    return True
+
+
+def within(found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
+    """Whether the values of free indices lie within their bounds for all indices of a box."""
+    for name, value in found.items():
+        ends = ends_of(value, box)
+        if ends is None or ends[0] < free[name][0] or ends[1] > free[name][1]:
+            return False
+    return True
