@@ -72,28 +72,42 @@ def prepare(
         if not outputs or not sources:
             continue
         own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any"}
+        expansion = node.expansion(definitions)
+        prefix = _free_prefix(expansion.tensors)
         backward = _adjoint(
-            node.expansion(definitions), tuple(sources), tuple(outputs), min(own, default=ties)
+            expansion, tuple(sources), tuple(outputs), min(own, default=ties), prefix
         )
         flowing.update(sources.values())
         steps.append(
             Step(
                 node,
                 backward,
-                {PREFIX + formal: value for formal, value in outputs.items()},
+                {prefix + formal: value for formal, value in outputs.items()},
                 dict(zip(backward.outputs, sources.values(), strict=True)),
             )
         )
     return Backward(graph, tuple(steps), seeds, wanted)
 
 
+def _free_prefix(names: Iterable[str]) -> str:
+    """What cotangents are named by: another prefix where a call is an adjoint itself."""
+    taken, prefix = set(names), PREFIX
+    while any(prefix + name in taken for name in taken):
+        prefix = f"d{prefix}"
+    return prefix
+
+
 def _adjoint(
-    expansion: eq.Expansion, wanted: tuple[str, ...], seeds: tuple[str, ...], ties: str
+    expansion: eq.Expansion,
+    wanted: tuple[str, ...],
+    seeds: tuple[str, ...],
+    ties: str,
+    prefix: str,
 ) -> eq.Expansion:
     """The adjoint equations of a call, which its expansion remembers."""
     key = f"{__name__} {wanted} {seeds} {ties}"
     if key not in expansion.notes:
-        expansion.notes[key] = adjoint(expansion, wanted, seeds, ties=ties)
+        expansion.notes[key] = adjoint(expansion, wanted, seeds, ties=ties, prefix=prefix)
     found: eq.Expansion = expansion.notes[key]
     return found
 

@@ -44,7 +44,8 @@ class Wanted:
 class Witness:
     """Inputs at which a call gives NaN or infinity although all its operands are finite.
 
-    shown: what a framework gave; None where the oracle alone has been asked, or was alone in it.
+    values: of the inputs that the call hangs on. shown: what a framework gave; None where the
+    oracle alone has been asked, or was alone in it.
     """
 
     values: Values
@@ -69,7 +70,7 @@ class Search:
         plainer = time.monotonic() + _PLAINER * seconds
         met = [(node, self._plainer(node, values, plainer)) for node, values in met]
         for (node, values), shown in zip(met, programs.confirm(met), strict=True):
-            self.found[node.name] = Witness(values, shown)
+            self.found[node.name] = self._witness(node, values, shown)
         left = [one for one in wanted if not self._done(one)]
         for number, one in enumerate(left):
             now = time.monotonic()
@@ -133,14 +134,15 @@ class Search:
             for values in self._hits(one.node, probe, until):
                 (shown,) = programs.confirm([(one.node, values)])
                 if shown is None:
-                    self.found.setdefault(one.node.name, Witness(values, None))
+                    self.found.setdefault(one.node.name, self._witness(one.node, values, None))
                     doubts += 1
                     if doubts >= _DOUBTS:
                         break
                     continue
                 plain = self._plainer(one.node, values, time.monotonic() + _PLAINER * (until - now))
                 (again,) = programs.confirm([(one.node, plain)])
-                self.found[one.node.name] = Witness(plain if again else values, again or shown)
+                best = (plain, again) if again else (values, shown)
+                self.found[one.node.name] = self._witness(one.node, *best)
                 return
             if doubts and probe.own and self._by_framework(one.node, probe, until, programs):
                 return
@@ -162,11 +164,15 @@ class Search:
         for values in pursuit.hits(starts):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
-                self.found[node.name] = Witness(values, shown)
+                self.found[node.name] = self._witness(node, values, shown)
                 return True
         return False
 
     # ---- what is found, made readable
+
+    def _witness(self, node: Node, values: Values, shown: Shown | None) -> Witness:
+        needed = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
+        return Witness({n: array for n, array in values.items() if n in needed}, shown)
 
     def _plainer(self, node: Node, values: Values, deadline: float) -> Values:
         """The same trouble from plainer inputs: as many as can be are one number everywhere.

@@ -7,29 +7,34 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from irlang.catalog import Catalog
+from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.dtypes import DTYPES, integer_range
 from irlang.graph import Graph, Param, Port
-from irlang.interp.values import Array, initial_values
+from irlang.interp.shape import check
+from irlang.interp.values import DEFAULT_RANGE, Array, initial_values
+from irlang.parser import parse
 
 Ends = tuple[float, float]
-_ASSUMED = {"real": (-1000.0, 1000.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A model to be analysed.
 
-    graph: what may vary is an input, each with its range; what has one value is a parameter.
-    fixed: these values. file and text: what it was read from, the text being what an importer wrote
-    where `file` is a model of another system. names: what calls and values were called there.
-    assumed: the inputs and parameters whose range nothing states.
+    source: as it was checked. graph: what may vary is an input, each with its range; what has one
+    value is a parameter. fixed: these values. given: ranges that were given beside the text.
+    file and text: what it was read from, the text being what an importer wrote where `file` is a
+    model of another system. names: what calls and values were called there. assumed: the inputs
+    and parameters whose range nothing states.
     """
 
+    source: Graph
     graph: Graph
     catalog: Catalog
     fixed: dict[str, Array]
+    given: Mapping[str, Ends] = field(default_factory=dict)
+    seed: int = 0
     file: str = ""
     text: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -74,11 +79,30 @@ def subject(
             continue
         if within is None:
             assumed.append(name)
-            within = _ASSUMED[item.info.kind]
+            within = DEFAULT_RANGE[item.info.kind]
         ports[name] = Port(item.info, _inside(name, within, item), item.span)
     made = replace(graph, inputs=ports, params=params)
     fixed = initial_values(made, seed)
-    return Subject(made, catalog, fixed, file, text, names, tuple(assumed))
+    return Subject(graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed))
+
+
+def reread(old: Subject, text: str) -> Subject | None:
+    """The same model after an edit of its text; None where that is not valid."""
+    try:
+        checked = check(parse(text, old.file), builtin(), old.source.sizes)
+    except InvalidInput:
+        return None
+    graph = next((one for one in checked.graphs if one.name == old.source.name), None)
+    if graph is None or any(d.severity == "error" for d in checked.diagnostics):
+        return None
+    for name, param in graph.params.items():
+        before = old.source.params.get(name)
+        if before is not None and param.initial is not None and param.initial.kind == "data":
+            param.initial = before.initial  # an importer has the values, no file does
+    return subject(
+        graph, checked.catalog, ranges=old.given, seed=old.seed, file=old.file, text=text,
+        names=old.names,
+    )  # fmt: skip
 
 
 def _own_names(

@@ -1,0 +1,195 @@
+"""Verdicts as diagnostics for people and SARIF, and as JSON for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from irlang.analysis.search import Witness
+from irlang.analysis.subject import Subject
+from irlang.analysis.verdict import Report, Verdicts
+from irlang.diagnostics import Diagnostic, Note
+from irlang.dtypes import DTYPES
+from irlang.interp.range import Range
+from irlang.interp.values import Array
+
+MOST_LISTED = 10_000  # elements of a witness that JSON lists; more are in files (--out)
+_MOST_SHOWN = 8  # elements of a tensor that a person is shown
+# What the operand that decides is to the function; others are "what FUNCTION is applied to".
+_OPERAND = {
+    "/": "the divisor", "//": "the divisor", "%": "the divisor", "+": "the sum",
+    "-": "the difference", "*": "the product", "sum": "the sum", "prod": "the product",
+}  # fmt: skip
+
+
+def diagnostic(report: Report, subject: Subject) -> Diagnostic:
+    """One report as it is shown: verdict, place, reason, way out."""
+    reachable = report.status == "reachable"
+    guard = report.guard
+    what = f"`{report.point.operator}`"
+    if report.point.stage == "gradient":
+        what = f"the gradient of `{report.point.operator.removesuffix('_gradient')}`"
+    shown = report.witness.shown if report.witness else None
+    if shown is not None:
+        told = f"{what} gives {number(shown.value)} for inputs inside their ranges"
+    else:
+        told = f"{what} may give NaN or infinity: this could be neither excluded nor shown"
+    if report.node != report.call:
+        told = f"{report.node}: {told}"
+    notes = [Note(reason) for reason in report.point.reasons]
+    if report.witness is not None:
+        notes += [Note(text) for text in told_witness(report.witness, subject)]
+    return Diagnostic(
+        f"analyze.{report.status}", told, report.span,
+        "error" if reachable else "warning", report.node,
+        label=f"{operand(report.point.function)} lies in {told_range(report.point.operand)}",
+        help=f"write {guard.text}: {_within(guard.why)}" if guard else "",
+        notes=tuple(notes), edits=guard.edits if guard else (),
+    )  # fmt: skip
+
+
+def _within(sentence: str) -> str:
+    """A sentence inside another."""
+    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
+
+
+def operand(function: str) -> str:
+    """What decides at a point, in words."""
+    return _OPERAND.get(function, f"what `{function}` is applied to")
+
+
+def number(value: float) -> str:
+    """A number as a person reads it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    return f"{value + 0.0:.6g}"
+
+
+def told_range(found: Range) -> str:
+    """A range as a person reads it."""
+    if found.low > found.high:
+        return "no number at all"
+    ends = f"[{number(found.low)}, {number(found.high)}]"
+    return f"{ends} or is NaN" if found.nan else ends
+
+
+def told_witness(witness: Witness, subject: Subject) -> list[str]:
+    """The inputs that do it, and who says so."""
+    inputs = "; ".join(
+        f"{subject.called(name)} {told_tensor(array)}" for name, array in witness.values.items()
+    )
+    lines = [f"with {inputs}" if inputs else "whatever the inputs are"]
+    shown = witness.shown
+    if shown is None:
+        lines.append("by the definitions; no installed framework shows the same")
+    else:
+        place = f"[{', '.join(map(str, shown.index))}]" if shown.index else ""
+        lines.append(
+            f"{shown.target} {shown.version} gives {number(shown.value)} at {shown.result}{place}"
+        )
+    return lines
+
+
+def told_tensor(array: Array) -> str:
+    """What a tensor holds, in a few words."""
+    wide = array.astype(np.float64)
+    if not array.size:
+        return "empty"
+    if np.all(wide == wide.reshape(-1)[0]):
+        told = f"= {_short(array.reshape(-1)[0])}"
+        return told if not array.ndim else f"{told} everywhere"
+    if array.size <= _MOST_SHOWN:
+        return f"= {_nested(array, _short)}".replace("'", "")
+    counts = np.unique(wide, return_counts=True)
+    if len(counts[0]) == 2 and counts[1].min() == 1:
+        common, rare = counts[0][np.argmax(counts[1])], counts[0][np.argmin(counts[1])]
+        at = [int(i[0]) for i in np.nonzero(wide == rare)]
+        return f"= {common:.9g}, but {rare:.9g} at {at}"
+    ends = f"{wide.min():.6g} to {wide.max():.6g}"
+    return f"of {array.size} numbers from {ends}"
+
+
+def _short(value: Any) -> str:
+    """The shortest text that gives a number of its type back."""
+    return str(value) if isinstance(value, np.floating) else f"{float(value):.9g}"
+
+
+def _nested(array: Array, told: Any) -> Any:
+    return told(array[()]) if not array.ndim else [_nested(item, told) for item in array]
+
+
+# ---- for programs -----------------------------------------------------------------------------
+
+
+def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) -> dict[str, Any]:
+    """What `irlang analyze --format json` prints.
+
+    files: of witnesses, by the name of the point's call. Numbers that JSON has no word for are
+    texts: `inf`, `-inf`, `nan`.
+    """
+    return {
+        "seconds": round(verdicts.seconds, 3),
+        "reports": [
+            _report(report, verdicts.subject, (files or {}).get(report.point.node))
+            for report in verdicts.reports
+        ],
+        "safe": len(verdicts.safe),
+        "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
+    }  # fmt: skip
+
+
+def _report(report: Report, subject: Subject, files: list[str] | None) -> dict[str, Any]:
+    point = report.point
+    return {
+        "node": report.node,
+        "operator": point.operator,
+        "stage": point.stage,
+        "status": report.status,
+        "range": [_plain(point.operand.low), _plain(point.operand.high)],
+        "function": point.function,
+        "reasons": list(point.reasons),
+        "witness": None if report.witness is None else _witness(report.witness, subject, files),
+        "guard": None if report.guard is None else report.guard.as_json(),
+        "because": report.because or None,
+        "call": report.call,
+        "file": report.span.file or subject.file,
+        "line": report.span.line,
+        "column": report.span.column,
+    }
+
+
+def _witness(witness: Witness, subject: Subject, files: list[str] | None) -> dict[str, Any]:
+    shown = witness.shown
+    return {
+        "inputs": {subject.called(n): tensor(array) for n, array in witness.values.items()},
+        "target": shown and shown.target,
+        "version": shown and shown.version,
+        "result": shown and shown.result,
+        "index": None if shown is None else list(shown.index),
+        "value": shown and _plain(shown.value),
+        "files": files,
+    }
+
+
+def tensor(array: Array) -> dict[str, Any]:
+    """A tensor: `values` is to be broadcast to `shape`; it is null where there are too many."""
+    name = next(n for n, row in DTYPES.items() if row.numpy == array.dtype)
+    small = array
+    for axis in range(array.ndim):
+        first = small.take([0], axis) if small.shape[axis] else small
+        if small.shape[axis] and np.array_equal(np.broadcast_to(first, small.shape), small):
+            small = first
+    listed = small.tolist() if small.dtype.kind != "V" else small.astype(np.float64).tolist()
+    values = listed if small.size <= MOST_LISTED else None
+    return {"dtype": name, "shape": list(array.shape), "values": values}
+
+
+def _plain(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

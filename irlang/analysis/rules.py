@@ -1,0 +1,248 @@
+"""Rewriting of calls by rules that are written in the language (`guards.nnir`).
+
+A rule is a block with two calls, `before` and `after`. A call of a model matches where it is that
+of `before`, its operands being made by the calls inside it; in the text, `after` takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from irlang import ast
+from irlang.diagnostics import Edit, Span
+from irlang.dtypes import DType
+from irlang.evaluate import Evaluator
+from irlang.graph import Graph, Node
+from irlang.interp.range import Range
+from irlang.parser import parse
+from irlang.parser.printer import print_expr
+from irlang.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rewriting. tensors, settings: the names that stand for operands and for attributes.
+
+    within: between what an operand must lie, by its name, where that is said.
+    """
+
+    why: str
+    before: ast.Call
+    after: ast.Call
+    tensors: frozenset[str]
+    settings: frozenset[str]
+    within: Mapping[str, tuple[float, float]]
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """The rules of `guards.nnir`, in their order."""
+    text = Path(__file__).with_name("guards.nnir").read_text("utf-8")
+    return tuple(map(_rule, parse(text).blocks))
+
+
+def _rule(block: ast.Block) -> Rule:
+    sides = {s.targets[0]: s.value for s in block.body if isinstance(s, ast.Assign)}
+    return Rule(
+        block.doc, sides["before"], sides["after"],
+        frozenset(item.name for item in block.inputs), frozenset(a.name for a in block.attrs),
+        {item.name: _ends(*item.within) for item in block.inputs if item.within is not None},
+    )  # fmt: skip
+
+
+def _ends(low: ast.Expr, high: ast.Expr) -> tuple[float, float]:
+    evaluate, scope = Evaluator(), Scope({}, {}, set())
+    return float(evaluate.known(low, scope)), float(evaluate.known(high, scope))
+
+
+def numbers(dtype: DType) -> dict[str, float]:
+    """What names of numbers stand for in an element type.
+
+    small: a few roundings next to 1, so that it shows when it is added there. one: the number so
+    far below 1. large: an exponent that leaves room for a sum of exponentials.
+    """
+    small = 10.0 ** math.ceil(math.log10(8 * dtype.unit))
+    return {"small": small, "one": 1 - small, "large": math.floor(0.9 * math.log(dtype.largest))}
+
+
+@dataclass(slots=True)
+class Written:
+    """The calls of a graph in its text, and who makes which value."""
+
+    graph: Graph
+    calls: dict[Span, ast.Call]
+    statements: dict[Span, ast.Assign]
+    makers: dict[str, Node]
+
+    def call(self, node: Node) -> ast.Call | None:
+        """The text of a call."""
+        return self.calls.get(_place(node.span))
+
+
+def written(graph: Graph, file: ast.File) -> Written:
+    """Finds the calls of a graph in the file that it comes from."""
+    calls: dict[Span, ast.Call] = {}
+    statements: dict[Span, ast.Assign] = {}
+    for part in (p for item in file.items for p in ast.walk(item)):
+        if isinstance(part, ast.Call):
+            calls[_place(part.span)] = part
+        elif isinstance(part, ast.Assign):
+            calls[_place(part.span)] = part.value
+            statements[_place(part.span)] = part
+    makers = {value: node for node in graph.nodes for value in node.outputs}
+    return Written(graph, calls, statements, makers)
+
+
+def _place(span: Span) -> Span:
+    return span._replace(file="")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A rule that fits. text: the new call. edits: what writes it. met: the calls that matched."""
+
+    rule: Rule
+    text: str
+    edits: tuple[Edit, ...]
+    met: tuple[Node, ...]
+
+
+@dataclass(slots=True)
+class _Match:
+    """What the names of a rule stand for; the calls that were met; those with a statement apart."""
+
+    names: dict[str, ast.Expr] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    met: list[Node] = field(default_factory=list)
+    inner: list[Node] = field(default_factory=list)
+
+
+def rewritings(
+    node: Node, text: Written, dtype: DType, values: Mapping[str, Range]
+) -> Iterator[Rewriting]:
+    """The rules that fit a call.
+
+    values: between what every value of the graph lies. Calls that only the replaced one has read
+    are taken out of the text.
+    """
+    call = text.call(node)
+    if call is None:
+        return
+    for rule in rules():
+        match = _Match()
+        if not _fits(rule.before, node, call, text, rule, match):
+            continue
+        found = ((values[match.values[n]], ends) for n, ends in rule.within.items())
+        if not all(ends[0] <= one.low and one.high <= ends[1] for one, ends in found):
+            continue
+        for name, value in numbers(dtype).items():
+            if name in rule.settings:
+                match.names[name] = _number(value)
+        new = print_expr(_filled(rule.after, match.names))
+        edits = [Edit(call.span, new)]
+        edits += [Edit(span, "") for span in _unread(match, text)]
+        yield Rewriting(rule, new, tuple(edits), tuple(match.met))
+
+
+def _fits(
+    pattern: ast.Call, node: Node, call: ast.Call, text: Written, rule: Rule, match: _Match
+) -> bool:
+    if node.op.name != pattern.function or len(call.args) != len(pattern.args):
+        return False
+    match.met.append(node)
+    operands = list(node.operands())
+    for wanted, argument, value in zip(pattern.args, call.args, operands, strict=False):
+        if not _operand(wanted, argument, value, text, rule, match):
+            return False
+    given = dict(call.attrs)
+    return all(_setting(w, given.get(key), node, key, rule, match) for key, w in pattern.attrs)
+
+
+def _operand(
+    wanted: ast.Expr, argument: ast.Expr, value: str, text: Written, rule: Rule, match: _Match
+) -> bool:
+    if isinstance(wanted, ast.Name) and wanted.id in rule.tensors:
+        if wanted.id in match.names:
+            return match.values[wanted.id] == value
+        match.names[wanted.id] = argument
+        match.values[wanted.id] = value
+        return True
+    if isinstance(wanted, ast.Number):
+        return bool(_constant(text.graph, value) == wanted.value)
+    if not isinstance(wanted, ast.Call):
+        return False
+    maker = text.makers.get(value)
+    made = None if maker is None else text.call(maker)
+    if maker is None or made is None:
+        return False
+    apart = not isinstance(argument, ast.Call)
+    if apart and not all(_plain(part, text.graph) for part in made.args):
+        return False  # its operands may mean something else where the new call stands
+    if apart:
+        match.inner.append(maker)
+    return _fits(wanted, maker, made, text, rule, match)
+
+
+def _constant(graph: Graph, value: str) -> Any:
+    """The number that a parameter is everywhere, or None."""
+    initial = graph.params[value].initial if value in graph.params else None
+    return initial.args[0] if initial is not None and initial.kind == "constant" else None
+
+
+def _plain(argument: ast.Expr, graph: Graph) -> bool:
+    """Whether an operand means the same all over the model: a value of its outermost body."""
+    return isinstance(argument, ast.Name) and argument.id in graph.values
+
+
+def _setting(
+    wanted: ast.Expr, given: ast.Expr | None, node: Node, key: str, rule: Rule, match: _Match
+) -> bool:
+    if given is None:  # not said in the call: its default
+        given = next((attr.default for attr in node.op.attrs if attr.name == key), None)
+    if given is None:
+        return False
+    if isinstance(wanted, ast.ListOf) and isinstance(given, ast.ListOf):
+        pairs = zip(wanted.items, given.items, strict=False)
+        same = len(wanted.items) == len(given.items)
+        return same and all(_setting(w, g, node, key, rule, match) for w, g in pairs)
+    if isinstance(wanted, ast.Name) and wanted.id in rule.settings:
+        return match.names.setdefault(wanted.id, given) == given
+    return wanted == given
+
+
+def _filled(expr: Any, names: Mapping[str, ast.Expr]) -> Any:
+    """The expression with what its names stand for."""
+    if isinstance(expr, ast.Name):
+        return names.get(expr.id, expr)
+    if isinstance(expr, ast.Call):
+        attrs = tuple((key, _filled(value, names)) for key, value in expr.attrs)
+        return ast.Call(expr.function, tuple(_filled(a, names) for a in expr.args), attrs)
+    if isinstance(expr, ast.Unary):
+        return ast.Unary(expr.op, _filled(expr.operand, names))
+    if isinstance(expr, ast.Binary):
+        return ast.Binary(expr.op, _filled(expr.left, names), _filled(expr.right, names))
+    return expr
+
+
+def _number(value: float) -> ast.Number:
+    text = f"{value:g}".replace("e-0", "e-").replace("e+", "e")
+    return ast.Number(float(text), text)
+
+
+def _unread(match: _Match, text: Written) -> Iterator[Span]:
+    """The lines of the statements of calls that nobody reads any more."""
+    gone = {id(one) for one in match.met}
+    readers = (one for one in text.graph.nodes if id(one) not in gone)
+    used = {*text.graph.outputs.values()}.union(*(one.operands() for one in readers))
+    spans = {}
+    for one in match.inner:
+        statement = text.statements.get(_place(one.span))
+        if statement is not None and not used.intersection(one.outputs):
+            first = statement.span.line - len(statement.comments)
+            spans[Span("", first, 1, statement.span.end_line + 1, 1)] = None
+    yield from spans

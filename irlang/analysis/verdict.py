@@ -1,0 +1,141 @@
+"""The verdict on every call: safe, reachable with a witness, or possible."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irlang.adjoint_graph import Pullback, gradient_graph, prepare
+from irlang.analysis.confirm import Frameworks
+from irlang.analysis.guards import Guard, guards_of
+from irlang.analysis.search import Search, Wanted, Witness
+from irlang.analysis.subject import Subject
+from irlang.diagnostics import NOWHERE, Span
+from irlang.graph import Graph, Node
+from irlang.interp.range import Point, analyse
+
+SECONDS = 10.0  # for all witnesses of a model, unless something else is said
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A call at which NaN or infinity may originate.
+
+    point: the first of its places that are not safe. node: what it was called in the model that
+    was imported. call: its name in the text. witness: inputs that reach it; its `shown` is what a
+    framework gave, without which the verdict stays `possible`. guard: an edit that makes it safe.
+    because: the call before it whose guard makes this one safe too.
+    """
+
+    point: Point
+    node: str
+    call: str
+    span: Span = NOWHERE
+    witness: Witness | None = None
+    guard: Guard | None = None
+    because: str = ""
+
+    @property
+    def status(self) -> str:
+        """`reachable` or `possible`."""
+        shown = self.witness is not None and self.witness.shown is not None
+        return "reachable" if shown else "possible"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """All that is said of a model. safe: the points that were proved safe."""
+
+    subject: Subject
+    reports: tuple[Report, ...]
+    safe: tuple[Point, ...]
+    seconds: float
+
+
+def verdicts(
+    subject: Subject,
+    frameworks: Frameworks,
+    *,
+    gradient: bool = False,
+    domain: str = "relations",
+    seconds: float = SECONDS,
+    seed: int = 0,
+) -> Verdicts:
+    """Analyses a model, and looks for a witness for every point that is not proved safe.
+
+    gradient: whether the gradient is analysed as well (of the loss, or else of the sum of all
+    results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
+    """
+    start = time.monotonic()
+    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
+    points = found.points
+    whole = subject.graph
+    if gradient:
+        whole = gradient_graph(prepare(subject.graph, subject.catalog)).graph
+    reports = _reports(subject, whole, points)
+    if reports:
+        frameworks.start()
+        deadline = time.monotonic() + seconds
+        guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
+        reports = _witnessed(subject, whole, points, reports, frameworks, seconds, seed)
+        reports = _with_guards(reports, guards)
+    safe = tuple(point for point in points if point.status == "safe")
+    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start)
+
+
+def _with_guards(reports: Sequence[Report], guards: Mapping[str, Guard]) -> list[Report]:
+    """The reports with their guards; those that nothing reaches under what they follow from."""
+    found: list[Report] = []
+    for report in reports:
+        name = report.point.node
+        because = ""
+        if report.status == "possible":
+            before = (r for r in found if r.guard and name in r.guard.settles and not r.because)
+            because = next((r.call for r in before if r.point.node != name), "")
+        found.append(replace(report, guard=guards.get(name), because=because))
+    return found
+
+
+def _reports(subject: Subject, graph: Graph, points: Sequence[Point]) -> list[Report]:
+    """One report for every call that has a point which is not safe."""
+    nodes = {node.name: node for node in graph.nodes}
+    found: dict[str, Report] = {}
+    for point in points:
+        if point.status != "safe" and point.node not in found:
+            node = nodes[point.node]
+            own = node.forward if isinstance(node, Pullback) and node.forward else node
+            span = own.span._replace(file=own.span.file or subject.file)
+            found[point.node] = Report(point, subject.called(own.name), own.name, span)
+    return list(found.values())
+
+
+def _witnessed(
+    subject: Subject,
+    graph: Graph,
+    points: Sequence[Point],
+    reports: list[Report],
+    frameworks: Frameworks,
+    seconds: float,
+    seed: int,
+) -> list[Report]:
+    """The reports with what the search finds: first of the forward stage, which is the smaller."""
+    nodes: dict[str, Node] = {node.name: node for node in graph.nodes}
+    places: dict[str, dict[tuple[str, str], None]] = {}
+    for point in points:
+        if point.status != "safe":
+            places.setdefault(point.node, {})[point.tensor, point.function] = None
+    found: dict[str, Witness] = {}
+    left = seconds
+    for stage, whole in (("forward", subject.graph), ("gradient", graph)):
+        wanted = [
+            Wanted(nodes[name], tuple(own))
+            for name, own in places.items()
+            if isinstance(nodes[name], Pullback) == (stage == "gradient")
+        ]
+        if wanted:
+            start = time.monotonic()
+            search = Search(subject, whole, frameworks, seed)
+            found.update(search.run(wanted, left))
+            left = max(0.0, left - (time.monotonic() - start))
+    return [replace(report, witness=found.get(report.point.node)) for report in reports]

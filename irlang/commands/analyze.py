@@ -1,0 +1,184 @@
+"""`irlang analyze`: where NaN and infinity can arise, with inputs that reach it, or proofs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irlang.render import Piece, show, visible, write
+
+if TYPE_CHECKING:
+    from irlang.analysis.verdict import Verdicts
+
+_MOST_NAMES = 6  # listed in a line
+
+
+@click.command(name="analyze")
+@click.argument("file")
+@click.option(
+    "--ranges",
+    "ranges_file",
+    metavar="FILE.json",
+    help='Ranges of inputs and parameters, {"x": [0, 1], ...}; they go before those in the text.',
+)
+@click.option("--gradient", is_flag=True, help="Analyse the gradients as well.")
+@click.option(
+    "--domain",
+    type=click.Choice(["relations", "regions", "tensor"]),
+    default="relations",
+    show_default=True,
+    help="What is known of a value: relations between elements, an interval for every region of "
+    "a tensor, or one for every tensor.",
+)
+@click.option("--fix", is_flag=True, help="Write the guards that were proved into the text.")
+@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
+@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(0, 3600),
+    default=10.0,
+    show_default=True,
+    help="Seconds that the search for inputs may take, for all points together.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the search.")
+@click.option(
+    "--targets", metavar="A,B", help="Which frameworks confirm (default: the first that can)."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder for inputs that break the model, with programs that show it without irlang.",
+)
+@click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text")
+def command(
+    file: str,
+    ranges_file: str | None,
+    gradient: bool,
+    domain: str,
+    fix: bool,
+    bind: tuple[str, ...],
+    model: str | None,
+    seconds: float,
+    seed: int,
+    targets: str | None,
+    out: Path | None,
+    style: str,
+) -> int:
+    """Say where a model can become NaN or infinite out of finite inputs, and how to prevent it.
+
+    FILE is a model in the language, or one that `irlang import` reads. Exit status 1 where such a
+    place is reachable (an input is shown) or possible (it could not be excluded).
+    """
+    from irlang.analysis.confirm import Frameworks
+    from irlang.analysis.guards import mend
+    from irlang.analysis.report import diagnostic, to_json
+    from irlang.analysis.subject import subject as made_ready
+    from irlang.analysis.verdict import verdicts
+    from irlang.analysis.witness import written
+    from irlang.commands.loading import load_source, split_names
+    from irlang.diagnostics import fail
+    from irlang.lower.target import require_installed
+    from irlang.parser.source import write_source
+
+    ranges = read_ranges(ranges_file) if ranges_file else {}
+    names = split_names(targets, "") if targets else None
+    for name in names or ():
+        require_installed(name)
+    source = load_source(file, bind, model)
+    subject = made_ready(
+        source.graph, source.catalog, ranges=ranges, seed=seed, file=file, text=source.text,
+        names=source.imported.names(source.graph) if source.imported else {},
+    )  # fmt: skip
+    if fix and source.imported is not None:
+        help_ = f"write its text first: irlang import {file}"
+        raise fail("usage.fix", f"{file} is no text that guards could be written into", help=help_)
+    if fix:
+        subject, used = mend(subject, gradient=gradient, domain=domain)
+        if used:
+            write_source(file, subject.text)
+        for guard in () if style != "text" else used:
+            line = guard.edits[0].span.line
+            write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
+    with Frameworks(names) if names else Frameworks() as frameworks:
+        found = verdicts(
+            subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
+        )
+        files = written(found, out) if out is not None else {}
+    shown = [diagnostic(one, subject) for one in found.reports if not one.because]
+    if style == "json":
+        click.echo(json.dumps(to_json(found, files)))
+    elif style == "sarif":
+        from irlang.sarif import sarif
+
+        click.echo(json.dumps(sarif(shown), indent=2))
+    else:
+        show(shown, {subject.file: subject.text})
+        write(_verdict(found))
+        for paths in files.values():
+            click.echo(f"wrote {paths[0]}")
+    return int(bool(found.reports))
+
+
+def read_ranges(path: str) -> dict[str, tuple[float, float]]:
+    """Ranges by name from a JSON file. Raises `file.ranges` where it is something else."""
+    from irlang.diagnostics import fail
+    from irlang.parser.source import read_source
+
+    text = read_source(Path(path))
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise fail("file.ranges", f"{path} is no JSON: {error}") from None
+    form = 'it has the form {"name": [low, high], ...}'
+    if not isinstance(found, dict):
+        raise fail("file.ranges", f"{path} holds no ranges by name", help=form)
+    ranges = {}
+    for name, ends in found.items():
+        if not _is_range(ends):
+            raise fail(
+                "file.ranges", f"the range of `{name}` in {path} is no [low, high]", help=form
+            )
+        ranges[name] = float(ends[0]), float(ends[1])
+    return ranges
+
+
+def _is_range(ends: Any) -> bool:
+    if not isinstance(ends, list) or len(ends) != 2:
+        return False
+    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+    return numbers and ends[0] <= ends[1]
+
+
+def _verdict(found: Verdicts) -> list[Piece]:
+    """The last lines: the verdict, what it rests on, and what can be done."""
+    subject = found.subject
+    name = visible(subject.file or subject.graph.name)
+    following = [report for report in found.reports if report.because]
+    statuses = [report.status for report in found.reports if not report.because]
+    told = f"; {len(found.safe)} points are proved safe   ({found.seconds:.1f} s)\n"
+    verdict = f"{name}: no NaN or infinity can arise", "bold green"
+    if statuses:
+        counts = ((statuses.count(word), word) for word in ("reachable", "possible"))
+        told_counts = ", ".join(f"{count} {word}" for count, word in counts if count)
+        verdict = f"{name}: {told_counts}", "bold red"
+    pieces: list[Piece] = [verdict, (told, "")]
+    if following:
+        some = visible(_some([report.node for report in following]))
+        pieces.append((f"Safe once these are: {some}\n", ""))
+    if subject.assumed:
+        some = visible(_some([subject.called(name) for name in subject.assumed]))
+        pieces.append((f"No range is stated for {some}: defaults are assumed. ", ""))
+        pieces.append(("Write `in [low, high]` behind the type, or use --ranges.\n", ""))
+    guards = {guard.edits for guard in (report.guard for report in found.reports) if guard}
+    if guards:
+        pieces.append((f"irlang analyze --fix tries {len(guards)} of these ways out.\n", ""))
+    return pieces
+
+
+def _some(names: list[str]) -> str:
+    """A few of some names."""
+    return ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
