@@ -93,7 +93,7 @@ class Call:
         regions = tuple(
             replace(region, numbers=_cleared(region.numbers)) for region in tensor.regions
         )
-        self.tensors[target] = Tensor(tensor.info, regions)
+        self.tensors[target] = Tensor(tensor.info, regions, tensor.body)
 
     # ---- what must hold
 
@@ -126,7 +126,7 @@ class Call:
                 replace(region, numbers=meet(region.numbers, facts[read]))
                 for region in tensor.regions
             )
-            self.tensors[read.tensor] = Tensor(tensor.info, regions)
+            self.tensors[read.tensor] = Tensor(tensor.info, regions, tensor.body)
 
     # ---- equations
 
@@ -162,7 +162,10 @@ class Call:
         if 0 in equation.info.shape:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
-        return merged(equation.info, self._regions(equation, body, _box(equation.info), True))
+        found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
+        if small(body) and equation.info.dtype == self.own.row.name:
+            found.body = body
+        return found
 
     def _regions(
         self, equation: eq.Equation, body: eq.Expr, box: Limits, terms: bool

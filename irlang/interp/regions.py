@@ -32,10 +32,14 @@ class Region:
 
 @dataclass(slots=True)
 class Tensor:
-    """A tensor by regions, which are disjoint and, once it is computed, cover it."""
+    """A tensor by regions, which are disjoint and, once it is computed, cover it.
+
+    body: what an element is, wherever it lies.
+    """
 
     info: eq.TensorInfo
     regions: tuple[Region, ...]
+    body: eq.Expr | None = None
     hull: Numbers = field(init=False)
 
     def __post_init__(self) -> None:

@@ -222,8 +222,9 @@ class Relations(Evaluator):
         """What an element is computed as; itself where that is not known."""
         if isinstance(atom, eq.Read) and atom.default is None:
             read, region = source(atom, box, self.tensors)
-            if region is not None and region.term is not None and self._as_here(read.tensor):
-                return instance(region.term, read)
+            term = self.tensors[read.tensor].body if region is None else region.term
+            if term is not None and self._as_here(read.tensor):
+                return instance(term, read)
             return read
         return atom
 
@@ -280,11 +281,12 @@ class Relations(Evaluator):
                     yield Sum({other: 1.0})
 
     def _looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
-        """An element, and what it is computed as."""
+        """An element, what it is a copy of, and what that is computed as."""
+        found = [expr]
         if isinstance(expr, eq.Read) and expr.default is None:
-            expr = source(expr, box, self.tensors)[0]
-        term = self.meaning(expr, box)
-        return [expr] if term == expr else [expr, term]
+            found.append(source(expr, box, self.tensors)[0])
+        found.append(self.meaning(expr, box))
+        return [one for at, one in enumerate(found) if one not in found[:at]]
 
     # ---- quotients and reductions
 
@@ -307,8 +309,14 @@ class Relations(Evaluator):
 
     def _whole(self, expr: eq.Expr, box: Limits) -> Sum:
         """An expression as one element, with no rounding."""
-        if isinstance(expr, eq.Read) and expr.default is None:
-            expr = source(expr, box, self.tensors)[0]
+        if isinstance(expr, (eq.Const, eq.Size)):
+            return Sum({}, self.own.nearest(float(expr.value)))
+        if self._equal is not None and expr != self._equal[0]:
+            if isinstance(expr, eq.Read) and expr.default is None:
+                read = source(expr, box, self.tensors)[0]
+                expr = read if read == self._equal[0] else expr
+        if self._equal is not None and expr == self._equal[0]:
+            expr = self._equal[1]
         return Sum({expr: 1.0})
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
@@ -375,10 +383,11 @@ class Relations(Evaluator):
         """An expression with the definitions of its elements written out, reductions excepted."""
         if isinstance(expr, eq.Read) and expr.default is None:
             read, region = source(expr, box, self.tensors)
-            if not depth or region is None or not self._as_here(read.tensor):
+            if not depth or not self._as_here(read.tensor):
                 return read
-            if isinstance(region.term, eq.Apply) and small(region.term):
-                return self.unfolded(instance(region.term, read), box, depth - 1)
+            term = self.tensors[read.tensor].body if region is None else region.term
+            if isinstance(term, eq.Apply) and small(term):
+                return self.unfolded(instance(term, read), box, depth - 1)
             return read
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
