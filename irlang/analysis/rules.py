@@ -239,7 +239,7 @@ def _unread(match: _Match, text: Written) -> Iterator[Span]:
     gone = {id(one) for one in match.met}
     readers = (one for one in text.graph.nodes if id(one) not in gone)
     used = {*text.graph.outputs.values()}.union(*(one.operands() for one in readers))
-    spans = {}
+    spans: dict[Span, None] = {}
     for one in match.inner:
         statement = text.statements.get(_place(one.span))
         if statement is not None and not used.intersection(one.outputs):

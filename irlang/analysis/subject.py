@@ -138,7 +138,10 @@ def _inside(name: str, within: Ends, item: Port | Param) -> Ends:
     dtype = DTYPES[item.info.dtype]
     if dtype.kind == "real":
         low, high = max(low, -dtype.largest), min(high, dtype.largest)
-        low, high = _rounded(low, dtype.numpy, up=True), _rounded(high, dtype.numpy, up=False)
+        inner = _rounded(low, dtype.numpy, up=True), _rounded(high, dtype.numpy, up=False)
+        if low <= high and inner[0] > inner[1]:  # one number, which the type has to round
+            inner = (float(np.asarray(low).astype(dtype.numpy)),) * 2
+        low, high = inner
     elif dtype.kind == "int":
         least, greatest = integer_range(item.info.dtype)
         low, high = max(float(np.ceil(low)), least), min(float(np.floor(high)), greatest)

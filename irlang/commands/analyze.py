@@ -76,11 +76,11 @@ def command(
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
     from irlang.analysis.report import diagnostic, to_json
-    from irlang.analysis.subject import subject as made_ready
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written
-    from irlang.commands.loading import load_source, split_names
+    from irlang.commands.loading import load_subject, split_names
     from irlang.diagnostics import fail
+    from irlang.importers.files import READERS
     from irlang.lower.target import require_installed
     from irlang.parser.source import write_source
 
@@ -88,12 +88,8 @@ def command(
     names = split_names(targets, "") if targets else None
     for name in names or ():
         require_installed(name)
-    source = load_source(file, bind, model)
-    subject = made_ready(
-        source.graph, source.catalog, ranges=ranges, seed=seed, file=file, text=source.text,
-        names=source.imported.names(source.graph) if source.imported else {},
-    )  # fmt: skip
-    if fix and source.imported is not None:
+    subject = load_subject(file, bind, model, ranges, seed)
+    if fix and Path(file).suffix.lower() in READERS:
         help_ = f"write its text first: irlang import {file}"
         raise fail("usage.fix", f"{file} is no text that guards could be written into", help=help_)
     if fix:

@@ -178,6 +178,8 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
     console.print(_verdicts({name: dict(counts) for name, counts in tally.targets.items()}))
     if report["findings"]:
         console.print(_findings(report["findings"]))
+    if any(report["invalid"].values()):
+        console.print(_invalid(report["invalid"]), highlight=False)
     console.print(
         f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False
     )
@@ -200,6 +202,15 @@ def _verdicts(targets: dict[str, dict[str, int]]) -> Table:
     for name, counts in targets.items():
         table.add_row(name, *(f"{counts.get(v, 0):,}" for v in shown))
     return table
+
+
+def _invalid(targets: dict[str, dict[str, int]]) -> str:
+    said = (
+        f"{name} refused {counts.get('refused', 0)}, accepted {counts.get('accepted', 0)}"
+        for name, counts in targets.items()
+        if counts
+    )
+    return f"invalid calls: {' · '.join(said)}"
 
 
 def _findings(findings: list[dict[str, Any]]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from irlang.parser import parse
 from irlang.parser.source import read_source
 
 if TYPE_CHECKING:
+    from irlang.analysis.subject import Subject
     from irlang.lower.profile import Accepted
 
 
@@ -91,6 +92,24 @@ def load_source(
     if imported is not None:
         imported.fill(graph)
     return Source(graph, checked.catalog, text, imported)
+
+
+def load_subject(
+    path: str,
+    bind: Sequence[str] = (),
+    model: str | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    seed: int = 0,
+) -> Subject:
+    """The model of a file, ready to be analysed. ranges: see `irlang.analysis.subject.subject`."""
+    from irlang.analysis.subject import subject
+
+    source = load_source(path, bind, model)
+    names = source.imported.names(source.graph) if source.imported else {}
+    return subject(
+        source.graph, source.catalog, ranges=ranges, seed=seed, file=path, text=source.text,
+        names=names,
+    )  # fmt: skip
 
 
 def bindings(texts: Sequence[str]) -> dict[str, int]:
