@@ -10,6 +10,8 @@ import dataclasses
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.catalog import builtin
+from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
-from irlang.diff import gradients, runner
-from irlang.diff.finding import find, find_gradient
+from irlang.diff import gradients, report_folder, runner
+from irlang.diff.finding import find, find_gradient, write
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS
@@ -285,6 +288,38 @@ def test_a_finding_names_the_operator_whose_gradient_it_is(
     assert (found.operator, found.verdict.stage) == ("multiply", "backward")
     assert find(session, case, 0, "torch", outcome).operator == "multiply"
     assert "backward" in found.signature
+
+
+def test_a_gradient_is_reduced_to_its_call(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What flows back to it becomes the weights of a sum; a script shows the gradient alone."""
+    text, culprit, (before, after) = PLANTED["of another function"]
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        return dataclasses.replace(made, code=re.sub(before, after, str(made.code)))
+
+    for module in (gradients, runner, report_folder):
+        monkeypatch.setattr(module, "lower", faulty)
+    found = find_gradient(session, _case(text), 0, "torch")
+    assert found is not None
+    assert found.operator == culprit
+    calls = [node.op.name for node in found.reduced.graph.nodes]
+    assert calls == [culprit, "weighted_sum"]
+    assert sum(array.size for array in found.reduced.values.values()) <= 4
+    write(found, tmp_path, "f-001")
+    again = load_case(str(tmp_path / "finding.nnir"), (), (), None, 0)
+    assert [node.op.name for node in again.graph.nodes] == calls
+    shown = subprocess.run(
+        [sys.executable, tmp_path / "show_torch.py"], capture_output=True, text=True, check=True
+    ).stdout
+    name = found.verdict.name
+    (expected,) = re.findall(rf"^{name} expected (.*)$", shown, re.MULTILINE)
+    (got,) = re.findall(rf"^{name} got +(.*)$", shown, re.MULTILINE)
+    assert abs(np.asarray(json.loads(expected)) - np.asarray(json.loads(got))).max() > 1e-4
+    issue = (tmp_path / "issue.md").read_text("utf-8")
+    assert "From these follows its gradient, `d_y` being what flows back" in issue
 
 
 def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> None:

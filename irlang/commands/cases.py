@@ -42,14 +42,15 @@ def disagreeing(session: Session, case: Case, grad: bool = False) -> tuple[str, 
     """
     from irlang.diff.localise import isolate, localise
     from irlang.diff.reduce import is_finding, symptom
+    from irlang.diff.stages import blamed_gradient
 
     session.versions()
     outcome = session.compare([case], grad=grad)[0]
     if outcome.refusal is not None:
         raise outcome.refusal
     for target in session.targets:
-        if is_finding(symptom(case, outcome, target)):
-            return target, case
+        if is_finding(seen := symptom(case, outcome, target)):
+            return target, blamed_gradient(session, case, target)[1] if seen.backward else case
     for target in session.targets:
         culprit = localise(session.only(target), case, target)
         if culprit is not None:

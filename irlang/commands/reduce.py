@@ -48,6 +48,7 @@ def command(
     from irlang.diff.reduce_files import save, to_text
     from irlang.diff.report_script import listed
     from irlang.diff.runner import Session
+    from irlang.diff.stages import blamed_gradient
 
     if out is not None and out.suffix != ".nnir":
         raise fail("usage.out", f"{out.name} must end in .nnir")
@@ -59,13 +60,16 @@ def command(
                        "the targets agree with the oracle: there is nothing to reduce")  # fmt: skip
             return 0
         target, case = found
-        culprit = None if grad else localise(session.only(target), case, target)
+        culprit = localise(session.only(target), case, target)
         name = culprit.node.op.name if culprit else None
+        if grad and culprit is None:
+            start, case = blamed_gradient(session, case, target)
+            name = start.node.op.name if start is not None and start.node is not None else None
         made = reduce(session, case, target, culprit=name, grad=grad, seconds=seconds)
     assert made is not None
     operators = " + ".join(node.op.name for node in made.case.graph.nodes)
     note = f"{made.symptom.verdict}: {target}, {name or operators}"
-    text = to_text(made.case.graph, (note,))
+    text = to_text(made.case.graph, made.case.catalog, (note,))
     if out is not None:
         try:
             save(made.case, out, (note,))

@@ -17,7 +17,7 @@ from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Outcome, Session
-from irlang.diff.stages import Calls, judge_gradients
+from irlang.diff.stages import blamed_gradient
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.graph import Node
 from irlang.interp.balls import Ball
@@ -95,12 +95,10 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
 
 def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found | None:
     """The finding of the first call whose gradient is wrong by itself; None where none is."""
-    calls = Calls()
-    judge_gradients(session.only(target), case, target, calls)
-    if calls.start is None:
+    start, first = blamed_gradient(session, case, target)
+    if start is None:
         return None
-    start = calls.start
-    return _reduced(session, case, case, seed, target, start.node, start.verdict)
+    return _reduced(session, case, first, seed, target, start.node, start.verdict)
 
 
 def charge(session: Session, case: Case, seed: int, target: str, culprit: Culprit) -> Found:
@@ -124,7 +122,7 @@ def _reduced(
     name = culprit.op.name if culprit is not None else None
     grad = verdict.stage == "backward"
     made = reduce(
-        session, start, target, culprit=None if grad else name, grad=grad,
+        session, start, target, culprit=name, grad=grad,
         seconds=SECONDS, trials=TRIALS,
     )  # fmt: skip
     reduced = made.case if made is not None else written_out(start)
@@ -148,8 +146,11 @@ def _reduced(
         {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
          if t != target},
         session.versions(),
-        {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls},
-        dict(result.outputs) if result is not None else {},
+        {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls}
+        | {f"d_{n}": ball for n, ball in outcome.slopes.items()},
+        {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}
+        if result is not None
+        else {},
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from irlang.interp.plain import load
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Program, Result, Worker
 
-Pulled = tuple[Pullback, list[Verdict]]
+Pulled = tuple[Pullback, list[Verdict], Case, dict[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,8 @@ def _identity() -> ast.Op:
 def pulled_by_call(
     worker: Worker, case: Case, target: str, arithmetic: Arithmetic = STANDARD
 ) -> Iterator[Pulled]:
-    """Every call of the gradient judged by itself, given what the target itself had there.
+    """Every call of the gradient judged by itself, given what the target itself had there: the
+    verdicts, the case that the call is one of, and what it was fed.
 
     Nothing where the target gives no gradients, or none but those of inputs and parameters.
     """
@@ -137,7 +138,7 @@ def pulled_by_call(
             continue
         if node.forward is not None and _left_open(judged, node, fed):
             continue
-        yield node, judge_call(judged, node, fed, given, target, arithmetic)
+        yield node, judge_call(judged, node, fed, given, target, arithmetic), judged, fed
 
 
 def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:

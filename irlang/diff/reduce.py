@@ -38,10 +38,12 @@ class Symptom:
     """What must stay: the class of the gravest verdict, and what tells it from others of its class.
 
     detail: the words of a message without its numbers, or the kinds of numbers of an edge value.
+    backward: whether it is one of a gradient.
     """
 
     verdict: str
     detail: str
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,13 @@ def symptom(case: Case, outcome: Outcome, target: str) -> Symptom:
     grave = at_edge(worst) if case.edge else worst
     if one is None:
         return Symptom(grave, "")
+    backward = one.stage == "backward"
     if one.message:
-        return Symptom(grave, _words(one.message))
+        return Symptom(grave, _words(one.message), backward)
     if grave in ("edge", "nonfinite"):
-        return Symptom(grave, f"{number_kind(one.expected)} not {number_kind(one.got)}")
-    return Symptom(grave, "")
+        kinds = f"{number_kind(one.expected)} not {number_kind(one.got)}"
+        return Symptom(grave, kinds, backward)
+    return Symptom(grave, "", backward)
 
 
 def _words(message: str) -> str:
@@ -235,9 +239,9 @@ class _Driver:
         return found
 
     def blames(self, case: Case) -> bool:
-        """Whether the culprit is the one that was charged."""
-        if len(case.graph.nodes) == 1:
-            return case.graph.nodes[0].op.name == self.culprit
+        """Whether the culprit is the one that was charged; of a gradient, whether it is there."""
+        if len(case.graph.nodes) == 1 or self.grad:
+            return self.culprit in {node.op.name for node in case.graph.nodes}
         found = localise(self.session, case, self.target)
         return found is not None and found.node.op.name == self.culprit
 

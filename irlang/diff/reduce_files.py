@@ -16,6 +16,7 @@ import numpy as np
 import safetensors
 
 from irlang import ast
+from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import fail
 from irlang.diff.calls import Case
 from irlang.dtypes import DTYPES
@@ -32,10 +33,11 @@ _NAMES = {
 _TYPES = {stored: name for name, stored in _NAMES.items()}
 
 
-def to_text(graph: Graph, notes: tuple[str, ...] = ()) -> str:
-    """A graph as a `.nnir` file, its first lines saying what it is.
+def to_text(graph: Graph, catalog: Catalog, notes: tuple[str, ...] = ()) -> str:
+    """A graph as a `.nnir` file with the definitions that it needs beside irlang's own.
 
-    Arrays that no text could hold are left out: `save` puts them into a file.
+    notes: its first lines. Arrays that no text could hold are left out: `save` puts them into a
+    file.
     """
     params = {
         name: replace(param, initial=None) if _is_array(param) else param
@@ -43,7 +45,21 @@ def to_text(graph: Graph, notes: tuple[str, ...] = ()) -> str:
     }
     model = to_ast(replace(graph, params=params))
     comments = tuple(f"# {' '.join(note.split())}" for note in notes)
-    return print_file(ast.File((model,), 1, comments=comments))
+    return print_file(ast.File((*_own(graph, catalog), model), 1, comments=comments))
+
+
+def _own(graph: Graph, catalog: Catalog) -> list[ast.Op]:
+    """The definitions that are not irlang's own: those of calls, and those that they call."""
+    found: dict[str, ast.Op] = {}
+    waiting = [node.op for node in graph.nodes]
+    while waiting:
+        op = waiting.pop()
+        if op.name in found or builtin().op(op.name) == op:
+            continue
+        found[op.name] = op
+        called = (part.function for part in ast.walk(op) if isinstance(part, ast.Call))
+        waiting += [known for name in called if (known := catalog.op(name)) is not None]
+    return list(found.values())
 
 
 def _is_array(param: Param) -> bool:
@@ -62,7 +78,8 @@ def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
         else param
         for name, param in case.graph.params.items()
     }
-    path.write_text(to_text(replace(case.graph, params=params), notes), "utf-8")
+    graph = replace(case.graph, params=params)
+    path.write_text(to_text(graph, case.catalog, notes), "utf-8")
     types = {name: info.dtype for name, info in case.graph.values.items()}
     beside.write_bytes(packed({**case.inputs, **long}, types))
 

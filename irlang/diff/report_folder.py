@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
 from irlang.diff.report_script import script
@@ -33,7 +34,7 @@ def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     reduced = folder / "finding.nnir"
     save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}",))
     (folder / "program.nnir").write_text(
-        to_text(found.whole.graph, (f"seed {found.seed}",)), "utf-8"
+        to_text(found.whole.graph, found.whole.catalog, (f"seed {found.seed}",)), "utf-8"
     )
     scripts = {}
     for target in (found.target, *found.others):
@@ -60,7 +61,10 @@ def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
 def _script(found: Found, folder: Path, target: str) -> Path | None:
     """Writes the script of a target; None where it does not run the program."""
     case = found.reduced
-    lowered = lower(case.graph, target, case.catalog, case.params)
+    if found.verdict.stage == "backward":
+        lowered = ask(with_loss_shown(case.graph), target, case).lowered
+    else:
+        lowered = lower(case.graph, target, case.catalog, case.params)
     if lowered.unsupported:
         return None
     path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_why import explain, shown
@@ -17,7 +18,7 @@ from irlang.interp.program import run
 
 if TYPE_CHECKING:
     from irlang.diff.finding import Found
-    from irlang.graph import Node
+    from irlang.graph import Graph, Node
 
 _LONG = 120  # lines of a script that is named rather than shown
 _LOST = {
@@ -49,8 +50,12 @@ def issue(found: Found, script: str, name: str) -> str:
     parts = [f"# {title(found)}", "", *_what(found), "", *_how(found, script, name)]
     parts += ["", "## Expected, and why", "", *_why(found), "", "## Actual", "", *_actual(found)]
     parts += ["", "## Versions and other implementations", "", *_others(found), ""]
-    parts += ["## The program", "", "```", to_text(found.reduced.graph).strip(), "```", ""]
+    parts += ["## The program", "", "```", _program(found), "```", ""]
     return "\n".join(parts)
+
+
+def _program(found: Found) -> str:
+    return to_text(found.reduced.graph, found.reduced.catalog).strip()
 
 
 def _what(found: Found) -> list[str]:
@@ -90,8 +95,29 @@ def _why(found: Found) -> list[str]:
         equations = equations_of(node.expansion(found.reduced.catalog)).strip()
         lines += [f"The definition of `{node.op.name}` says, for the sizes of this call:",
                   "", "```", equations, "```", ""]  # fmt: skip
-    lines += _element(found, nodes)
+    if v.stage == "backward":
+        for node in _graph(found).nodes:
+            if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
+                lines += [*_backward(node, node.forward), ""]
+    lines += _element(found)
     return lines
+
+
+def _backward(node: Pullback, call: Node) -> list[str]:
+    """What follows for the gradient of a call."""
+    results = call.results()
+    flowing = [n for n in node.equations.inputs if n.removeprefix(PREFIX) in results]
+    names = ", ".join(f"`{name}`" for name in flowing)
+    said = f"From these follows its gradient, {names} being what flows back to its results:"
+    return [said, "", "```", equations_of(node.equations).strip(), "```"]
+
+
+def _graph(found: Found) -> Graph:
+    """The program, with the calls of its gradient where that is the matter."""
+    case = found.reduced
+    if found.verdict.stage != "backward":
+        return case.graph
+    return gradient_graph(prepare(case.graph, case.catalog)).graph
 
 
 def _radius(found: Found) -> str:
@@ -107,19 +133,19 @@ def _radius(found: Found) -> str:
     )
 
 
-def _element(found: Found, nodes: list[Node]) -> list[str]:
+def _element(found: Found) -> list[str]:
     """The arithmetic of the element that is furthest off."""
-    case, v = found.reduced, found.verdict
+    case, v, graph = found.reduced, found.verdict, _graph(found)
     if v.index is None:
         return []
-    value = case.graph.outputs.get(v.name)
-    node = next((n for n in nodes if value in n.outputs), None)
+    value = graph.outputs.get(v.name)
+    node = next((n for n in graph.nodes if value in n.outputs), None)
     if node is None or value is None:
         return []
     try:
-        values = run(case.graph, case.values, case.catalog)
+        values = run(graph, case.values, case.catalog)
         expansion = node.expansion(case.catalog)
-        fed = {formal: load(case.graph.values[name], values[name])
+        fed = {formal: load(graph.values[name], values[name])
                for formal, name in node.feeds().items()}  # fmt: skip
         tensors = {**fed, **reference.evaluate(expansion, fed)}
     except InvalidInput:

@@ -56,15 +56,19 @@ def script(
         else "inputs = {name: FILE[name] for name in INPUTS}\n"
         "params = {name: FILE[name] for name in PARAMS}",
         f"expected = {{{wanted}}}",
-        _END.format(run=_run(lowered), frameworks=repr(_frameworks(body))),
+        _END.format(
+            run=_run(lowered, "run"),
+            frameworks=repr(_frameworks(body)),
+            gradients=_GRADIENTS.format(_run(lowered, "gradients")) if lowered.gradients else "",
+        ),
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
-def _run(lowered: Lowered) -> str:
+def _run(lowered: Lowered, function: str) -> str:
     if lowered.kind == "python":
-        return "run(inputs, params)" if lowered.params else "run(inputs, {})"
-    return "run(inputs)"
+        return f"{function}(inputs, {'params' if lowered.params else '{}'})"
+    return f"{function}(inputs)"
 
 
 def _python(code: str) -> str:
@@ -178,11 +182,14 @@ def tensors(path):
 FILE = tensors(Path(__file__).with_name("{beside}"))
 '''
 
+_GRADIENTS = """
+results.update((f"d_{{name}}", value) for name, value in {}.items())"""
 _END = """
 print("python", sys.version.split()[0])
 for name in {frameworks}:
     print(name, sys.modules[name].__version__)
-for name, value in {run}.items():
+results = {run}{gradients}
+for name, value in results.items():
     print(name, "expected", expected.get(name, "(see issue.md)"))
     print(name, "got     ", np.asarray(value).tolist())
 """

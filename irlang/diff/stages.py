@@ -6,11 +6,14 @@ had there (`irlang.diff.localise`, `irlang.diff.gradients`). What comes first is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from irlang.diff.calls import Case
 from irlang.diff.gradients import pulled_by_call
+from irlang.diff.isolate_gradient import isolate_gradient
 from irlang.diff.localise import call_by_call
 from irlang.diff.runner import Session
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
@@ -22,11 +25,13 @@ class Start:
     """The call at which a disagreement starts.
 
     node: that of the model, whose gradient it may be; None where what flows back to a value from
-    several calls is added up. verdict: the gravest on what it gives, with its stage.
+    several calls is added up. verdict: the gravest on what it gives, with its stage. alone: of a
+    gradient, the call as a program with a loss of its own, where there is one.
     """
 
     node: Node | None
     verdict: Verdict
+    alone: Case | None = None
 
     @property
     def operator(self) -> str:
@@ -55,12 +60,19 @@ class Calls:
     found: list[Verdict] = field(default_factory=list)
     start: Start | None = None
 
-    def note(self, node: Node | None, stage: str, verdicts: list[Verdict]) -> None:
-        """Takes down the verdicts on the results of one call."""
+    def note(
+        self,
+        node: Node | None,
+        stage: str,
+        verdicts: list[Verdict],
+        alone: Callable[[], Case | None] | None = None,
+    ) -> None:
+        """Takes down the verdicts on the results of one call; `alone` makes a program of it."""
         amiss = [replace(v, stage=stage) for v in verdicts if v.verdict in FINDINGS]
         if amiss and self.start is None:
             worst = gravest([v.verdict for v in amiss])
-            self.start = Start(node, next(v for v in amiss if v.verdict == worst))
+            first = next(v for v in amiss if v.verdict == worst)
+            self.start = Start(node, first, None if alone is None else alone())
         self.found += amiss
 
 
@@ -75,9 +87,24 @@ def by_calls(session: Session, case: Case, target: str, grad: bool) -> Calls:
     return calls
 
 
+def blamed_gradient(session: Session, case: Case, target: str) -> tuple[Start | None, Case]:
+    """The first call whose gradient is wrong by itself, and the least program that shows it: the
+    call with a loss of its own, or the case that was given.
+    """
+    alone, calls = session.only(target), Calls()
+    judge_gradients(alone, case, target, calls)
+    if calls.start is None or calls.start.alone is None:
+        return calls.start, case
+    found = alone.compare([calls.start.alone], grad=True)[0].verdicts[target]
+    shown = [v for v in found if v.verdict == gravest([v.verdict for v in found])]
+    shows = any(v.verdict in FINDINGS and v.stage == "backward" for v in shown)
+    return calls.start, calls.start.alone if shows else case
+
+
 def judge_gradients(session: Session, case: Case, target: str, calls: Calls) -> None:
     """Judges every call of the gradient alone, and takes that down."""
     own = session.arithmetic[target]
-    for pulled, verdicts in pulled_by_call(session.workers[target], case, target, own):
+    for pulled, verdicts, whole, fed in pulled_by_call(session.workers[target], case, target, own):
         calls.backward += pulled.forward is not None
-        calls.note(pulled.forward, "backward", verdicts)
+        alone = partial(isolate_gradient, whole, pulled, fed) if pulled.forward else None
+        calls.note(pulled.forward, "backward", verdicts, alone)
