@@ -29,7 +29,7 @@ _SAME = {
     "Softsign": "softsign", "IsNan": "isnan", "IsInf": "isinf", "IsFinite": "isfinite",
     "LogicalNot": "logical_not", "Invert": "bit_not",
     # any number
-    "AddN": "add_n", "AccumulateNV2": "add_n",
+    "AddN": "add_n",
 }  # fmt: skip
 
 
@@ -120,6 +120,11 @@ def _identity(n: Node) -> Value:
     return n.input(0)
 
 
+def _accumulated(n: Node) -> Value:
+    n.ignore("shape")
+    return n.call("add_n", *n.x)
+
+
 def _identities(n: Node) -> Result:
     return n.x
 
@@ -128,6 +133,7 @@ ROWS: dict[str, Row] = {
     **{name: elementwise(calls(op)) for name, op in _SAME.items()},
     "Equal": _equal("equal"),
     "NotEqual": _equal("not_equal"),
+    "AccumulateNV2": elementwise(_accumulated),
     "Mod": elementwise(_truncated_mod),
     "TruncateMod": elementwise(_truncated_mod),
     "DivNoNan": _divided_or_zero,

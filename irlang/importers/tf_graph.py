@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
@@ -105,8 +106,8 @@ class Walk:
 
     def _variable(self, node: NodeDef) -> None:
         """A parameter, with the values that the graph gives it, if any."""
-        kind, shape = node.attributes.get("dtype"), _shape(node)
-        if kind is None or kind.kind != "type":
+        kind, shape = _value(node, "dtype", "type"), _shape(node)
+        if kind is None:
             raise Unsupported("its type is not declared")
         own = size_name(node.name)
         if shape is None or None in shape:
@@ -115,7 +116,7 @@ class Walk:
             raise Unsupported(f"its shape is not declared: say it, like --bind {own}=3,4")
         sizes = tuple(size for size in shape if size is not None)
         check_shape(sizes, f"the variable `{node.name}`")
-        info = TensorInfo(sizes, dtype(kind.value))
+        info = TensorInfo(sizes, dtype(kind))
         start = initial(self.by_name, self._starts.get(node.name), info)
         write = self.writer.param
         self.values[node.name, 0] = Value(
@@ -123,10 +124,10 @@ class Walk:
         )
 
     def _constant(self, node: NodeDef) -> None:
-        given = node.attributes.get("value")
-        if given is None or given.kind != "tensor":
+        given = _value(node, "value", "tensor")
+        if given is None:
             raise Unsupported("its value is missing")
-        found, info = tensor(given.value, f"the constant `{node.name}`")
+        found, info = tensor(given, f"the constant `{node.name}`")
         self.values[node.name, 0] = constant(self.writer, found, node.name, info)
 
     # ---- nodes
@@ -250,11 +251,11 @@ def declared(
     probability, or a rate, like that.
     """
     if node.op == "IteratorGetNext":
-        listed = (node.attributes.get(name) for name in ("output_types", "output_shapes"))
-        kinds, shapes = (list(item.value) if item is not None else [] for item in listed)
+        kinds = _value(node, "output_types", "list type") or []
+        shapes = _value(node, "output_shapes", "list shape") or []
     else:
-        kind = node.attributes.get("dtype")
-        kinds, shapes = [] if kind is None else [kind.value], [_shape(node)]
+        kind = _value(node, "dtype", "type")
+        kinds, shapes = [] if kind is None else [kind], [_shape(node)]
     if not kinds or len(kinds) != len(shapes):
         raise Unsupported("its types and shapes are not declared")
     found = []
@@ -272,11 +273,15 @@ def declared(
 
 def _shape(node: NodeDef) -> tuple[int | None, ...] | None:
     """The shape that a node declares; some programs leave it to what they note beside."""
-    said, noted = node.attributes.get("shape"), node.attributes.get("_output_shapes")
-    if said is not None and said.kind == "shape" and said.value is not None:
-        found: tuple[int | None, ...] | None = said.value
-        return found
-    return noted.value[0] if noted is not None and noted.kind == "list shape" else None
+    noted = _value(node, "_output_shapes", "list shape")
+    found: tuple[int | None, ...] | None = _value(node, "shape", "shape")
+    return found if found is not None or not noted else noted[0]
+
+
+def _value(node: NodeDef, name: str, kind: str) -> Any:
+    """The value of an attribute, None where there is none of that kind."""
+    found = node.attributes.get(name)
+    return found.value if found is not None and found.kind == kind else None
 
 
 def size_name(name: str) -> str:

@@ -81,9 +81,12 @@ def _value(nodes: Mapping[str, NodeDef], source: tuple[str, int], depth: int) ->
     if node.op in _LAWS:
         return Drawn(np.float32(0), np.float32(1), _LAWS[node.op])
     if node.op == "Const":
+        value = node.attributes.get("value")
+        if value is None or value.kind != "tensor":
+            return None
         try:
-            return Drawn(tensor(node.attributes["value"].value, node.name)[0])
-        except (KeyError, Unsupported, InvalidInput):
+            return Drawn(tensor(value.value, node.name)[0])
+        except (Unsupported, InvalidInput):  # the walk tells what it reads itself
             return None
     if node.op == "Fill" and len(node.inputs) == 2:
         return _value(nodes, node.inputs[1], depth + 1)

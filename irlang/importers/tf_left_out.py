@@ -19,7 +19,7 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "TensorListGetItem", "TensorListSetItem",
     ),
     _SIZE: (
-        "Where", "Unique", "UniqueV2", "BooleanMask", "NonMaxSuppression", "NonMaxSuppressionV2",
+        "Where", "Unique", "UniqueV2", "NonMaxSuppression", "NonMaxSuppressionV2",
         "NonMaxSuppressionV3", "DynamicPartition", "ListDiff",
     ),
     _STRING: (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from irlang.dtypes import DTYPES
@@ -46,19 +45,16 @@ def _running(op: str) -> Row:
     return row
 
 
-def _largest(k: Callable[[Node], int]) -> Row:
+def _largest(n: Node) -> Result:
     """The positions are of 32 bits unless said."""
-
-    def row(n: Node) -> Result:
-        n.ignore("sorted")  # sorted is one of the orders that are allowed if it says no
-        count, kind = k(n), n.element_type("index_type", "i32")
-        names = ["", "wide"] if kind != "i64" else ["", "1"]
-        best, at = n.steps(names, "top_k", n.input(0), k=count)
-        if not n.wants(1):
-            return [best]
-        return [best, at if at.dtype == kind else n.result(1, "cast", at, to=kind)]
-
-    return row
+    attrs: dict[str, Any] = {"k": n.known_number(1)}
+    if not n.flag("sorted", True):
+        attrs["sorted"] = False
+    kind = n.element_type("index_type", "i32")
+    if kind == "i64":
+        return n.calls(2, "top_k", n.input(0), **attrs)
+    best, at = n.steps(["", "wide"], "top_k", n.input(0), **attrs)
+    return [best, n.result(1, "cast", at, to=kind) if n.wants(1) else None]
 
 
 def _among_largest(n: Node) -> Value:
@@ -89,8 +85,7 @@ ROWS: dict[str, Row] = {
     "ArgMin": _place("argmin"),
     "Cumsum": _running("cumsum"),
     "Cumprod": _running("cumprod"),
-    "TopK": _largest(lambda n: n.int("k")),
-    "TopKV2": _largest(lambda n: n.known_number(1)),
+    "TopKV2": _largest,
     "InTopK": _among_largest,
     "InTopKV2": _among_largest,
 }

@@ -88,8 +88,12 @@ def _linspace(n: Node) -> Value:
     start, stop, count = (n.known_number(place) for place in range(3))
     if is_open(count) or count < 1:
         raise Unsupported(f"{count} numbers")
-    kind = DTYPES[n.input(0).dtype].numpy
-    return n.const(np.linspace(start, stop, _few(count)).astype(kind))
+    kind: Any = DTYPES[n.input(0).dtype].numpy.type
+    step = (kind(stop) - kind(start)) / kind(max(count - 1, 1))
+    items = kind(start) + step * np.arange(_few(count)).astype(kind)
+    if count > 1:
+        items[-1] = kind(stop)
+    return n.const(items)
 
 
 def _few(count: int) -> int:

@@ -1,0 +1,327 @@
+"""TensorFlow graphs: what is read computes what TensorFlow computes, within the derived radius."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import irlang
+from irlang.catalog import builtin
+from irlang.dtypes import DTYPES
+from irlang.importers import files, tf_file, tf_model
+from irlang.importers.tf_left_out import LEFT_OUT
+from irlang.importers.tf_table import ROWS
+from irlang.interp import program
+from irlang.interp.values import initial_values
+from tests.tf_cases import CASES, Array, Fed
+
+V1 = tf.compat.v1
+REWRITE = os.environ.get("IRLANG_REWRITE") == "1"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "import.md"
+RANDOM = {name for name in ROWS if "Random" in name}
+
+
+def run(graph: Any, results: Sequence[Any], feeds: Mapping[str, Array]) -> list[Array]:
+    """What TensorFlow computes."""
+    with V1.Session(graph=graph) as session:
+        return list(session.run(list(results), {f"{k}:0": v for k, v in feeds.items()}))
+
+
+def check(graph: Any, results: Sequence[Any], feeds: Mapping[str, Array]) -> irlang.Model:
+    """Imports a graph and holds the results, which must be those of the import, to TensorFlow's."""
+    bind = {
+        f"{name}_{axis}": size
+        for name, array in feeds.items()
+        for axis, size in enumerate(array.shape)
+        if graph.get_tensor_by_name(f"{name}:0").shape[axis] is None
+    }
+    data = graph.as_graph_def().SerializeToString()
+    made = tf_model.translate(tf_file.message(data, "g.pb"), "g", "d", bind)
+    model = irlang.loads(made.text)
+    files.Imported(made.text, made.writer).fill(model.graph)
+    values = {**initial_values(model.graph, 0)}
+    values |= {own: feeds[name] for name, own in made.inputs.items()}
+    types = {info.dtype for info in model.graph.values.values() if info.kind == "real"}
+    precision = "f32" if "f32" in types or not types else "f64"
+    balls = program.balls(model.graph, values, builtin(), precision)
+    names = [result.name.removesuffix(":0") for result in results]
+    expected = dict(zip(names, run(graph, results, feeds), strict=True))
+    assert {made.writer.original(name) for name in made.outputs} == set(expected)
+    for name in made.outputs:
+        ball, true = balls[model.graph.outputs[name]], expected[made.writer.original(name)]
+        info = model.graph.values[model.graph.outputs[name]]
+        assert info.shape == true.shape
+        assert info.dtype == irlang_type(true)
+        near(ball, true, name)
+    return model
+
+
+def line(text: str) -> str:
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
+def irlang_type(array: Array) -> str:
+    """The element type of an array."""
+    return next(name for name, row in DTYPES.items() if row.numpy == array.dtype)
+
+
+def near(ball: Any, true: Array, name: str) -> None:
+    """A result within the radius of the oracle's; some of it must have one."""
+    value, got = np.asarray(ball.value), np.asarray(true)
+    if value.dtype.kind == "f":
+        value, got = value.astype(np.float64), got.astype(np.float64)
+    radius = np.broadcast_to(ball.bound, value.shape)
+    with np.errstate(invalid="ignore"):
+        same = (value == got) | (np.isnan(value) & np.isnan(got)) | (abs(value - got) <= radius)
+    assert same.all(), (name, value[~same][:3], got[~same][:3], radius[~same][:3])
+    assert not value.size or np.isfinite(radius).any()
+
+
+def call(op: str, given: Mapping[str, Any]) -> tuple[Any, list[Any], dict[str, Array]]:
+    """A graph of one call: the graph, its results, and what is fed."""
+    feeds: dict[str, Array] = {}
+    graph = tf.Graph()
+    with graph.as_default():
+
+        def argument(value: Any) -> Any:
+            if isinstance(value, list) and any(isinstance(item, Fed) for item in value):
+                return [argument(item) for item in value]
+            if not isinstance(value, Fed):
+                return value
+            name = f"x{len(feeds)}"
+            feeds[name] = value.array
+            shape = [None if value.open and not d else n for d, n in enumerate(value.array.shape)]
+            return V1.placeholder(value.array.dtype, shape, name=name)
+
+        made = getattr(tf.raw_ops, op)(name="result", **{k: argument(v) for k, v in given.items()})
+    several = made if isinstance(made, (list, tuple)) else [made]
+    return graph, list(several), feeds
+
+
+@pytest.mark.parametrize(
+    ("op", "given"), CASES, ids=[f"{i}-{op}" for i, (op, _) in enumerate(CASES)]
+)
+def test_every_row_computes_what_tensorflow_does(op: str, given: dict[str, Any]) -> None:
+    graph, several, feeds = call(op, given)
+    with graph.as_default():
+        used = several[:1] if op.startswith("FusedBatch") or "CrossEntropy" in op else several
+        # what only constants and shapes make is no result: it is added to one
+        start = V1.placeholder(tf.float32, [], name="start")
+        feeds["start"] = np.zeros((), np.float32)
+        results = [_computed(item, start, place) for place, item in enumerate(used)]
+    check(graph, results, feeds)
+
+
+def _computed(item: Any, start: Any, place: int) -> Any:
+    """A result that hangs on an input, in the type of the item."""
+    zero = tf.cast(start, tf.float32 if item.dtype == tf.bool else item.dtype)
+    value = tf.cast(item, tf.float32) if item.dtype == tf.bool else item
+    return tf.add(value, zero, name=f"out{place}")
+
+
+def test_every_row_has_a_case() -> None:
+    tested = {op for op, _ in CASES} | RANDOM | {"ReadVariableOp", "ResourceGather"}
+    assert set(ROWS) == tested
+    assert not set(ROWS) & set(LEFT_OUT)
+    for name in (*ROWS, *LEFT_OUT):
+        assert hasattr(tf.raw_ops, name) or name in ("Print",), name
+
+
+# ---- whole graphs
+
+
+def mlp(v1: Any) -> Any:
+    """Two layers, dropout left to a placeholder of no shape, and a loss."""
+    x = v1.placeholder(tf.float32, [None, 6], name="data/x")
+    y = v1.placeholder(tf.float32, [None, 3], name="y")
+    keep = v1.placeholder(tf.float32, name="keep")
+    w = v1.get_variable(
+        "layer/w", initializer=np.linspace(-1, 1, 30, dtype=np.float32).reshape(6, 5)
+    )
+    b = v1.get_variable("layer/b", [5], initializer=v1.zeros_initializer())
+    hidden = tf.nn.relu(tf.matmul(x, w) + b) * keep
+    v = v1.get_variable("v", initializer=np.linspace(1, -1, 15, dtype=np.float32).reshape(5, 3))
+    logits = tf.matmul(hidden, v, name="logits")
+    loss = tf.reduce_mean(
+        tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits), name="objective"
+    )
+    return loss, logits
+
+
+def test_a_graph_of_training_is_read_as_its_loss() -> None:
+    """Gradients, optimizer, initial values, saver and summaries are left aside."""
+    graph = tf.Graph()
+    with graph.as_default():
+        loss, logits = mlp(V1)
+        right = tf.equal(tf.argmax(logits, 1), tf.argmax(graph.get_tensor_by_name("y:0"), 1))
+        accuracy = tf.reduce_mean(tf.cast(right, tf.float32), name="accuracy")
+        V1.train.AdamOptimizer(0.1).minimize(loss)
+        V1.summary.scalar("seen", loss)
+        V1.train.Saver()
+        V1.global_variables_initializer()
+        feeds: dict[str, Array] = {
+            "data/x": np.eye(4, 6, dtype=np.float32),
+            "y": np.eye(4, 3, dtype=np.float32),
+        }
+        feeds["keep"] = np.full((), 0.5, np.float32)
+    data = graph.as_graph_def()
+    nodes = tf_file.message(data.SerializeToString(), "g.pb")
+    made = tf_model.translate(nodes, "g", "d")
+    assert [made.writer.original(name) for name in made.outputs] == ["objective", "accuracy"]
+    assert "data_x: f32[data_x_0, 6], y: f32[data_x_0, 3], keep: f32[]" in line(made.text)
+    assert 'param layer_w: f32[6, 5] = data("d", "layer/w")' in made.text
+    assert "param layer_b: f32[5] = 0.0  # layer/b" in made.text
+    with V1.Session(graph=graph) as session:
+        session.run("init")
+        true = session.run([loss, accuracy], {f"{name}:0": v for name, v in feeds.items()})
+    model = irlang.loads(made.text, {"data_x_0": 4})
+    files.Imported(made.text, made.writer).fill(model.graph)
+    values = {**initial_values(model.graph, 0)}
+    values |= {own: feeds[name] for name, own in made.inputs.items()}
+    balls = program.balls(model.graph, values, builtin(), "f32")
+    for name, expected in zip(made.outputs, true, strict=True):
+        near(balls[name], np.asarray(expected), name)
+
+
+def test_what_variables_start_from() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        kinds = {
+            "normal": tf.random.normal([3, 3], 0.5, 0.25),
+            "uniform": tf.random.uniform([3, 3], -0.1, 0.3),
+            "cut": tf.random.truncated_normal([3, 3], stddev=0.1),
+            "half": tf.fill([3, 3], 0.5),
+        }
+        for name, start in kinds.items():
+            x = tf.matmul(x, V1.Variable(start, name=name), name=f"by_{name}")
+        old = V1.get_variable("unknown", [3, 3], use_resource=True)
+        tf.matmul(x, old, name="result")
+    nodes = [
+        node
+        for node in tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+        if node.name != "unknown/Assign"
+    ]
+    text = tf_model.translate(nodes, "g", "d").text
+    assert "param normal: f32[3, 3] = normal(0.5, 0.25)" in text
+    assert "= uniform(-0.1, 0.3)" in text
+    assert "= normal(0.0, 0.1)" in text
+    assert "param half: f32[3, 3] = 0.5" in text
+    assert "param unknown: f32[3, 3]\n" in text
+
+
+def network(v1: Any) -> Any:
+    """Convolutions whose channels stay first between them, seen from both orders."""
+    x = v1.placeholder(tf.float32, [None, 8, 8, 2], name="image")
+    for place, channels in enumerate((4, 6)):
+        shape = [3, 3, x.shape[-1], channels]
+        k = np.random.default_rng(place).normal(size=[int(s) for s in shape]).astype(np.float32)
+        x = tf.nn.conv2d(x, k, strides=1, padding="SAME", name=f"conv{place}")
+        x = tf.nn.bias_add(x, np.linspace(-1, 1, channels, dtype=np.float32))
+        x = tf.nn.relu(x + np.linspace(1, -1, channels, dtype=np.float32))
+        x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+    size = tf.shape(x)[0]
+    return tf.reduce_sum(tf.reshape(x, [size, 2 * 2 * 6]), axis=1, name="out")
+
+
+def test_channels_are_moved_only_where_they_must_be() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        out = network(V1)
+    image = np.random.default_rng(2).normal(size=(3, 8, 8, 2)).astype(np.float32)
+    model = check(graph, [out], {"image": image})
+    turned = [line for line in model.text.splitlines() if "= transpose(" in line]
+    images = [line for line in turned if "kernel" not in line]
+    assert len(images) == 2, "into the first convolution and out of the last pool"
+
+
+def test_sizes_that_are_left_open_are_names() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        a = V1.placeholder(tf.float32, [None, None], name="a")
+        b = V1.placeholder(tf.float32, [None, 3], name="b")
+        c = V1.placeholder(tf.float32, [None], name="c")
+        tf.add(tf.reduce_sum(a, 1, keepdims=True), b, name="sum")
+        tf.tile(c, [2], name="twice")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    text = tf_model.translate(nodes, "g", "d").text
+    # the first axes of a and b are one; that of c has nothing to do with them
+    assert "a: f32[a_0, a_1], b: f32[a_0, 3], c: f32[c_0]" in line(text)
+    assert "twice: f32[2 * c_0]" in text
+    assert "a: f32[5, a_1]" in tf_model.translate(nodes, "g", "d", {"a_0": 5, "b_0": 5}).text
+
+
+def test_shapes_that_no_graph_declares_are_told() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        w = V1.Variable(tf.zeros([3, 4]), validate_shape=False, name="w", use_resource=False)
+        tf.matmul(x, w, name="y")
+    data = graph.as_graph_def(add_shapes=False)
+    nodes = [n for n in tf_file.message(data.SerializeToString(), "g") if n.name != "w/Assign"]
+    with pytest.raises(irlang.InvalidInput) as caught:
+        tf_model.translate(nodes, "g", "d")
+    assert "--bind w=3,4" in caught.value.diagnostics[0].message
+    made = tf_model.translate(nodes, "g", "d", {"w[0]": 3, "w[1]": 4})
+    assert "param w: f32[3, 4]\n" in made.text
+
+
+@pytest.mark.parametrize("op", sorted(RANDOM))
+def test_what_is_drawn_is_left_open(op: str) -> None:
+    """A mask of dropout: what is drawn has a law, and the graph goes on from it."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        given: dict[str, Any] = {"shape": tf.shape(x)}
+        if op.startswith("Stateless"):
+            given |= {"seed": [1, 2]} if not op.endswith("V2") else {
+                "key": tf.constant([1], tf.uint64), "counter": tf.constant([1, 2], tf.uint64),
+                "alg": 1,
+            }  # fmt: skip
+        else:
+            given["dtype"] = tf.float32
+        noise = getattr(tf.raw_ops, op)(**given, name="noise")
+        tf.multiply(x, noise, name="y")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = tf_model.translate(nodes, "g", "d")
+    law = "random_uniform" if "Uniform" in op else "random_normal"
+    assert f"noise = {law}(; shape = [2, 3], dtype = f32)" in made.text
+    assert "y = multiply(x, noise)" in made.text
+
+
+def test_names_are_kept_for_the_analysis() -> None:
+    """A call has the name of its node; what goes with it belongs to that node."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="in/x")
+        tf.reduce_sum(tf.math.log(x, name="cost/Log"), name="cost/Sum")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = tf_model.translate(nodes, "g", "d")
+    assert made.inputs == {"in/x": "in_x"}
+    assert "cost_Log = log(in_x)  # cost/Log" in made.text
+    assert made.writer.owners["cost_Log"] == made.writer.original("cost_Log") == "cost/Log"
+
+
+def test_the_document_lists_what_is_left_out() -> None:
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in LEFT_OUT.items():
+        by_reason.setdefault(reason, []).append(name)
+    rows = [f"| {', '.join(names)} | {reason} |" for reason, names in by_reason.items()]
+    table = "\n".join(["| operator | why it is left out |", "| --- | --- |", *rows])
+    text = DOCUMENT.read_text("utf-8")
+    start, end = "<!-- left out of tensorflow -->\n", "<!-- end of tensorflow -->"
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    written = f"{before}{start}{table}\n{end}{after}"
+    if REWRITE:
+        DOCUMENT.write_text(written, "utf-8")
+    assert DOCUMENT.read_text("utf-8") == written
