@@ -25,15 +25,23 @@ def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -
     if not holds:
         opposite = negation(condition)
         if isinstance(opposite, eq.Apply) and opposite.function == "not":
-            return _compared(walk, opposite.args[0], False, box, facts)
+            inner = opposite.args[0]
+            meaning = walk.meaning(inner, box) if isinstance(inner, eq.Read) else inner
+            if meaning != inner:
+                return assume(walk, meaning, False, box, facts)
+            return _compared(walk, inner, False, box, facts)
         return assume(walk, opposite, True, box, facts)
+    if isinstance(condition, eq.Read):
+        meaning = walk.meaning(condition, box)
+        return assume(walk, meaning, True, box, facts) if meaning != condition else facts
     if isinstance(condition, eq.Apply):
         if condition.function == "and":
             first = assume(walk, condition.args[0], True, box, facts)
             return None if first is None else assume(walk, condition.args[1], True, box, first)
         if condition.function == "not":
             inner = condition.args[0]
-            if isinstance(inner, eq.Apply) and inner.function in ("and", "or", "not"):
+            logical = isinstance(inner, eq.Apply) and inner.function in ("and", "or", "not")
+            if logical or isinstance(inner, eq.Read):
                 return assume(walk, inner, False, box, facts)
             return _compared(walk, inner, False, box, facts)
         return _compared(walk, condition, True, box, facts)
@@ -58,12 +66,12 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
         now = meet(walk.value(this, box, found), allowed)
         if now.empty and not (now.nan and not holds):
             return None
-        _learn(found, this, allowed, own)
+        _learn(found, this, allowed, walk, box)
     if eq.reads(left) and eq.reads(right) and function in ("<", ">", "!="):
         gap = _allowed(function, Numbers(((0.0, 0.0),)), own, False)
-        _learn(found, eq.Apply("-", (left, right)), gap, own)
+        _learn(found, eq.Apply("-", (left, right)), gap, walk, box)
         gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, False)
-        _learn(found, eq.Apply("-", (right, left)), gap, own)
+        _learn(found, eq.Apply("-", (right, left)), gap, walk, box)
     return found
 
 
@@ -108,26 +116,33 @@ def _before(value: float, own: Arithmetic, whole: bool) -> float:
     return -_after(-value, own, whole)
 
 
-def _learn(found: dict[eq.Expr, Numbers], expr: eq.Expr, allowed: Numbers, own: Arithmetic) -> None:
+def _learn(
+    found: dict[eq.Expr, Numbers], expr: eq.Expr, allowed: Numbers, walk: Any, box: Any
+) -> None:
     """Notes where an expression lies, and what follows for what it is made of."""
     found[expr] = meet(found[expr], allowed) if expr in found else allowed
+    if isinstance(expr, eq.Read):
+        meaning = walk.meaning(expr, box)
+        if meaning != expr:
+            _learn(found, meaning, allowed, walk, box)
+        return
     if not isinstance(expr, eq.Apply):
         return
     if expr.function in ("neg", "about", "real"):
         mirrored = allowed if expr.function != "neg" else _mirrored(allowed)
-        _learn(found, expr.args[0], mirrored, own)
+        _learn(found, expr.args[0], mirrored, walk, box)
     elif expr.function in ("abs", "sq"):
         if expr.function == "sq":
             if allowed.holds(0.0):
                 return
-            allowed = interval(own.least, math.inf)
+            allowed = interval(walk.own.least, math.inf)
         positive = allowed.between(0.0, math.inf)
         both = Numbers(
             (*_mirrored(positive).pieces, *positive.pieces),
             below=positive.above,
             above=positive.above,
         )
-        _learn(found, expr.args[0], both if both.pieces else NOTHING, own)
+        _learn(found, expr.args[0], both if both.pieces else NOTHING, walk, box)
 
 
 def _mirrored(one: Numbers) -> Numbers:

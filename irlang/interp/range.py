@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from irlang.interp.declared import given_tensor
 from irlang.interp.interval import Numbers
 from irlang.interp.range_call import Call
 from irlang.interp.range_eval import Place
-from irlang.interp.regions import Tensor
+from irlang.interp.regions import Tensor, copied
 
 DOMAINS = ("relations", "regions", "tensor")
 
@@ -94,6 +95,8 @@ def analyse(
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
+        first: dict[Any, Node] = {}
+        equal: dict[str, str] = {}
         reported: dict[str, frozenset[tuple[str, str]]] = {}
         for number, node in enumerate(whole.nodes):
             call = Call(node, number, definitions, tensors, domain, flush)
@@ -104,6 +107,13 @@ def analyse(
                 (place.target, place.function) for place in places if place.possible
             )
             call.leave()
+            if isinstance(node, Pullback) or call.expansion.is_open:
+                continue
+            twin = first.setdefault(_key(node, equal), node)
+            if twin is not node and domain == "relations":
+                for name, same in zip(node.outputs, twin.outputs, strict=True):
+                    equal[name] = same
+                    tensors[name] = copied(tensors[name], same)
     return Analysis(
         {name: _range(tensors[name].hull) for name in whole.values},
         tuple(points),
@@ -112,6 +122,12 @@ def analyse(
             for name in whole.values
         },
     )
+
+
+def _key(node: Node, equal: Mapping[str, str]) -> Any:
+    """What calls have in common that give the same. equal: values that are known to be others."""
+    feeds = tuple((formal, equal.get(name, name)) for formal, name in node.feeds().items())
+    return node.op.name, repr(sorted(node.attrs.items())), feeds
 
 
 def _known(

@@ -163,7 +163,7 @@ class Call:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
-        if small(body) and equation.info.dtype == self.own.row.name:
+        if small(body) and equation.info.dtype in (self.own.row.name, "bool"):
             found.body = body
         return found
 
@@ -189,7 +189,7 @@ class Call:
         term = specialised(body, box, self.tensors, self.walk.decided)
         if isinstance(term, eq.Read):
             return term if self.tensors[term.tensor].info.dtype == info.dtype else None
-        return term if info.dtype == self.own.row.name else None
+        return term if info.dtype in (self.own.row.name, "bool") else None
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""

@@ -103,9 +103,15 @@ class Evaluator:
             return self._inside(expr, box, facts)
         else:
             return self._number(expr)
-        if facts and expr in facts:
-            found = meet(found, facts[expr])
-        return found
+        return self.known(expr, found, box, facts) if facts else found
+
+    def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
+        """A value, less what the facts exclude."""
+        return meet(found, facts[expr]) if expr in facts else found
+
+    def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:  # noqa: ARG002
+        """What an element is computed as; itself where that is not known."""
+        return expr
 
     def kind(self, expr: eq.Expr) -> str:
         """Whether an expression is `real`, `int` or `bool`."""

@@ -75,6 +75,14 @@ def whole(info: eq.TensorInfo, numbers: Numbers, term: eq.Expr | None = None) ->
     return Tensor(info, () if 0 in info.shape else (Region(box, numbers, term),))
 
 
+def copied(tensor: Tensor, name: str) -> Tensor:
+    """A tensor of which is known that it equals another."""
+    index = tuple(eq.Index(f"#{axis}") for axis in range(len(tensor.info.shape)))
+    term = eq.Read(name, index)
+    regions = tuple(Region(region.box, region.numbers, term) for region in tensor.regions)
+    return Tensor(tensor.info, regions, term)
+
+
 def merged(info: eq.TensorInfo, regions: Sequence[Region]) -> Tensor:
     """A tensor of regions, neighbours joined that are alike, and all where they are too many."""
     found = list(regions)

@@ -16,8 +16,8 @@ from itertools import product
 from typing import TypeVar
 
 from irlang import equations as eq
-from irlang.interp.assumptions import Facts
-from irlang.interp.interval import Numbers, meet
+from irlang.interp.assumptions import Facts, assume
+from irlang.interp.interval import Numbers, join, meet
 from irlang.interp.range_eval import Evaluator, Limits
 from irlang.interp.unfolding import (
     inner_box,
@@ -33,6 +33,7 @@ _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _REPLACED = 3  # elements replaced by what bounds them
+_LEVELS = 2  # proofs inside one another
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -70,25 +71,42 @@ class Relations(Evaluator):
 
     def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum or a quotient, less what relations between its operands exclude."""
-        if self._level > 2 or self.kind(expr) != "real":
+        if self._level > _LEVELS or self.kind(expr) != "real":
             return found
         if expr.function in ("+", "-"):
             ends = self._aside(lambda: self._sum_ends(expr, box, facts))
             return found if ends is None else self._cut(found, *ends)
+        if expr.function == "*" and found.low < 0 and self._same(expr, box):
+            args = [self.value(expr.args[0], box, facts)]
+            return meet(found, self.own.apply("sq", args, "real")[0])
         if expr.function == "/":
             return self._aside(lambda: self._quotient(expr, found, box, facts))
         return found
 
+    def _same(self, expr: eq.Apply, box: Limits) -> bool:
+        """Whether both arguments are one number."""
+        one, other = (self._copies(arg, box) for arg in expr.args)
+        return any(look in other for look in one)
+
+    def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A value, less what the facts exclude for it or for what it is a copy of."""
+        found = super().known(expr, found, box, facts)
+        if isinstance(expr, eq.Read) and expr.default is None:
+            read = source(expr, box, self.tensors)[0]
+            if read in facts:
+                found = meet(found, facts[read])
+        return found
+
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self._level > 2 or expr.kind not in ("sum", "max") or expr.where is not None:
+        if self._level > _LEVELS or expr.kind not in ("sum", "max") or expr.where is not None:
             return found
         if self.kind(expr) != "real" or expr.body is None or found.low >= 1.0:
             return found
-        least = self._aside(lambda: self._attained(expr, box, facts))
-        if least is None or (expr.kind == "sum" and found.pieces and found.pieces[0][0] < 0):
+        if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
-        return self._cut(found, least, math.inf)
+        least = self._aside(lambda: self._attained(expr, box, facts))
+        return found if least is None else self._cut(found, least, math.inf)
 
     def _aside(self, proof: Callable[[], _T]) -> _T:
         """Evaluates without a word to the listener."""
@@ -139,13 +157,14 @@ class Relations(Evaluator):
         term = region.term
         if depth and isinstance(term, eq.Apply) and self._as_here(read.tensor):
             made = self._combined(instance(term, read), box, facts, depth - 1)
-            if made is not None and len(made.factors) <= _ATOMS:
+            # a reduction inside is known by its bounds only: the element as a whole is better
+            if made is not None and len(made.factors) <= _ATOMS and all(map(_plain, made.factors)):
                 return made
         return Sum({read: 1.0})
 
     def _as_here(self, tensor: str) -> bool:
         """Whether a tensor was computed in the type of this call."""
-        return self.infos[tensor].dtype == self.own.row.name
+        return self.infos[tensor].dtype in (self.own.row.name, "bool")
 
     def _combined(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum | None:
         """Sums, differences and multiples; None of anything else."""
@@ -171,11 +190,19 @@ class Relations(Evaluator):
                 return None
             times = other.constant if function == "*" else 1 / other.constant
             made = Sum({}).plus(one, times)
-        size = self.value(expr, box, facts)
+        size = self._interval(expr, box, facts)
         if not size.finite:
             return None
         unit = self.own.row.unit * size.magnitude + self.own.least
         return replace(made, error=made.error + unit)
+
+    def _interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """A value by intervals alone."""
+        level, self._level = self._level, _LEVELS + 1
+        try:
+            return self.value(expr, box, facts)
+        finally:
+            self._level = level
 
     def _sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float] | None:
         """Between which numbers a sum lies by what cancels in it; None where nothing does."""
@@ -274,6 +301,8 @@ class Relations(Evaluator):
             return
         free = {name: inner[name] for name, _ in term.binders}
         patterns = self._looks(term.body, inner)
+        first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
+        yield self._whole(settled(eq.substitute(term.body, first)), box)
         for other in rest.factors:
             for pattern, target in product(patterns, self._looks(other, box)):
                 found: dict[str, eq.Expr] = {}
@@ -282,11 +311,14 @@ class Relations(Evaluator):
 
     def _looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
         """An element, what it is a copy of, and what that is computed as."""
-        found = [expr]
-        if isinstance(expr, eq.Read) and expr.default is None:
-            found.append(source(expr, box, self.tensors)[0])
-        found.append(self.meaning(expr, box))
+        found = [*self._copies(expr, box), self.meaning(expr, box)]
         return [one for at, one in enumerate(found) if one not in found[:at]]
+
+    def _copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
+        """An element, and what it is a copy of."""
+        if isinstance(expr, eq.Read) and expr.default is None:
+            return expr, source(expr, box, self.tensors)[0]
+        return (expr,)
 
     # ---- quotients and reductions
 
@@ -294,6 +326,11 @@ class Relations(Evaluator):
         """A quotient by what is no less than the dividend is 1 at most."""
         top, bottom = (self._whole(arg, box) for arg in expr.args)
         divisor = self.value(expr.args[1], box, facts)
+        chosen = self.meaning(expr.args[1], box)
+        if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
+            found = self._by_case(expr.args[0], chosen, found, box, facts)
+        if not found.finite and self._same(expr, box):
+            found = self._cut(found, 1.0, 1.0)
         if divisor.low <= 0:
             return found
         high = low = math.inf
@@ -307,16 +344,24 @@ class Relations(Evaluator):
             low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
         return found if high > 1.0 else self._cut(found, -low, high)
 
+    def _by_case(
+        self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts
+    ) -> Numbers:
+        """A quotient by one of two divisors: each with what its condition says of the dividend."""
+        arms = []
+        for which, arm in ((True, chosen.args[1]), (False, chosen.args[2])):
+            known = assume(self, chosen.args[0], which, box, facts)
+            if known is not None:
+                arms.append(self.value(eq.Apply("/", (top, arm)), box, known))
+        made = join(*arms)
+        return made if made.finite else found
+
     def _whole(self, expr: eq.Expr, box: Limits) -> Sum:
         """An expression as one element, with no rounding."""
         if isinstance(expr, (eq.Const, eq.Size)):
             return Sum({}, self.own.nearest(float(expr.value)))
-        if self._equal is not None and expr != self._equal[0]:
-            if isinstance(expr, eq.Read) and expr.default is None:
-                read = source(expr, box, self.tensors)[0]
-                expr = read if read == self._equal[0] else expr
-        if self._equal is not None and expr == self._equal[0]:
-            expr = self._equal[1]
+        if self._equal is not None and self._equal[0] in self._copies(expr, box):
+            return Sum({self._equal[1]: 1.0})
         return Sum({expr: 1.0})
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
@@ -366,18 +411,22 @@ class Relations(Evaluator):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
                 continue
             target = source(atom, inner, self.tensors)[0]
-            pattern = largest.body
-            if isinstance(pattern, eq.Read):
-                pattern = source(pattern, own, self.tensors)[0]
-            found: dict[str, eq.Expr] = {}
-            if not match(pattern, target, free, found) or len(found) < len(free):
-                continue
-            taken = [value.name for value in found.values() if isinstance(value, eq.Index)]
-            if len(set(taken)) == len(free) and all(
-                name in names and inner[name] == free[index]
-                for index, name in zip(found, taken, strict=False)
-            ):
+            looks = product(self._looks(largest.body, own), self._looks(atom, inner))
+            if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
                 yield target
+
+    def _goes_over(
+        self, pattern: eq.Expr, target: eq.Expr, free: Limits, inner: Limits, names: list[str]
+    ) -> bool:
+        """Whether an element is the pattern at all values of its free indices, each met once."""
+        found: dict[str, eq.Expr] = {}
+        if not match(pattern, target, free, found) or len(found) < len(free):
+            return False
+        taken = [value.name for value in found.values() if isinstance(value, eq.Index)]
+        return len(set(taken)) == len(free) and all(
+            name in names and inner[name] == free[index]
+            for index, name in zip(found, taken, strict=False)
+        )
 
     def unfolded(self, expr: eq.Expr, box: Limits, depth: int) -> eq.Expr:
         """An expression with the definitions of its elements written out, reductions excepted."""
@@ -392,3 +441,7 @@ class Relations(Evaluator):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
         return expr
+
+
+def _plain(expr: eq.Expr) -> bool:
+    return not any(isinstance(part, eq.Reduce) for part in eq.walk(expr))
