@@ -23,7 +23,8 @@ import numpy as np
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
-from irlang.diff.finding import Found, charge, find, find_gradient, write
+from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient, write
+from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
@@ -43,6 +44,7 @@ _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
+_SPOILT = 6  # calls beside the programs of a batch that break a requirement
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -63,13 +65,17 @@ class Settings:
 
 @dataclass(slots=True)
 class Tally:
-    """Sums over finished batches. `targets` counts verdicts, `covered` operators and pairs."""
+    """Sums over finished batches.
+
+    `targets` counts verdicts, `invalid` what became of invalid calls, `covered` operators, pairs.
+    """
 
     programs: int = 0
     valid: int = 0
     tried: int = 0
     seconds: float = 0.0
     targets: dict[str, Counter[str]] = field(default_factory=dict)
+    invalid: dict[str, Counter[str]] = field(default_factory=dict)
     covered: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, batch: dict[str, Any]) -> None:
@@ -79,6 +85,8 @@ class Tally:
         self.tried += batch["tried"]
         for target, counts in batch["targets"].items():
             self.targets.setdefault(target, Counter()).update(counts)
+        for target, counts in batch.get("invalid", {}).items():
+            self.invalid.setdefault(target, Counter()).update(counts)
         for kind, counts in batch["covered"].items():
             self.covered.setdefault(kind, Counter()).update(counts)
 
@@ -120,21 +128,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     """One batch: its counts, and its disagreements localised."""
     catalog = builtin()
     session = _session(settings.targets, settings.profile)
-    coverage = Coverage()
-    cases = []
-    numbers = []
-    left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
-    tried = 0
-    for offset in range(left):
-        for attempt in range(_ATTEMPTS):
-            seed = program_seed(settings.seed, number * BATCH + offset, attempt)
-            case = make_case(catalog, seed, settings.ops, coverage, settings.grad)
-            tried += 1
-            if case is not None:
-                coverage.note(case.graph)
-                cases.append((seed, case))
-                numbers.append(number * BATCH + offset)
-                break
+    cases, numbers, tried = _drawn(settings, number, catalog)
     outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
     targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     found: list[Found] = []
@@ -164,6 +158,11 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                         found.append(pulled)
             targets[target][verdict] += 1
     _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
+    invalid: dict[str, Counter[str]] = {}
+    if not settings.grad:
+        seeds = [seed for seed, _ in cases[:_SPOILT]]
+        accepted, invalid = judge_invalid(session, catalog, seeds, settings.ops)
+        found += [find_accepted(session, taken, seed) for seed, taken in accepted]
     covered = {
         "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),
         "features": sum((features(c.graph) for _, c in cases), Counter()),
@@ -178,9 +177,32 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     result = {
         "programs": len(cases), "valid": valid, "tried": tried,
         "targets": {name: dict(counts) for name, counts in targets.items()},
+        "invalid": {name: dict(counts) for name, counts in invalid.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
     }  # fmt: skip
     return result, found
+
+
+def _drawn(
+    settings: Settings, number: int, catalog: Catalog
+) -> tuple[list[tuple[int, Case]], list[int], int]:
+    """The programs of a batch with their seeds, their numbers, and how many were drawn for them."""
+    coverage = Coverage()
+    cases: list[tuple[int, Case]] = []
+    numbers: list[int] = []
+    left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
+    tried = 0
+    for offset in range(left):
+        for attempt in range(_ATTEMPTS):
+            seed = program_seed(settings.seed, number * BATCH + offset, attempt)
+            case = make_case(catalog, seed, settings.ops, coverage, settings.grad)
+            tried += 1
+            if case is not None:
+                coverage.note(case.graph)
+                cases.append((seed, case))
+                numbers.append(number * BATCH + offset)
+                break
+    return cases, numbers, tried
 
 
 def _digest(*parts: object) -> str:
@@ -333,6 +355,7 @@ class Campaign:
                 name: {v: counts[v] for v in SEVERITY if counts[v]}
                 for name, counts in self.tally.targets.items()
             },
+            "invalid": {name: dict(counts) for name, counts in self.tally.invalid.items()},
             "findings": self.findings,
             "known": dict(self.suppressed),
             "coverage": {

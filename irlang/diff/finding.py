@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.reduce import number_kind, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
@@ -99,6 +100,17 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
     if start is None:
         return None
     return _reduced(session, case, first, seed, target, start.node, start.verdict)
+
+
+def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
+    """The finding of an invalid call that a target runs: it is as small as it was made."""
+    versions = session.versions()
+    case, target = accepted.case, accepted.target
+    return Found(
+        seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
+        versions[target], case, case, others=accepted.others, versions=versions,
+        got=accepted.got,
+    )  # fmt: skip
 
 
 def charge(session: Session, case: Case, seed: int, target: str, culprit: Culprit) -> Found:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irlang import ast
 from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
 from irlang.diff.reduce_files import to_text
@@ -15,6 +17,7 @@ from irlang.equation_text import show as equations_of
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
+from irlang.parser.printer import print_file
 
 if TYPE_CHECKING:
     from irlang.diff.finding import Found
@@ -91,6 +94,8 @@ def _why(found: Found) -> list[str]:
     elif v.message:
         lines += [f"> {' '.join(v.message.split())[:400]}", ""]
     nodes = found.reduced.graph.nodes
+    if v.verdict == "accepted":
+        return _required(nodes[0], v.message)
     for node in nodes[:3]:
         equations = equations_of(node.expansion(found.reduced.catalog)).strip()
         lines += [f"The definition of `{node.op.name}` says, for the sizes of this call:",
@@ -101,6 +106,18 @@ def _why(found: Found) -> list[str]:
                 lines += [*_backward(node, node.forward), ""]
     lines += _element(found)
     return lines
+
+
+def _required(node: Node, message: str) -> list[str]:
+    """The requirements of a definition, of which a call breaks one."""
+    kept = [s for s in node.op.body if isinstance(s, ast.Require)]
+    signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc=""),), 1))
+    text = signature.partition("\n\n")[2].strip()
+    return [
+        f"The call is invalid: {message}. The definition of `{node.op.name}` requires:",
+        "", "```", text, "```", "",
+        "It should be refused, as it has no value; what is given instead is not defined.",
+    ]  # fmt: skip
 
 
 def _backward(node: Pullback, call: Node) -> list[str]:
@@ -169,7 +186,9 @@ def _actual(found: Found) -> list[str]:
                     f"- `{name}` got `{array.tolist()}`",
                 ]
         return lines
-    return [f"{_LOST.get(v.verdict, v.verdict)}: {' '.join(v.message.split())[:600]}"]
+    lines = [f"{_LOST.get(v.verdict, v.verdict)}: {' '.join(v.message.split())[:600]}"]
+    small = {name: array for name, array in found.got.items() if array.size <= 16}
+    return lines + [f"\n- `{name}` got `{array.tolist()}`" for name, array in small.items()]
 
 
 def _others(found: Found) -> list[str]:

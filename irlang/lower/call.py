@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from irlang.equations import TensorInfo
 from irlang.graph import Node
-from irlang.lower.value import Builder, Value
+from irlang.lower.value import Builder, Unsupported, Value
 
 B = TypeVar("B", bound=Builder)
 
@@ -63,18 +63,24 @@ class Call(Generic[B]):
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
         """Axes that an attribute names, counted from the first."""
         given = self[name]
-        return tuple(
-            axis % max(rank, 1) for axis in (given if isinstance(given, tuple) else (given,))
-        )
+        return tuple(_counted(a, rank) for a in (given if isinstance(given, tuple) else (given,)))
 
     def axis(self, name: str, rank: int) -> int:
         """The axis that an attribute names, counted from the first."""
-        return int(self[name]) % max(rank, 1)
+        return _counted(self[name], rank)
 
     def value(self, text: str, number: int = 0) -> Value:
         """The text of a result."""
         info = self.outputs[number]
         return Value(text, info.shape, info.dtype)
+
+
+def _counted(axis: int, rank: int) -> int:
+    """An axis from the first; one that is not there has no number, so as not to name another."""
+    several = max(rank, 1)
+    if not -several <= axis < several:
+        raise Unsupported(f"axis {axis} is not one of {rank}")
+    return int(axis) % several
 
 
 # How a target spells an operator. None: not with these attributes, so by its definition.

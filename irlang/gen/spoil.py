@@ -1,0 +1,159 @@
+"""Calls that break one requirement: what a target should refuse.
+
+Takes a valid call of a generated program and changes one attribute, or the type of one input, by
+what a repair would try (`irlang.gen.moves`), until the definition has exactly one fault to find.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from irlang.catalog import Catalog
+from irlang.equations import TensorInfo
+from irlang.gen.build import generate
+from irlang.gen.draw import Limits
+from irlang.gen.judge import judge
+from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, input_types, moved
+from irlang.gen.pattern import pattern
+from irlang.gen.ranges import demands
+from irlang.graph import Graph, Node, Operand, Port
+from irlang.instance import Instance
+from irlang.signature import Fault, Given
+
+_SMALL = Limits(elements=48, length=5)
+_VALUES = 24  # of one attribute that are tried
+_TYPES = 12  # of one input
+_DRAWN = 6  # programs for one call that can be spoilt
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """A program of one call, read from its inputs, that breaks one requirement.
+
+    changed: the attribute or input that was changed, and what it is now. beside: programs that
+    differ from it in an attribute that the requirement is about; a target that is given the same
+    text for one of them is not given that attribute.
+    """
+
+    graph: Graph
+    beside: tuple[Graph, ...]
+    fault: Fault
+    changed: Move
+
+
+def spoilt(catalog: Catalog, seed: int, ops: Sequence[str] = ()) -> Spoilt | None:
+    """The spoilt call of a seed; None where no change that was tried breaks exactly one."""
+    chance = random.Random(seed)
+    names = list(ops) or [op.name for op in catalog]
+    for attempt in range(_DRAWN):
+        name = chance.choice(names)
+        program = generate(catalog, seed * _DRAWN + attempt, ops=[name], size=(1, 1), limits=_SMALL)
+        if program.graph.nodes:
+            found = _spoil(program.graph.nodes[-1], chance)
+            if found is not None:
+                return found
+    return None
+
+
+def _spoil(node: Node, chance: random.Random) -> Spoilt | None:
+    given = {name: info for name, info in node.instance.binding.inputs.items() if info is not None}
+    demanded = demands(node.instance)
+    if demanded is None:
+        return None
+    candidates = list(_moves(node))
+    chance.shuffle(candidates)
+    for move in candidates:
+        types, attrs = moved(dict(given), node.attrs, move)
+        instance = judge(node.op, types, attrs)
+        if instance is None or len(instance.faults) != 1:
+            continue
+        fault = instance.faults[0]
+        # Results may have no type by now; a program says no more of them than that they are there.
+        outputs = instance.outputs or node.instance.outputs or ()
+        if not _present(types, outputs):
+            continue
+        spoiled = Instance(instance.binding, outputs)
+        graph = _alone(node, types, attrs, spoiled, demanded)
+        others = []
+        if isinstance(move, SetAttr):
+            others.append(_alone(node, given, node.attrs, node.instance, demanded))
+        for other in _less(attrs, fault.sources):
+            without = judge(node.op, types, other)
+            if without is not None:
+                plain = Instance(without.binding, without.outputs or outputs)
+                others.append(_alone(node, types, other, plain, demanded))
+        return Spoilt(graph, tuple(others), fault, move)
+    return None
+
+
+def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The attributes without one of `names`, or without one of its numbers."""
+    for name in dict.fromkeys(names):
+        value = attrs.get(name)
+        if name in attrs:
+            yield {key: kept for key, kept in attrs.items() if key != name}
+        if isinstance(value, tuple):
+            for place in range(len(value)):
+                yield {**attrs, name: value[:place] + value[place + 1 :]}
+
+
+def _present(types: dict[str, Given], outputs: Sequence[tuple[str, TensorInfo]]) -> bool:
+    """Whether there is something in every tensor, and not too much."""
+    infos = [info for _, info in outputs]
+    for given in types.values():
+        infos += given if isinstance(given, tuple) else [given] if given is not None else []
+    return all(0 < math.prod(info.shape) <= 4 * _SMALL.elements for info in infos)
+
+
+def _moves(node: Node) -> Iterator[Move]:
+    binding = node.instance.binding
+    known = binding.scope.names.values()
+    numbers = [value for value in known if type(value) is int]
+    lists = [v for v in known if type(v) is tuple and v and all(type(n) is int for n in v)]
+    made = pattern(node.op)
+    for attr in made.attrs.values():
+        current = node.attrs.get(attr.name, binding.scope.names.get(attr.name))
+        for value in islice(attribute_values(attr, current, numbers, lists), _VALUES):
+            yield SetAttr(attr.name, value)
+    for slot in made.slots:
+        given = binding.inputs.get(slot.item.name)
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None:
+                member = number if isinstance(given, tuple) else None
+                for other in islice(input_types(slot, info, binding, numbers, lists), _TYPES):
+                    yield Retype(slot.item.name, member, other)
+
+
+def _alone(
+    node: Node,
+    types: Mapping[str, Given],
+    attrs: Mapping[str, Any],
+    instance: Instance,
+    demanded: dict[str, tuple[float, float]],
+) -> Graph:
+    graph = Graph("spoilt")
+    inputs: dict[str, Operand] = {}
+
+    def port(name: str, info: TensorInfo, formal: str) -> str:
+        graph.inputs[name] = Port(info, demanded.get(formal))
+        graph.values[name] = info
+        return name
+
+    for formal, given in types.items():
+        if isinstance(given, tuple):
+            members = enumerate(given, 1)
+            inputs[formal] = tuple(port(f"{formal}{n}", info, formal) for n, info in members)
+        elif given is not None:
+            inputs[formal] = port(formal, given, formal)
+    outputs = tuple(f"result_{name.replace('.', '_')}" for name, _ in instance.outputs or ())
+    for name, (_, info) in zip(outputs, instance.outputs or (), strict=True):
+        graph.values[name] = info
+        graph.outputs[name] = name
+    graph.nodes.append(Node(outputs[0], node.op, inputs, dict(attrs), outputs, instance))
+    return graph

@@ -1,0 +1,64 @@
+"""What a framework documents to be wider than the definition of an operator requires.
+
+A requirement that is broken there makes another program, not an invalid one. Every entry is a
+statement of the framework's own documentation, in the words behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irlang.lower.target import describe
+
+_BROADCASTS = "sizes broadcast"
+_STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
+_FACTORS = ("a", "b", "a.rank", "b.rank")
+
+# By framework and operator: the requirements, and what is documented instead.
+_ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "torch": {
+        "take_along_axis": {"ids": "torch.gather: index may be smaller than input on other axes"},
+        "scatter_elements": {"updates": "Tensor.scatter_: index may be smaller than src"},
+        "tile": {"repeats": "torch.tile: the shorter of shape and dims gets ones in front"},
+        "cross": {"b": _BROADCASTS, "b.rank": _BROADCASTS},
+        "kron": {"ranks": "torch.kron: the smaller rank gets axes in front"},
+        "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
+        "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
+        "adaptive_max_pool": {"size": "output_size may be 0, as in other operators with no batch"},
+        "margin_ranking": {"b": _BROADCASTS, "target": _BROADCASTS},
+        "dense": {"w.rank": "F.linear: weight may have one axis"},
+        "matmul": dict.fromkeys(_FACTORS, "torch.matmul: an operand may have one axis"),
+        "meshgrid": {"xs.rank": "torch.meshgrid: scalars count as one element"},
+        "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
+    },
+    "tf": {
+        "embedding": {"table.rank": "tf.nn.embedding_lookup: params of any rank from 1"},
+        "take_along_axis": {"ids.rank": "tf.gather: indices of any rank beyond batch_dims"},
+        "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
+        "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
+        "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
+        "dense": {"w.rank": "tf.matmul: further axes in front are those of a batch"},
+        "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
+        "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
+        "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
+    },
+    "onnxruntime": {
+        "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
+        "broadcast_to": {"shape": "Expand: broadcasts in both directions"},
+        "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),
+        "dense": {"w.rank": "MatMul: further axes in front are those of a batch"},
+        "relu": {"max_value": "Clip: where min is above max, all is max"},
+        "embedding": {"table.rank": "Gather: data of any rank from 1"},
+        "take_along_axis": {"ids": "GatherElements: other axes may be smaller"},
+        "roi_align": {"sampling_ratio": "RoiAlign: 0 is the default, by the size of the region"},
+    },
+}
+
+
+def admitted(target: str, operator: str, code: str) -> str:
+    """Why a call that breaks the requirement `operator.name` is valid there; empty where it is not.
+
+    code: of the fault.
+    """
+    rows = _ADMITS.get(describe(target).framework, {})
+    return rows.get(operator, {}).get(code.partition(".")[2], "")

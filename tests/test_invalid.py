@@ -1,0 +1,107 @@
+"""Invalid calls: made so that one requirement is broken, and what targets do with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from irlang import ast
+from irlang.catalog import builtin
+from irlang.diff.campaign import Campaign, Settings
+from irlang.diff.invalid import judge_invalid
+from irlang.diff.runner import Session
+from irlang.gen.spoil import Spoilt, spoilt
+from irlang.graph import Graph
+from irlang.graph_text import to_ast
+from irlang.interp.shape import check
+from irlang.lower.admits import admitted
+from irlang.lower.direct import is_direct, says
+from irlang.lower.lower import Lowered, lower
+from irlang.parser import parse
+from irlang.parser.printer import print_file
+
+pytest.importorskip("torch", reason="torch is not installed")
+SEEDS = range(60)
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Spoilt]:
+    return [one for seed in range(120) if (one := spoilt(builtin(), seed)) is not None]
+
+
+def text_of(graph: Graph) -> str:
+    return print_file(ast.File((to_ast(graph),), 1))
+
+
+def test_a_spoilt_call_has_one_fault_which_the_checker_finds(many: list[Spoilt]) -> None:
+    assert len(many) > 100
+    for one in many:
+        codes = [d.code for d in check(parse(text_of(one.graph)), builtin()).diagnostics]
+        assert one.fault.code in codes, text_of(one.graph)
+
+
+def test_spoilt_calls_are_of_many_operators_and_a_function_of_the_seed(many: list[Spoilt]) -> None:
+    assert len({one.graph.nodes[0].op.name for one in many}) > 60
+    again = spoilt(builtin(), 7)
+    assert again is not None
+    assert text_of(again.graph) == text_of(many[7].graph)
+
+
+def lowered(text: str, target: str = "torch") -> Lowered:
+    (graph,) = check(parse(f"nnir 1\nmodel m{text}"), builtin()).graphs
+    return lower(graph, target, builtin(), {})
+
+
+def test_one_operator_with_its_arguments_as_they_are_is_direct() -> None:
+    assert is_direct(lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x) }"))
+    assert not is_direct(lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(relu(x)) }"))
+    composed = (
+        "(x: f32[1, 1, 8], w: f32[1, 1, 3]) -> y: f32[1, 1, 8] { y = conv(x, w; before = 2) }"
+    )
+    assert not is_direct(lowered(composed.replace("before", "pad = given, before")))
+
+
+def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
+    one = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 2) }")
+    wide = lowered("(x: f32[9]) -> y: f32[9] { y = softplus(x; beta = 2) }")
+    other = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 3) }")
+    assert says(one) == says(wide) != says(other)
+
+
+def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is_not() -> None:
+    with Session(("torch",)) as session:
+        found, counts = judge_invalid(session, builtin(), SEEDS, ("softplus",))
+        assert {one.case.graph.nodes[0].op.name for _, one in found} == {"softplus"}
+        assert found[0][1].given.keys() == {"beta"}
+        assert counts["torch"]["accepted"] == len(found)
+        found, counts = judge_invalid(session, builtin(), SEEDS, ("matmul", "gather", "concat"))
+        assert found == []
+        assert counts["torch"]["refused"] > 5
+
+
+def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
+    assert admitted("torch", "take_along_axis", "take_along_axis.ids")
+    assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
+    assert not admitted("torch", "softplus", "softplus.beta")
+    with Session(("torch",)) as session:
+        assert judge_invalid(session, builtin(), SEEDS, ("take_along_axis", "kron"))[0] == []
+
+
+def test_a_campaign_reports_it_with_a_script(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path, Settings(("torch",), 1, 32, ops=("softplus",)))
+    campaign.run(lambda _: None)
+    report = campaign.report()
+    assert report["invalid"]["torch"]["accepted"] >= 1
+    assert sum(report["targets"]["torch"].values()) == report["programs"]
+    (finding,) = [f for f in report["findings"] if f["verdict"] == "accepted"]
+    assert finding["operator"] == "softplus"
+    issue = Path(finding["report"]).read_text("utf-8")
+    assert 'require beta: beta != 0 else "beta is 0"' in issue
+    assert "an invalid program is accepted" in issue
+    ran = subprocess.run(
+        [sys.executable, finding["script"]], capture_output=True, text=True, check=True
+    )
+    assert "got" in ran.stdout
