@@ -15,8 +15,8 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.names import Names, comment, docstring
-from irlang.lower.pool import Program, Result, Target, Worker
-from irlang.lower.target import ROWS
+from irlang.lower.pool import Program, Result, Worker
+from irlang.lower.target import FIRST, describe
 from irlang.parser import parse
 from tests.lower_calls import disagreement
 
@@ -53,8 +53,14 @@ def lowered(text: str, target: str, grad: bool = False) -> tuple[Lowered, Progra
     return found, Program(found.kind, found.code, given, found.params), wanted
 
 
+def usable(target: str) -> None:
+    found = describe(target)
+    if not found.installed:
+        pytest.skip(found.reason)
+
+
 def ran(program: Program, target: str) -> Result:
-    with Worker(Target(target)) as worker:
+    with Worker(describe(target).worker) as worker:
         (result,) = worker.submit([program])
     assert result.status == "ok", result.error
     return result
@@ -74,12 +80,12 @@ def onnx_text(code: bytes) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("target", ROWS)
+@pytest.mark.parametrize("target", FIRST)
 def test_golden_text(target: str) -> None:
     """Rewritten with IRLANG_REWRITE=1."""
     found, _, _ = lowered(SMALL, target, grad=True)
     text = found.code if isinstance(found.code, str) else onnx_text(found.code)
-    path = GOLDEN / f"small_{target}.txt"
+    path = GOLDEN / f"small_{target.replace(':', '_')}.txt"
     if os.environ.get("IRLANG_REWRITE"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
@@ -87,9 +93,9 @@ def test_golden_text(target: str) -> None:
     assert lowered(SMALL, target, grad=True)[0].code == found.code
 
 
-@pytest.mark.parametrize("target", ROWS)
+@pytest.mark.parametrize("target", FIRST)
 def test_small_model_runs(target: str) -> None:
-    pytest.importorskip({"tf": "tensorflow"}.get(target, target))
+    usable(target)
     _, program, wanted = lowered(SMALL, target)
     result = ran(program, target)
     assert disagreement(result.outputs["probs"], wanted["probs"], "f32") is None
@@ -173,10 +179,10 @@ def test_names() -> None:
     assert found[:4] == ["x", "x_2", "a_b", "a_b_2"]
 
 
-@pytest.mark.parametrize("target", ROWS)
+@pytest.mark.parametrize("target", FIRST)
 def test_names_of_the_source_may_be_anything(target: str) -> None:
     """Keywords of Python, builtins and what programs call their own."""
-    pytest.importorskip({"tf": "tensorflow"}.get(target, target))
+    usable(target)
     text = """nnir 1
 model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2])
     -> INPUTS: f32[2], v: f32[2] {

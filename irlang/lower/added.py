@@ -27,9 +27,10 @@ _FILE = "target.json"
 class Added:
     """A target that the user has added.
 
-    framework: whose programs it runs, as in `irlang.lower.target.ROWS`. version: the framework's,
-    python: the interpreter's. requirements: what was asked of pip. kernels: of ONNX Runtime, the
-    element types of every operator that its processor has, at the opset that it is given.
+    framework: whose programs it runs, as in `irlang.lower.target.ROWS`; mode: and in which of its
+    modes, where it has to be said. version: the framework's, python: the interpreter's.
+    requirements: what was asked of pip. kernels: of ONNX Runtime, the element types of every
+    operator that its processor has, at the opset that it is given.
     """
 
     name: str
@@ -37,12 +38,14 @@ class Added:
     version: str
     python: str
     requirements: tuple[str, ...]
+    mode: str = ""
     kernels: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
 
     @property
     def about(self) -> str:
         """What it is."""
-        return f"{self.framework} {self.version}, an environment of Python {self.python}"
+        framework = f"{self.framework}:{self.mode}" if self.mode else self.framework
+        return f"{framework} {self.version}, an environment of Python {self.python}"
 
     @property
     def interpreter(self) -> Path:
@@ -105,7 +108,8 @@ def _read(name: str, record: dict[str, Any]) -> Added:
     if not all(isinstance(text, str) for text in (framework, version, python)):
         raise TypeError(name)
     kernels = {op: frozenset(types) for op, types in record["kernels"].items()}
-    return Added(name, framework, version, python, tuple(map(str, record["requirements"])), kernels)
+    asked, mode = tuple(map(str, record["requirements"])), str(record.get("mode", ""))
+    return Added(name, framework, version, python, asked, mode, kernels)
 
 
 def remember(target: Added) -> None:

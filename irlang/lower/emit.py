@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from irlang import ast
 from irlang.adjoint import adjoint
@@ -44,6 +45,7 @@ def spell(
     *,
     native: bool = True,
     shuns: frozenset[str] = frozenset(),
+    lacks: Mapping[str, str] = MappingProxyType({}),
     detach: Callable[[Value], Value] | None = None,
     apart: Callable[[Value, str], Value] | None = None,
     blunt: set[str] | None = None,
@@ -52,8 +54,9 @@ def spell(
 
     native: whether the target's own operators are used at all. shuns: element types that it has
     few operators for, so that definitions are lowered instead, which compute in wider ones.
-    detach: makes a constant of an operand by which an operator has no derivative, where gradients
-    are asked for. apart: makes a tensor of its own of every real result, where it is asked what
+    lacks: those that it does not compute in at all, and why. detach: makes a constant of an operand
+    by which an operator has no derivative, where gradients are asked for. apart:
+    makes a tensor of its own of every real result, where it is asked what
     flows back to each. blunt: the functions that were spelt so far of which the target has no
     derivative, as the builder keeps them.
     """
@@ -61,7 +64,7 @@ def spell(
     used = frozenset(graph.used())
     for node in graph.nodes:
         try:
-            _computed(graph, node)
+            _computed(graph, node, lacks)
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
@@ -132,12 +135,14 @@ def _spread(graph: Graph, constant: dict[str, str]) -> None:
                 constant.setdefault(name, reason)
 
 
-def _computed(graph: Graph, node: Node) -> None:
-    """Raises `Unsupported` for element types that numbers are only kept in."""
+def _computed(graph: Graph, node: Node, lacks: Mapping[str, str]) -> None:
+    """Raises `Unsupported` for types that numbers are only kept in, or that the target lacks."""
     for name in (*node.operands(), *node.outputs):
         dtype = graph.values[name].dtype
         if DTYPES[dtype].stored:
             raise Unsupported(f"numbers are kept, not computed with, in {dtype}")
+        if dtype in lacks:
+            raise Unsupported(lacks[dtype])
 
 
 def _spell(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -14,15 +14,16 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.lower import python_program, to_jax, to_onnx, to_tf, to_torch
+from irlang.lower import onnx_scripts, python_program, to_jax, to_keras, to_onnx, to_tf, to_torch
 from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.keras_builder import JaxKerasBuilder, KerasBuilder, TorchKerasBuilder
 from irlang.lower.names import Names
-from irlang.lower.onnx_kernels import Runtime, runtime
+from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime
 from irlang.lower.python_builder import PythonBuilder
-from irlang.lower.target import KIN, Description, describe
-from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.target import FIRST, KIN, Description, describe
+from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
@@ -61,12 +62,18 @@ class _Python:
 
 
 _WIDE_UNSIGNED = frozenset({"u16", "u32", "u64"})
+_NARROW = _WIDE_UNSIGNED | {"i8", "i16", "u8"}
 _PYTHON = {
     "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.layout, _WIDE_UNSIGNED),
-    "tf": _Python(
-        TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _WIDE_UNSIGNED | {"i8", "i16", "u8"}
-    ),
+    "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _NARROW),
     "jax": _Python(JaxBuilder, to_jax.TABLE, to_jax.layout, frozenset()),
+    "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW),
+}
+# Modes whose programs have other words, by the framework's name and theirs.
+_MODES = {
+    "keras:jax": replace(_PYTHON["keras"], builder=JaxKerasBuilder),
+    "keras:torch": replace(_PYTHON["keras"], builder=TorchKerasBuilder),
+    "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
 }
 
 
@@ -74,8 +81,10 @@ _ONNX = "onnxruntime"
 
 
 def tables() -> dict[str, Mapping[str, Native]]:
-    """The table of operators of every framework."""
-    return {**{name: row.table for name, row in _PYTHON.items()}, _ONNX: to_onnx.TABLE}
+    """The table of operators of every framework, by a target that runs its programs."""
+    found = {name: row.table for name, row in _PYTHON.items()} | {_ONNX: to_onnx.TABLE}
+    bases = {name: name.partition(":")[0] for name in FIRST}
+    return {name: found[base] for name, base in bases.items() if base in found}
 
 
 def lower(
@@ -110,6 +119,8 @@ def lower(
 
 def _runtime(target: Description) -> Runtime:
     """What reads the file; ONNX's own evaluator reads what the newest runtime does."""
+    if target.framework == "openvino":
+        return OPENVINO
     return Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
 
 
@@ -122,11 +133,11 @@ def _python(
     watched: bool,
     native: bool,
 ) -> Lowered:
-    row = _PYTHON[target.framework]
+    row = _MODES.get(f"{target.framework}:{target.mode}") or _PYTHON[target.framework]
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
-    gradients = grad and graph.loss is not None
     layout = row.layout(target.mode, target.release)
+    gradients = grad and graph.loss is not None and bool(layout.gradients)
     whole = layout.decorator or layout.wrapper
     table = {
         name: own
@@ -134,7 +145,7 @@ def _python(
         if not (whole and own.eager) and own.since <= (target.release or own.since)
     }
     body = spell(
-        graph, builder, table, catalog, values, native=native, shuns=row.shuns,
+        graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
         blunt=builder.blunt,
     )  # fmt: skip
@@ -149,7 +160,7 @@ def _python(
     return Lowered(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
-        body.constant, watched and gradients and not whole,
+        body.constant, watched and gradients and not whole and bool(layout.watched),
     )  # fmt: skip
 
 
@@ -171,7 +182,8 @@ def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | No
         model.write_bytes(lowered.code)
         if inputs is None:
             return model
-        script.write_text(to_onnx.script(describe(lowered.target).mode), "utf-8")
+        known = describe(lowered.target)
+        script.write_text(onnx_scripts.script(known.framework, known.mode), "utf-8")
     if inputs is not None:
         _save(stem.with_name(f"{stem.name}.inputs.npz"), inputs)
     return script

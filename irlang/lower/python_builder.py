@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,11 +28,13 @@ class PythonBuilder(Builder, ABC):
     """Lines of a function's body, and the arrays that it needs beside it.
 
     prefix: of the element types of the framework; dtypes: their names where they differ from
-    NumPy's. Subclasses spell the primitives of `irlang.lower.value.Builder`. blunt: the functions
+    NumPy's; lacks: those that it does not compute in, and why. Subclasses spell the primitives of
+    `irlang.lower.value.Builder`. blunt: the functions
     that were spelt of which the framework has no derivative.
     """
 
     prefix = ""
+    lacks: Mapping[str, str] = MappingProxyType({})
     copied = "{}"  # a tensor of its own that is equal
     detached = "{}"  # the same, which gradients do not flow through
 

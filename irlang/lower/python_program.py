@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.graph import Graph
 from irlang.lower.emit import Body
@@ -21,7 +22,8 @@ from irlang.lower.value import Value
 # Names that a module has for itself; those inside its functions disturb nobody.
 RESERVED = (
     "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
-    "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported",
+    "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
+    "ops", "os", "applied", "is_real",
 )  # fmt: skip
 _WIDTH = 100
 
@@ -36,7 +38,8 @@ class Layout:
     the model's, or what `wrapper` makes of it.
 
     A mode shows in what stands around the model's function: decorator is a line above it, wrapper
-    the text of another function, named `wrapped`, that calls it.
+    the text of another function, named `wrapped`, that calls it. One that has no gradients has no
+    text for them.
     """
 
     framework: str
@@ -66,7 +69,9 @@ def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
         if param.literal and param.initial is not None:
             number = param.initial.args[0]
             if param.info.kind == "real":
-                number = float(number)
+                row = DTYPES[param.info.dtype]
+                # PyTorch computes with all digits of a number that stands beside half precision
+                number = float(np.asarray(number, row.numpy) if row.bits < 32 else number)
             values[name] = builder.constant(np.asarray(number), param.info.dtype)
     return values
 
@@ -110,7 +115,7 @@ def program(
         layout.run.format(function=layout.wrapped or function),
     ]
     if gradients:
-        text = layout.watched if watched else layout.gradients
+        text = (watched and layout.watched) or layout.gradients
         parts.append(text.format(function=layout.wrapped or function))
     return "\n\n\n".join([*(part.strip("\n") for part in parts), _MAIN.strip("\n")]) + "\n"
 

@@ -13,7 +13,7 @@ import platform
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from typing import Any, Literal
 from irlang.diagnostics import fail
 from irlang.lower import pool
 from irlang.lower.added import Added, added
+from irlang.lower.keras_backends import BACKENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class Mode:
     about: what it is. share: it gets one in so many of the fuzzer's programs. patience: its
     programs may take so many times as long as others. options: of the worker. worker: the name
     that the worker knows it by, if it is another, and packages: which then hold it. compiler:
-    whether it needs one of C++. environment: of its process.
+    whether it needs one of C++. needs: distributions any of which has to be
+    there too; extra: what installs all. says_no: a pattern of its message where it has no kernel for
+    something, as it documents. environment: of its process.
     """
 
     about: str
@@ -40,6 +43,9 @@ class Mode:
     worker: str = ""
     packages: tuple[str, ...] = ()
     compiler: bool = False
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+    says_no: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,8 +54,9 @@ class Row:
     """A framework.
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
-    it. about: its usual mode. needs: distributions that lowering itself needs. modes: the others,
-    by what stands behind the colon; a name with a hyphen in front is the whole name's end.
+    it. about: its usual mode; empty where it has to be said which. needs: distributions that
+    lowering itself needs. modes: the others, by what stands behind the colon; a name with a hyphen
+    in front is the whole name's end.
     """
 
     name: str
@@ -59,6 +66,13 @@ class Row:
     about: str
     needs: tuple[str, ...] = ()
     modes: Mapping[str, Mode] = field(default_factory=dict)
+    share: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def usual(self) -> Mode:
+        """The usual mode."""
+        return Mode(self.about, self.share, options=self.options)
 
 
 ROWS = {
@@ -84,8 +98,18 @@ ROWS = {
             },
         ),
         Row(
-            "jax", ("jax",), "jax", "python", "JAX, operator by operator",
-            modes={":jit": Mode("jax.jit: compiled by XLA as a whole", share=4)},
+            "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16,
+            modes={":jit": Mode("jax.jit: compiled by XLA as a whole", share=8)},
+        ),
+        Row(
+            "keras", ("keras",), "tf", "python", "", modes={
+                f":{key}": Mode(
+                    f"Keras: its layers and losses, on its backend {backend.name}",
+                    share=1 if key == "tensorflow" else 2, needs=backend.packages,
+                    extra=backend.extra, environment=backend.environment,
+                )
+                for key, backend in BACKENDS.items()
+            },
         ),
         Row(
             "onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx",
@@ -95,13 +119,33 @@ ROWS = {
                                options={"graph_optimization": "off"}),
             },
         ),
+        Row(
+            "openvino", ("openvino",), "openvino", "onnx",
+            "OpenVINO on the processor, in the precision of the model", needs=("onnx",), share=2,
+            options={"precision": "f32"},
+            modes={
+                ":default": Mode(
+                    "OpenVINO in the precision that the processor is fastest in", share=4
+                ),
+            },
+        ),
     )
 }  # fmt: skip
+# A target of every framework: its usual mode, or the first of those that it has to be told.
+FIRST = tuple(r.name if r.about else r.name + next(iter(r.modes)) for r in ROWS.values())
 # Targets that take another framework's programs and have a name of their own.
 KIN = {
     "onnx-reference": (
         "onnxruntime",
         Mode("onnx.reference, ONNX's own evaluator in NumPy", packages=("onnx",)),
+    ),
+    "tflite": (
+        "tf",
+        Mode(
+            "TensorFlow Lite: its converter and its interpreter", share=4, patience=2.0,
+            says_no="not supported by the native TFLite runtime|neither a custom op nor a flex op"
+            "|ops in the model are custom ops",
+        ),
     ),
 }
 
@@ -112,7 +156,8 @@ class Description:
 
     framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
     name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
-    its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
+    its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`. says_no:
+    a pattern of the messages that say, as documented, that there is no kernel.
     """
 
     name: str
@@ -128,6 +173,7 @@ class Description:
     release: tuple[int, ...]
     kernels: Mapping[str, frozenset[str]] = field(repr=False)
     worker: pool.Target = field(repr=False)
+    says_no: str = ""
 
     def as_json(self) -> dict[str, object]:
         """As `irlang targets --format json` shows it."""
@@ -159,8 +205,10 @@ def describe(name: str) -> Description:
     base, colon, behind = name.partition(":")
     own = None if base in ROWS else added(base)
     row = ROWS.get(own.framework if own else base)
-    if row is not None and not colon:
-        return _described(name, row, "", Mode(own.about if own else row.about), own)
+    if own and row is not None and not colon:
+        return describe_added(own)
+    if row is not None and row.about and not colon:
+        return _described(name, row, "", row.usual, None)
     if row is not None and colon + behind in row.modes:
         return _described(name, row, behind, row.modes[colon + behind], own)
     known = names()
@@ -172,7 +220,8 @@ def describe(name: str) -> Description:
 def describe_added(own: Added) -> Description:
     """What is described as a target, whether or not it is remembered."""
     row = ROWS[own.framework]
-    return _described(own.name, row, "", Mode(own.about), own)
+    mode = row.modes.get(f":{own.mode}", row.usual)
+    return _described(own.name, row, own.mode, replace(mode, about=own.about), own)
 
 
 def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> Description:
@@ -180,11 +229,14 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
     version = own.version if own else _version(packages)
     missing = [packages[0]] if version is None else []
     missing += [package for package in row.needs if _version((package,)) is None]
+    if mode.needs and own is None and _version(mode.needs) is None:
+        missing.append(mode.needs[0])
     missing = list(dict.fromkeys(missing))
     reason = ""
     if missing:
+        extra = mode.extra or row.extra
         verb = "is" if len(missing) == 1 else "are"
-        reason = f"{' and '.join(missing)} {verb} not installed: pip install 'irlang[{row.extra}]'"
+        reason = f"{' and '.join(missing)} {verb} not installed: pip install 'irlang[{extra}]'"
     elif own and not own.interpreter.exists():
         reason = f"{own.interpreter} is gone: irlang target remove {own.name}, and add it again"
     elif mode.compiler and not _compiler():
@@ -198,7 +250,7 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
     return Description(
         name, not reason, version, own.python if own else platform.python_version(), reason,
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
-        own.kernels if own else {}, worker,
+        own.kernels if own else {}, worker, mode.says_no,
     )  # fmt: skip
 
 
@@ -213,7 +265,8 @@ def names() -> list[str]:
 
     found = []
     for row in ROWS.values():
-        found += [row.name, *(row.name + mode for mode in row.modes)]
+        found += [row.name] if row.about else []
+        found += [row.name + mode for mode in row.modes]
     return [*found, *KIN, *own()]
 
 
@@ -224,7 +277,8 @@ def targets() -> list[Description]:
 
 def usual() -> list[str]:
     """The installed frameworks in their usual mode: what is compared where no target is named."""
-    return [target.name for target in map(describe, ROWS) if target.installed]
+    frameworks = [row.name for row in ROWS.values() if row.about]
+    return [target.name for target in map(describe, frameworks) if target.installed]
 
 
 def require_installed(name: str) -> Description:

@@ -42,9 +42,9 @@ _BINARY = {
     "bit_or": "tf.bitwise.bitwise_or", "bit_xor": "tf.bitwise.bitwise_xor",
     "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
-_MOST_AXES = 8
+MOST_AXES = 8
 _MOST_SEARCHED = 7  # axes of a tensor in which a place is looked for
-_MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
+MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
 _BOOL = ("isnan", "isinf", "not")
 # without kernels of 16 bits, or of one of the two types
 _WIDE = frozenset({"erfinv", "ndtri", "polygamma", "lgamma", "i0e", "i1e", "k0e", "k1e"})
@@ -86,7 +86,7 @@ class TensorFlowBuilder(PythonBuilder):
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
-        if len(args) == 2 and _turns(args[0].shape, args[1].shape) > _MOST_TURNS:
+        if len(args) == 2 and turns(args[0].shape, args[1].shape) > MOST_TURNS:
             args = [self.expand(arg, broadcast(args)) for arg in args]
         found = self.infix(function, args)
         if found is not None:
@@ -110,7 +110,7 @@ class TensorFlowBuilder(PythonBuilder):
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`tf.where`; of tensors of many axes that of vectors, with which numbers broadcast."""
         shape = broadcast((condition, yes, no))
-        if len(shape) > _MOST_AXES:
+        if len(shape) > MOST_AXES:
             parts = (condition, yes, no)
             if any(v.shape not in (shape, ()) for v in parts):
                 raise Unsupported(f"TensorFlow does not broadcast {len(shape)} axes")
@@ -134,7 +134,7 @@ class TensorFlowBuilder(PythonBuilder):
         """`tf.broadcast_to`, or `tf.constant` of a number."""
         if value.shape == shape:
             return value
-        if value.literal is None and _turns(value.shape, shape) > _MOST_TURNS:
+        if value.literal is None and turns(value.shape, shape) > MOST_TURNS:
             value = self.reshape(value, (1,) * (len(shape) - len(value.shape)) + value.shape)
             for axis, size in enumerate(shape):  # an axis at a time
                 value = self.expand(value, (*value.shape[:axis], size, *value.shape[axis + 1 :]))
@@ -220,11 +220,17 @@ class TensorFlowBuilder(PythonBuilder):
         return self.inner(value) if value.literal is None else self.tensor(value)
 
 
+class LiteBuilder(TensorFlowBuilder):
+    """For TensorFlow Lite, whose kernels do not compute in 16 bits."""
+
+    lacks = dict.fromkeys(("f16", "bf16"), "TensorFlow Lite computes in 32 bits or more")
+
+
 def _axis(axis: int) -> str:
     return f", axis={axis}" if axis else ""
 
 
-def _turns(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+def turns(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     """How many runs of axes there are that broadcast alike, which is what TensorFlow counts."""
     rank = max(len(a), len(b))
     pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)

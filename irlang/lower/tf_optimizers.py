@@ -1,4 +1,4 @@
-"""How TensorFlow spells steps of optimizers: `tf.keras.optimizers`, fed with what was kept."""
+"""How TensorFlow and Keras spell steps of optimizers: theirs, fed with what was kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST = 2  # of an optimizer's variables: before it stand the count of steps an
 class _Row:
     """An optimizer.
 
-    name: in `tf.keras.optimizers`. settings: its arguments, of a call; None where it has not these
+    name: in `keras.optimizers`. settings: its arguments, of a call; None where it has not these
     attributes. kept: what it keeps with them, in the order of its variables.
     """
 
@@ -78,7 +78,20 @@ def _number(call: Tf, name: str) -> float | None:
     return float(getattr(default, "value", default))  # type: ignore[arg-type]
 
 
-def _step(row: _Row) -> Callable[[Tf], list[Value] | None]:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Where the optimizers are, and what makes a variable of a tensor, and a tensor of it."""
+
+    optimizers: str
+    variable: str
+    tensor: str
+
+
+_TF = _Words("tf.keras.optimizers", "tf.Variable", "tf.convert_to_tensor")
+_KERAS = _Words("keras.optimizers", "keras.Variable", "ops.convert_to_tensor")
+
+
+def _step(row: _Row, words: _Words) -> Callable[[Tf], list[Value] | None]:
     """The lines of one step."""
 
     def rule(call: Tf) -> list[Value] | None:
@@ -90,9 +103,9 @@ def _step(row: _Row) -> Callable[[Tf], list[Value] | None]:
             return None
         decay = {"weight_decay": float(call["weight_decay"])} if decays else {}
         build = call.build
-        x = build.once(f"tf.Variable({call.text('x')})", call.out.shape, "f32", "p")
+        x = build.once(f"{words.variable}({call.text('x')})", call.out.shape, "f32", "p")
         made = invoke(
-            f"tf.keras.optimizers.{row.name}",
+            f"{words.optimizers}.{row.name}",
             learning_rate=float(np.float32(rate)), **decay, **settings,
         )  # fmt: skip
         optimizer = build.names.fresh("optimizer")
@@ -103,14 +116,16 @@ def _step(row: _Row) -> Callable[[Tf], list[Value] | None]:
             if call.has(own):
                 build.lines.append(f"{variable}.assign({call.text(own)})")
         build.lines.append(f"{optimizer}.apply([{call.text('gradient')}], [{x.text}])")
-        results = [build.once(f"tf.convert_to_tensor({x.text})", x.shape, "f32", "y")]
+        results = [build.once(f"{words.tensor}({x.text})", x.shape, "f32", "y")]
         for out, info in zip(call.node.op.outputs[1:], call.outputs[1:], strict=True):
             own = out.name.removeprefix("new_")
             if own in kept:
-                text = f"tf.convert_to_tensor({kept[own]})"
-            else:  # it is not used, and stays
-                text = call.text(own) if call.has(own) else f"tf.zeros({list(info.shape)})"
-            results.append(build.once(text, info.shape, "f32", out.name))
+                kept_value = f"{words.tensor}({kept[own]})"
+                results.append(build.once(kept_value, info.shape, "f32", out.name))
+            elif call.has(own):  # it is not used, and stays
+                results.append(build.once(call.text(own), info.shape, "f32", out.name))
+            else:
+                results.append(build.expand(build.scalar(0.0, "f32"), info.shape))
         return results
 
     return rule
@@ -132,9 +147,17 @@ _ROWS = {
 }
 
 _INPUTS = ("x", "gradient", "mean", "square", "largest", "velocity", "step_square", "lr")
-OPTIMIZERS: dict[str, Native] = {
-    name: Native(
-        f"tf.keras.optimizers.{row.name}", _step(row), constant=_INPUTS, eager=True, since=(2, 16)
-    )
-    for name, row in _ROWS.items()
-}
+
+
+def _table(words: _Words, since: tuple[int, ...]) -> dict[str, Native]:
+    return {
+        name: Native(
+            f"{words.optimizers}.{row.name}", _step(row, words), constant=_INPUTS, eager=True,
+            since=since,
+        )
+        for name, row in _ROWS.items()
+    }  # fmt: skip
+
+
+OPTIMIZERS = _table(_TF, since=(2, 16))
+KERAS = _table(_KERAS, since=(3,))

@@ -258,6 +258,8 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
         raise ContractError("a model file has no gradients")
     if options.get("framework") == "onnx":
         return _build_reference(program)
+    if options.get("framework") == "openvino":
+        return _build_openvino(program, options)
     ort = importlib.import_module("onnxruntime")
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
@@ -302,6 +304,36 @@ def _build_reference(program: Program) -> Built:
             for name, kind in kinds.items()
         }
         return dict(zip(evaluator.output_names, evaluator.run(None, feed)))
+
+    return values, dict
+
+
+def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
+    """Compile a model for the processor; bfloat16 is handed to it as its bits."""
+    openvino = importlib.import_module("openvino")
+    settings = {"INFERENCE_NUM_THREADS": 1}
+    if "precision" in options:
+        settings["INFERENCE_PRECISION_HINT"] = options["precision"]
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(program.code), "CPU", settings)
+
+    def values() -> Any:
+        given = dict(program.params, **program.inputs)
+        feed = {}
+        for port in compiled.inputs:
+            names, kind = port.get_names(), port.element_type
+            name = next((name for name in names if name in given), None)
+            if name is None:
+                raise ContractError("no value for {}".format(", ".join(names)))
+            feed[port] = given[name]
+            if kind == openvino.Type.bf16:
+                feed[port] = openvino.Tensor(given[name], openvino.Shape(port.shape), kind)
+        found = {}
+        for port, value in compiled(feed).items():
+            bits = port.element_type == openvino.Type.bf16
+            for name in port.get_names():
+                found[name] = _Bits(value.view(np.uint16)) if bits else value
+        return found
 
     return values, dict
 
@@ -403,6 +435,14 @@ def _setup_tensorflow(tf: Any) -> None:
     tf.get_logger().setLevel("ERROR")
 
 
+def _setup_keras(keras: Any) -> None:
+    """Its backend is known by now: the one that the environment names."""
+    setups = {"tensorflow": _setup_tensorflow, "torch": _setup_torch}
+    backend = keras.backend.backend()
+    if backend in setups:
+        setups[backend](importlib.import_module(backend))
+
+
 def _setup_nothing(module: Any) -> None:
     """Nothing to set: this framework's threads are set per session, or by the environment."""
 
@@ -423,8 +463,11 @@ FRAMEWORKS = {
     "torch": ("torch", _setup_torch),
     "tf": ("tensorflow", _setup_tensorflow),
     "jax": ("jax", _setup_nothing),
+    "keras": ("keras", _setup_keras),
     "onnxruntime": ("onnxruntime", _setup_nothing),
     "onnx-reference": ("onnx", _setup_nothing),
+    "openvino": ("openvino", _setup_nothing),
+    "tflite": ("tensorflow", _setup_tensorflow),
 }
 
 

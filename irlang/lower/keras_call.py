@@ -1,0 +1,70 @@
+"""How calls of Keras's layers are written; the importers of Keras have the inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.keras_builder import KerasBuilder
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+Keras = Call[KerasBuilder]
+KERAS_3 = (3,)
+
+
+def made(call: Keras, kind: str, *arguments: Any, **options: Any) -> str:
+    """The layer itself, of the type that is computed in."""
+    info = call.out
+    if info.kind == "real" and info.dtype != "f32":
+        options["dtype"] = call.build.dtype(info.dtype)
+    return invoke(f"{call.build.keras}.layers.{kind}", *arguments, **options)
+
+
+def layer(call: Keras, kind: str, *values: Value | str, **options: Any) -> str:
+    """A layer without weights, called."""
+    texts = [value if isinstance(value, str) else value.text for value in values]
+    return f"{made(call, kind, **options)}({', '.join(texts)})"
+
+
+def weighted(
+    call: Keras,
+    kind: str,
+    weights: Sequence[Value],
+    *values: Value | str,
+    called: str = "",
+    **options: Any,
+) -> str:
+    """A layer with weights, called; called: what else stands in the call."""
+    name = call.build.names.fresh(f"{call.node.name}_layer")
+    call.build.lines.append(f"{name} = {made(call, kind, **options)}")
+    listed = ", ".join(call.build.full(weight) for weight in weights)
+    texts = [value if isinstance(value, str) else value.text for value in values]
+    texts += [called] if called else []
+    return f"applied({name}, [{listed}], {', '.join(texts)})"
+
+
+def quoted(word: str) -> str:
+    """A string of the program."""
+    return f'"{word}"'
+
+
+def sizes(numbers: Sequence[int]) -> Any:
+    """One number for one axis, a tuple for several."""
+    return int(numbers[0]) if len(numbers) == 1 else tuple(map(int, numbers))
+
+
+def bias(call: Keras, name: str = "b") -> list[Value]:
+    """The bias, in a list that is empty where there is none."""
+    return [call.input(name)] if call.has(name) else []
+
+
+def simple(kind: str, **attributes: str) -> Native:
+    """A layer of one input, its arguments by the attributes' names."""
+
+    def rule(call: Keras) -> Value:
+        options = {key: call[name] for key, name in attributes.items()}
+        return call.value(layer(call, kind, call.input("x"), **options))
+
+    return Native(f"keras.layers.{kind}", rule)

@@ -1,0 +1,145 @@
+"""How Keras spells losses: `keras.losses`, the target first, a mean over the last axis in most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras, quoted
+from irlang.lower.legalise import moved
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+_REDUCTIONS = {"mean": quoted("sum_over_batch_size"), "sum": quoted("sum"), "none": quoted("none")}
+# Of a call: the arguments; None where Keras has not these attributes.
+Options = Callable[[Keras], dict[str, Any] | None]
+
+
+def _loss(call: Keras, kind: str, target: Value, prediction: Value, **options: Any) -> Value:
+    if call.out.dtype != "f32" and call.build.version == 3:
+        options["dtype"] = call.build.dtype(call.out.dtype)
+    made = invoke(
+        f"{call.build.keras}.losses.{kind}", reduction=_REDUCTIONS[call["reduction"]], **options
+    )
+    return call.value(f"{made}({target.text}, {prediction.text})")
+
+
+def _elements(kind: str, options: Options, prediction: str = "prediction") -> Native:
+    """A loss of elements: each is an axis of its own, unless all of them are averaged."""
+
+    def rule(call: Keras) -> Value | None:
+        given = options(call)
+        if given is None or call.has("weight") or call.has("pos_weight"):
+            return None
+        values = [call.input("target"), call.input(prediction)]
+        if call["reduction"] != "mean" or values[0].rank < 2:
+            values = [call.build.reshape(v, (*v.shape, 1)) for v in values]
+        return _loss(call, kind, *values, **given)
+
+    return Native(f"keras.losses.{kind}", rule)
+
+
+def _classes(kind: str, options: Options, prediction: str, target: str = "target") -> Native:
+    """A loss of distributions along an axis, which is put last."""
+
+    def rule(call: Keras) -> Value | None:
+        given = options(call)
+        x, t = call.input(prediction), call.input(target)
+        if given is None or call.has("weight") or x.rank < 2:
+            return None
+        axis = call.axis("axis", x.rank)
+        t = moved(call, t, axis, x.rank - 1) if t.rank == x.rank else t
+        return _loss(call, kind, t, moved(call, x, axis, x.rank - 1), **given)
+
+    return Native(f"keras.losses.{kind}", rule)
+
+
+def _only(**wanted: Any) -> Options:
+    """No arguments, where the attributes are those that Keras has."""
+
+    def options(call: Keras) -> dict[str, Any] | None:
+        return {} if all(call[name] == value for name, value in wanted.items()) else None
+
+    return options
+
+
+def _smoothing(call: Keras) -> dict[str, Any]:
+    share = float(call["label_smoothing"])
+    return {"label_smoothing": share} if share else {}
+
+
+def _binary(call: Keras) -> dict[str, Any] | None:
+    usual = call["eps"] == 1e-7 and call["floor"] == float("-inf")
+    return _smoothing(call) if usual else None
+
+
+def _binary_logits(call: Keras) -> dict[str, Any]:
+    return {"from_logits": True, **_smoothing(call)}
+
+
+def _categorical(call: Keras) -> dict[str, Any] | None:
+    return _smoothing(call) if call["eps"] == 1e-7 and call["normalize"] else None
+
+
+def _sparse(call: Keras) -> dict[str, Any] | None:
+    if call["ignore_index"] or call["label_smoothing"]:
+        return None
+    return {"from_logits": True}
+
+
+def _sparse_probs(call: Keras) -> dict[str, Any] | None:
+    """Only TensorFlow's backend divides by the sum after bounding; the others do it before."""
+    own = call.build.backend == "tensorflow" and call["normalize"]
+    return {} if call["eps"] == 1e-7 and own else None
+
+
+def _huber(call: Keras) -> dict[str, Any]:
+    return {"delta": float(call["delta"])}
+
+
+def _focal(call: Keras) -> dict[str, Any] | None:
+    if call["eps"] != 1e-7:
+        return None
+    options = {"alpha": float(call["alpha"]), "gamma": float(call["gamma"]), **_smoothing(call)}
+    return {"apply_class_balancing": call["apply_class_balancing"], **options}
+
+
+def _categorical_focal(call: Keras) -> dict[str, Any] | None:
+    if call["eps"] != 1e-7:
+        return None
+    return {"alpha": float(call["alpha"]), "gamma": float(call["gamma"]), **_smoothing(call)}
+
+
+def _three(row: Native) -> Native:
+    return Native(row.spelling, row.rule, since=KERAS_3)
+
+
+LOSSES: dict[str, Native] = {
+    "mse": _elements("MeanSquaredError", _only()),
+    "mae": _elements("MeanAbsoluteError", _only()),
+    "mape": _elements("MeanAbsolutePercentageError", _only(eps=1e-7)),
+    "msle": _elements("MeanSquaredLogarithmicError", _only(eps=1e-7)),
+    "huber": _elements("Huber", _huber),
+    "log_cosh": _elements("LogCosh", _only()),
+    "hinge": _elements("Hinge", _only(convert_binary=True)),
+    "squared_hinge": _elements("SquaredHinge", _only(convert_binary=True)),
+    "poisson": _elements("Poisson", _only(eps=1e-7, log_input=False, full=False)),
+    "binary_cross_entropy": _elements("BinaryCrossentropy", _binary, "probs"),
+    "binary_cross_entropy_logits": _elements("BinaryCrossentropy", _binary_logits, "logits"),
+    "binary_focal_cross_entropy": _three(_elements("BinaryFocalCrossentropy", _focal, "probs")),
+    "categorical_hinge": _classes("CategoricalHinge", _only(), "prediction"),
+    "cosine_similarity": _three(
+        _classes("CosineSimilarity", _only(eps=1e-12, negative=True), "prediction")
+    ),
+    "kl_divergence": _classes("KLDivergence", _only(eps=1e-7), "probs"),
+    "categorical_cross_entropy": _classes("CategoricalCrossentropy", _binary_logits, "logits"),
+    "categorical_cross_entropy_probs": _classes("CategoricalCrossentropy", _categorical, "probs"),
+    "categorical_focal_cross_entropy": _three(
+        _classes("CategoricalFocalCrossentropy", _categorical_focal, "probs")
+    ),
+    "cross_entropy": _classes("SparseCategoricalCrossentropy", _sparse, "logits", "labels"),
+    "cross_entropy_probs": _three(
+        _classes("SparseCategoricalCrossentropy", _sparse_probs, "probs", "labels")
+    ),
+}

@@ -1,0 +1,399 @@
+"""How Keras 3 spells operators on elements, shapes and axes: `keras.activations`, `keras.ops`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras, layer, simple, weighted
+from irlang.lower.labels import native
+from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.value import Value
+
+
+def _signed(sign: str) -> Native:
+    def rule(call: Keras) -> Value:
+        return call.value(f" {sign} ".join(map(call.build.inner, call.values.values())))
+
+    return Native(f"a {sign} b", rule)
+
+
+def _merged(kind: str, function: str) -> Native:
+    """A layer that merges, of tensors of one shape; else the function, one after another."""
+
+    def rule(call: Keras) -> Value:
+        values = call.family("xs")
+        alike = len({value.shape for value in values}) == 1 and len(values) > 1
+        if alike and values[0].rank > 0 and call.out.kind == "real":
+            return call.value(layer(call, kind, f"[{', '.join(v.text for v in values)}]"))
+        text, *rest = [value.text for value in values]
+        for other in rest:
+            text = f"{function}({text}, {other})"
+        return call.value(text)
+
+    return Native(f"keras.layers.{kind}, {function}", rule)
+
+
+def _average(call: Keras) -> Value | None:
+    values = call.family("xs")
+    if len({value.shape for value in values}) != 1 or len(values) < 2 or not values[0].rank:
+        return None
+    return call.value(layer(call, "Average", f"[{', '.join(v.text for v in values)}]"))
+
+
+def _clip(call: Keras) -> Value | None:
+    low, high, x = call["min"], call["max"], call.input("x")
+    if math.inf in (-low, high) or low > high:
+        return None
+    if call.out.kind == "int":
+        if not float(low).is_integer() or not float(high).is_integer():
+            return None
+        low, high = int(low), int(high)
+    return call.value(invoke("ops.clip", x, low, high))
+
+
+def _cast(call: Keras) -> Value | None:
+    if DTYPES[call.input("x").dtype].kind == "real" and call.out.kind == "int":
+        return None  # out of range backends differ
+    return call.value(invoke("ops.cast", call.input("x"), call.build.dtype(call.out.dtype)))
+
+
+def _divide(call: Keras) -> Value | None:
+    if call.out.kind == "int":
+        return None
+    return call.value(" / ".join(map(call.build.inner, call.values.values())))
+
+
+# ---- activations
+
+
+def _relu(call: Keras) -> Value:
+    slope, threshold = float(call["negative_slope"]), float(call["threshold"])
+    options = {
+        "negative_slope": slope or None,
+        "max_value": None if call["max_value"] == math.inf else float(call["max_value"]),
+        "threshold": threshold or None,
+    }
+    if not any(option is not None for option in options.values()):
+        return call.value(invoke(f"{call.build.keras}.activations.relu", call.input("x")))
+    return call.value(layer(call, "ReLU", call.input("x"), **options))
+
+
+def _leaky(call: Keras) -> Value:
+    option = "negative_slope" if call.build.version == 3 else "alpha"
+    return call.value(layer(call, "LeakyReLU", call.input("x"), **{option: float(call["alpha"])}))
+
+
+def _prelu(call: Keras) -> Value | None:
+    """The slope has the sizes of x behind the batch, or 1 where axes share it."""
+    x, slope = call.input("x"), call.input("slope")
+    shape = (1,) * (x.rank - slope.rank) + slope.shape
+    if x.rank < 2 or shape[0] != 1:
+        return None
+    shared = [axis for axis in range(1, x.rank) if shape[axis] == 1 and x.shape[axis] != 1]
+    weight = slope if slope.shape == shape[1:] else call.build.reshape(slope, shape[1:])
+    options = {"shared_axes": str(shared)} if shared else {}
+    return call.value(weighted(call, "PReLU", [weight], x, **options))
+
+
+def _softplus(call: Keras) -> Value | None:
+    if call["beta"] != 1:
+        return None
+    return call.value(invoke("keras.activations.softplus", call.input("x")))
+
+
+def _gelu(call: Keras) -> Value:
+    tanh = call["approximate"] == "tanh"
+    return call.value(invoke("keras.activations.gelu", call.input("x"), approximate=tanh))
+
+
+def _thresholded(call: Keras) -> Value:
+    return call.value(invoke("keras.activations.threshold", call.input("x"), call["theta"], 0.0))
+
+
+_MOST_AXES = 5  # that TensorFlow's kernel of softmax takes
+
+
+def _softmax(call: Keras) -> Value:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    if x.rank <= _MOST_AXES:
+        return call.value(layer(call, "Softmax", x, axis=axis))
+    around = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
+    found = layer(call, "Softmax", call.build.reshape(x, around), axis=1)
+    return call.build.reshape(Value(found, around, x.dtype), x.shape)
+
+
+# ---- reductions
+
+
+def _reduction(function: str, **only: Any) -> Native:
+    """Over the axes; `only` are attributes with the one value that the function has."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if any(call[name] != value for name, value in only.items()):
+            return None
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes or x.dtype == "i32":  # which some of them widen
+            return None
+        return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _position(function: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if call["select_last"] or x.dtype == "bool":
+            return None
+        axis = call.axis("axis", x.rank)
+        text = invoke(function, x, axis=axis, keepdims=call["keepdims"] or None)
+        return call.value(f'ops.cast({text}, "int64")')
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _scan(function: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if call["exclusive"] or call["reverse"] or x.dtype == "i32":
+            return None
+        return call.value(invoke(function, x, axis=call.axis("axis", x.rank)))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _top_k(call: Keras) -> list[Value] | None:
+    x = call.input("x")
+    first = call["largest"] and call["nans"] == "open"
+    if not first or call.axis("axis", x.rank) != x.rank - 1 or call["k"] < 1:
+        return None
+    names = [call.build.names.fresh("v") for _ in range(2)]
+    call.build.lines.append(f"{', '.join(names)} = {invoke('ops.top_k', x, call['k'])}")
+    return [
+        Value(names[0], call.out.shape, x.dtype),
+        Value(f'ops.cast({names[1]}, "int64")', call.outputs[1].shape, "i64"),
+    ]
+
+
+# ---- indexing
+
+
+def _gather(call: Keras) -> Value | None:
+    if call["negative"] != "refused":
+        return None
+    x = call.input("x")
+    return call.value(invoke("ops.take", x, call.input("ids"), axis=call.axis("axis", x.rank)))
+
+
+def _take_along(call: Keras) -> Value | None:
+    x = call.input("x")
+    if call["negative"] != "refused":
+        return None
+    axis = call.axis("axis", x.rank)
+    ids = call.build.cast(call.input("ids"), "i64")
+    return call.value(invoke("ops.take_along_axis", x, ids, axis=axis))
+
+
+def _one_hot(call: Keras) -> Value | None:
+    ids = call.input("ids")
+    usual = (call["on"], call["off"], call["negative"]) == (1, 0, "off")
+    if not usual or call.out.kind != "real":
+        return None
+    axis = call.axis("axis", ids.rank + 1)
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.one_hot", ids, call["depth"], axis=axis, dtype=dtype))
+
+
+# ---- shapes
+
+
+def _reshape(call: Keras) -> Value:
+    x, shape = call.input("x"), call.out.shape
+    if x.rank and shape and x.shape[0] == shape[0] and call.out.kind == "real":
+        return call.value(layer(call, "Reshape", x, target_shape=tuple(shape[1:])))
+    return call.build.reshape(x, shape)
+
+
+def _flatten(call: Keras) -> Value:
+    x, shape = call.input("x"), call.out.shape
+    if x.rank > 1 and shape == (x.shape[0], math.prod(x.shape[1:])) and call.out.kind == "real":
+        return call.value(layer(call, "Flatten", x))
+    return call.build.reshape(x, shape)
+
+
+def _transpose(call: Keras) -> Value:
+    x, order = call.input("x"), tuple(call["order"])
+    if order and order[0] == 0 and len(order) > 1 and call.out.kind == "real":
+        return call.value(layer(call, "Permute", x, dims=order[1:]))
+    return call.build.transpose(x, order)
+
+
+def _squeeze(call: Keras) -> Value:
+    return call.build.reshape(call.input("x"), call.out.shape)
+
+
+def _repeat_vector(call: Keras) -> Value:
+    return call.value(layer(call, "RepeatVector", call.input("x"), n=call["n"]))
+
+
+def _concat(call: Keras) -> Value:
+    values = call.family("xs")
+    axis = call.axis("axis", values[0].rank)
+    listed = f"[{', '.join(map(call.build.full, values))}]"
+    if axis > 0 and len(values) > 1 and call.out.kind == "real":
+        return call.value(layer(call, "Concatenate", listed, axis=axis))
+    return call.value(f"ops.concatenate({listed}, {axis})")
+
+
+def _stack(call: Keras) -> Value:
+    values = call.family("xs")
+    return call.build.stack(values, call.axis("axis", values[0].rank + 1))
+
+
+def _split(call: Keras) -> list[Value]:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    counts = [info.shape[axis] for info in call.outputs]
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    places = [sum(counts[: i + 1]) for i in range(len(counts) - 1)]
+    text = invoke("ops.split", x, str(places), axis=axis)
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
+def _repeat(call: Keras) -> Value:
+    x = call.input("x")
+    return call.value(invoke("ops.repeat", x, call["repeats"], axis=call.axis("axis", x.rank)))
+
+
+def _tile(call: Keras) -> Value:
+    return call.value(invoke("ops.tile", call.input("x"), tuple(call["repeats"])))
+
+
+def _flip(call: Keras) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    return call.value(invoke("ops.flip", x, axis=axes)) if axes else None
+
+
+def _roll(call: Keras) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if not axes:
+        return None
+    return call.value(invoke("ops.roll", x, tuple(call["shift"]), axis=axes))
+
+
+def _broadcast(call: Keras) -> Value:
+    return call.build.expand(call.input("x"), call.out.shape)
+
+
+def _trilu(call: Keras) -> Value:
+    function = "ops.triu" if call["upper"] else "ops.tril"
+    return call.value(invoke(function, call.input("x"), call["k"]))
+
+
+def _sort(call: Keras) -> list[Value] | None:
+    x = call.input("x")
+    if call["nans"] == "largest" or call["descending"]:
+        return None
+    axis = call.axis("axis", x.rank)
+    return [
+        call.value(invoke("ops.sort", x, axis=axis)),
+        call.value(f'ops.cast({invoke("ops.argsort", x, axis=axis)}, "int64")', 1),
+    ]
+
+
+_FUNCTIONS = (
+    "negate=negative abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log "
+    "log1p sin cos tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh "
+    "acosh=arccosh atanh=arctanh erf isnan isfinite logical_not maximum minimum floor_divide "
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
+    "where bit_and=bitwise_and bit_or=bitwise_or bit_xor=bitwise_xor bit_not=bitwise_not"
+)
+_ACTIVATIONS = "sigmoid softsign log_sigmoid mish tanh_shrink sparse_plus"
+
+
+def _three(row: Native) -> Native:
+    return Native(row.spelling, row.rule, since=KERAS_3)
+
+
+ELEMENTS: dict[str, Native] = {
+    **{
+        name: _three(plain(f"ops.{function or name}"))
+        for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
+    },
+    **{name: _three(plain(f"keras.activations.{name}")) for name in _ACTIVATIONS.split()},
+    "add": _signed("+"),
+    "subtract": _signed("-"),
+    "multiply": _signed("*"),
+    "divide": _three(Native("a / b", _divide)),
+    "add_n": _three(_merged("Add", "ops.add")),
+    "multiply_n": _three(_merged("Multiply", "ops.multiply")),
+    "maximum_n": _three(_merged("Maximum", "ops.maximum")),
+    "minimum_n": _three(_merged("Minimum", "ops.minimum")),
+    "average_n": Native("keras.layers.Average", _average),
+    "clip": _three(Native("ops.clip", _clip)),
+    "cast": _three(Native("ops.cast", _cast)),
+    "relu": Native("keras.activations.relu, keras.layers.ReLU", _relu),
+    "leaky_relu": Native("keras.layers.LeakyReLU", _leaky),
+    "prelu": Native("keras.layers.PReLU", _prelu),
+    "elu": simple("ELU", alpha="alpha"),
+    "selu": _three(
+        default("keras.activations.selu", alpha=1.6732632423543772, gamma=1.0507009873554805)
+    ),
+    "celu": _three(plain("keras.activations.celu", alpha="alpha")),
+    "gelu": _three(Native("keras.activations.gelu", _gelu)),
+    "silu": _three(default("keras.activations.silu", alpha=1)),
+    "softplus": _three(Native("keras.activations.softplus", _softplus)),
+    "hard_sigmoid": _three(default("keras.activations.hard_sigmoid", alpha=1 / 6, beta=0.5)),
+    "hard_swish": _three(default("keras.activations.hard_silu", alpha=1 / 6, beta=0.5)),
+    "hard_tanh": _three(default("keras.activations.hard_tanh", min=-1, max=1)),
+    "soft_shrink": _three(plain("keras.activations.soft_shrink", threshold="threshold")),
+    "hard_shrink": _three(plain("keras.activations.hard_shrink", threshold="threshold")),
+    "thresholded_relu": _three(Native("keras.activations.threshold", _thresholded)),
+    "squareplus": _three(plain("keras.activations.squareplus", b="b")),
+    "sparsemax": _three(plain("keras.activations.sparsemax", axis="axis")),
+    "glu": _three(plain("keras.activations.glu", axis="axis")),
+    "softmax": Native("keras.layers.Softmax", _softmax),
+    "log_softmax": _three(plain("keras.activations.log_softmax", axis="axis")),
+    "reduce_sum": _reduction("ops.sum"),
+    "reduce_mean": _reduction("ops.mean"),
+    "reduce_prod": _reduction("ops.prod"),
+    "reduce_max": _reduction("ops.max"),
+    "reduce_min": _reduction("ops.min"),
+    "reduce_all": _reduction("ops.all"),
+    "reduce_any": _reduction("ops.any"),
+    "reduce_variance": _reduction("ops.var", correction=0),
+    "reduce_std": _reduction("ops.std", correction=0),
+    "reduce_logsumexp": _reduction("ops.logsumexp"),
+    "argmax": _position("ops.argmax"),
+    "argmin": _position("ops.argmin"),
+    "cumsum": _scan("ops.cumsum"),
+    "cumprod": _scan("ops.cumprod"),
+    "top_k": _three(Native("ops.top_k", _top_k)),
+    "sort": _three(Native("ops.sort, ops.argsort", _sort)),
+    "gather": _three(Native("ops.take", _gather)),
+    "take_along_axis": _three(Native("ops.take_along_axis", _take_along)),
+    "one_hot": _three(Native("ops.one_hot", _one_hot)),
+    "einsum": _three(native("ops.einsum", repeats=False)),
+    "reshape": Native("keras.layers.Reshape, ops.reshape", _reshape),
+    "flatten": Native("keras.layers.Flatten, ops.reshape", _flatten),
+    "transpose": Native("keras.layers.Permute, ops.transpose", _transpose),
+    "squeeze": Native("ops.reshape", _squeeze),
+    "expand_dims": Native("ops.reshape", _squeeze),
+    "repeat_vector": Native("keras.layers.RepeatVector", _repeat_vector),
+    "concat": _three(Native("keras.layers.Concatenate, ops.concatenate", _concat)),
+    "stack": _three(Native("ops.stack", _stack)),
+    "split": _three(Native("ops.split", _split)),
+    "repeat": _three(Native("ops.repeat", _repeat)),
+    "tile": _three(Native("ops.tile", _tile)),
+    "reverse": _three(Native("ops.flip", _flip)),
+    "roll": _three(Native("ops.roll", _roll)),
+    "broadcast_to": _three(Native("ops.broadcast_to", _broadcast)),
+    "trilu": _three(Native("ops.triu, ops.tril", _trilu)),
+}

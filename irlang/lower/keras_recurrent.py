@@ -1,0 +1,175 @@
+"""How Keras spells recurrent layers: samples first, gates in an order of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras, quoted, weighted
+from irlang.lower.value import Value
+
+# Where the gates of Keras stand in the definitions.
+_GATES = {"LSTM": [0, 2, 3, 1], "GRU": [0, 1, 2]}
+_WORDS = {"linear": "linear", "silu": "silu", "exponential": "exponential"} | {
+    name: name
+    for name in ("tanh", "sigmoid", "relu", "elu", "selu", "relu6", "softplus", "softsign",
+                 "gelu", "mish")
+}  # fmt: skip
+
+
+def _activations(call: Keras, kind: str) -> dict[str, Any] | None:
+    """The activations as arguments; None where Keras has not these, or other numbers in them."""
+    found: dict[str, Any] = {}
+    pairs = [("activation", "alpha", "tanh")]
+    if kind in _GATES:
+        pairs.append(("recurrent_activation", "recurrent_alpha", "sigmoid"))
+    for name, alpha, usual in pairs:
+        word = call[name]
+        slope = 1 / 6 if call.build.version == 3 else 0.2
+        if word == "hard_sigmoid" and float(call[alpha]) == slope:
+            found[name] = quoted(word)
+        elif word not in _WORDS or float(call[alpha]) != 1:
+            return None
+        elif word != usual or call.build.version == 2:
+            found[name] = quoted(_WORDS[word])
+    return found
+
+
+def _ordered(call: Keras, value: Value, kind: str) -> Value:
+    """Gates, which come first, in the order of Keras."""
+    order = _GATES[kind]
+    if order == sorted(order):
+        return value
+    return call.build.take(value, call.build.constant(np.array(order), "i64"), 0)
+
+
+def _kernel(call: Keras, name: str, kind: str) -> Value:
+    """[gate, unit, input] as [input, gates and units]; without gates [input, unit]."""
+    w = call.input(name)
+    if kind not in _GATES:
+        return call.build.transpose(w, (1, 0))
+    turned = call.build.transpose(_ordered(call, w, kind), (2, 0, 1))
+    return call.build.reshape(turned, (w.shape[2], w.shape[0] * w.shape[1]))
+
+
+def _bias(call: Keras, name: str, kind: str) -> Value | None:
+    if not call.has(name):
+        return None
+    b = call.input(name)
+    return b if kind not in _GATES else call.build.reshape(
+        _ordered(call, b, kind), (b.shape[0] * b.shape[1],)
+    )  # fmt: skip
+
+
+def _weights(call: Keras, kind: str) -> tuple[list[Value], bool]:
+    """The weights in Keras's arrangement, and whether a bias is among them."""
+    found = [_kernel(call, "w", kind), _kernel(call, "r", kind)]
+    b = _bias(call, "b", kind)
+    if kind != "GRU":
+        return [*found, b] if b is not None else found, b is not None
+    rb = _bias(call, "rb", kind)
+    if b is None and rb is None:
+        return found, False
+    zero = call.build.expand(call.build.scalar(0.0, call.out.dtype), (found[0].shape[1],))
+    b, rb = b or zero, rb or zero
+    if call["reset_after"]:
+        return [*found, call.build.stack([b, rb], 0)], True
+    return [*found, call.build.apply("+", [b, rb])], True
+
+
+def _states(call: Keras, names: tuple[str, ...], shape: tuple[int, ...]) -> str:
+    """The states to begin with, as a list in the text; empty where none is given."""
+    if not any(call.has(name) for name in names):
+        return ""
+    zero = call.build.scalar(0.0, call.out.dtype)
+    values = [
+        call.input(name) if call.has(name) else call.build.expand(zero, shape) for name in names
+    ]
+    return ", ".join(value.text for value in values)
+
+
+def _begun(call: Keras) -> dict[str, Any]:
+    """The usual first values of a recurrent kernel, which are orthogonal, need a wider type."""
+    return {"recurrent_initializer": quoted("zeros")} if call.out.dtype == "bf16" else {}
+
+
+def _unusual(call: Keras, kind: str) -> bool:
+    """Whether the call has what Keras lacks."""
+    if call["clip"] != math.inf:
+        return True
+    return kind == "LSTM" and (
+        call.has("p") or call["input_forget"] or call["hidden_activation"] != "same"
+    )
+
+
+def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
+    def rule(call: Keras) -> list[Value] | None:
+        activations = _activations(call, kind)
+        if activations is None or _unusual(call, kind):
+            return None
+        if call["zero_output_for_mask"] and call.build.version == 2:
+            return None
+        build, x, first = call.build, call.input("x"), call["batch_first"]
+        weights, has_bias = _weights(call, kind)
+        inner = x if first else build.transpose(x, (1, 0, 2))
+        n, length, _ = inner.shape
+        units = call.outputs[1].shape[1]
+        options = {**activations, "use_bias": None if has_bias else False}
+        if kind == "GRU" and not call["reset_after"]:
+            options["reset_after"] = False
+        options |= {
+            "return_sequences": True, "return_state": True,
+            "go_backwards": call["reverse"] or None, **_begun(call),
+        }  # fmt: skip
+        extra = []
+        if call["zero_output_for_mask"]:
+            options["zero_output_for_mask"] = True
+        if call.has("mask"):
+            mask = call.input("mask")
+            mask = mask if first else build.transpose(mask, (1, 0))
+            extra.append(f"mask={mask.text}")
+        states = _states(call, names, (n, units))
+        if states:
+            extra.append(f"initial_state=[{states}]")
+        results = [build.names.fresh(name) for name in call.node.outputs]
+        text = weighted(call, kind, weights, inner, called=", ".join(extra), units=units, **options)
+        build.lines.append(f"{', '.join(results)} = {text}")
+        y = Value(results[0], (n, length, units), call.out.dtype)
+        if call["reverse"]:
+            y = build.slice(y, 1, length - 1, -1, -1)
+        y = y if first else build.transpose(y, (1, 0, 2))
+        pairs = zip(results[1:], call.outputs[1:], strict=True)
+        return [y, *(Value(name, info.shape, info.dtype) for name, info in pairs)]
+
+    return Native(f"keras.layers.{kind}", rule)
+
+
+def _cell(kind: str, names: tuple[str, ...]) -> Native:
+    def rule(call: Keras) -> list[Value] | None:
+        if kind == "GRU" and not call["reset_after"]:
+            return None
+        build, x = call.build, call.input("x")
+        weights, has_bias = _weights(call, kind)
+        n, units = call.out.shape
+        zero = build.expand(build.scalar(0.0, call.out.dtype), (n, units)).text
+        states = _states(call, names, (n, units)) or ", ".join([zero] * len(names))
+        options = {"use_bias": None if has_bias else False, **_begun(call)}
+        text = weighted(call, f"{kind}Cell", weights, x, f"[{states}]", units=units, **options)
+        both = build.once(f"{text}[1]", (), call.out.dtype, "states").text
+        infos = enumerate(call.outputs)
+        return [Value(f"{both}[{place}]", info.shape, info.dtype) for place, info in infos]
+
+    return Native(f"keras.layers.{kind}Cell", rule, since=KERAS_3)
+
+
+RECURRENT: dict[str, Native] = {
+    "simple_rnn": _recurrent("SimpleRNN", ("h0",)),
+    "gru": _recurrent("GRU", ("h0",)),
+    "lstm": _recurrent("LSTM", ("h0", "c0")),
+    "lstm_cell": _cell("LSTM", ("h", "c")),
+    "gru_cell": _cell("GRU", ("h",)),
+    "simple_rnn_cell": _cell("SimpleRNN", ("h",)),
+}

@@ -1,0 +1,276 @@
+"""How Keras spells layers of sliding windows, channels last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, quoted, sizes, weighted
+from irlang.lower.legalise import Windows, around, channels_first, channels_last, windows
+from irlang.lower.value import Value
+
+_MOST_SPACE = 3
+_FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
+
+
+def _same(numbers: Sequence[int], number: int) -> bool:
+    return all(size == number for size in numbers)
+
+
+def _one(numbers: Sequence[int]) -> bool:
+    return len(set(numbers)) == 1
+
+
+def _result(call: Keras, text: str, shape: tuple[int, ...]) -> Value:
+    """A result with channels last, turned to channels first."""
+    n, c, *space = shape
+    inner = Value(text, (n, *space, c), call.out.dtype)
+    return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
+
+
+def _steps(frame: Windows) -> dict[str, Any] | None:
+    """Strides and dilation, of which Keras has one or the other; those that are 1 are left out."""
+    if not _same(frame.stride, 1) and not _same(frame.dilation, 1):
+        return None
+    return {
+        "strides": None if _same(frame.stride, 1) else sizes(frame.stride),
+        "dilation_rate": None if _same(frame.dilation, 1) else sizes(frame.dilation),
+    }
+
+
+def _framed(call: Keras, causal: bool = False) -> tuple[Value, Windows, str | None]:
+    """The input, padded unless Keras pads alike, its windows, and the word for the padding."""
+    x, frame = call.input("x"), windows(call)
+    if call["pad"] == "same":
+        return x, frame, quoted("same")
+    past = tuple(span - 1 for span in frame.span)
+    if causal and frame.padded and frame.before == past and not any(frame.after):
+        return x, frame, quoted("causal")
+    x, frame = around(call, x, frame)
+    return x, frame, None
+
+
+def _spaced(frame: Windows) -> bool:
+    return 1 <= frame.rank <= _MOST_SPACE
+
+
+def _conv(call: Keras) -> Value | None:
+    x, frame, padding = _framed(call, causal=len(call["S"]) == 1)
+    steps = _steps(frame)
+    if not _spaced(frame) or steps is None:
+        return None
+    w = call.input("w")
+    if call["groups"] != 1 and (call.build.version, call.build.backend) == (2, "theano"):
+        return None
+    kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
+    options = {
+        **steps, "padding": padding, "groups": None if call["groups"] == 1 else call["groups"],
+        "use_bias": None if call.has("b") else False,
+    }  # fmt: skip
+    text = weighted(
+        call, f"Conv{frame.rank}D", [kernel, *bias(call)], channels_last(call, x),
+        filters=w.shape[0], kernel_size=sizes(frame.window), **options,
+    )  # fmt: skip
+    return _result(call, text, call.out.shape)
+
+
+def _conv_transpose(call: Keras) -> Value | None:
+    """`valid` of Keras goes on to the next window's beginning; what is more is cut off."""
+    x, w, rank = call.input("x"), call.input("w"), len(call["S"])
+    stride, dilation = call["stride"], call["dilation"]
+    if not 1 <= rank <= _MOST_SPACE or call["groups"] != 1:
+        return None
+    if not _same(dilation, 1) and (not _same(stride, 1) or call.build.version == 2):
+        return None
+    if not _same(dilation, 1) and call.build.backend == "tensorflow":
+        return None  # it has no kernel on a processor
+    same = call["pad"] == "same"
+    spare = tuple(max(0, s - n) for s, n in zip(stride, call["span"], strict=True))
+    extra = tuple(call["output_padding"])
+    if same and any(span < s for span, s in zip(call["span"], stride, strict=True)):
+        return None  # of windows that leave gaps backends give results of several sizes
+    if not same and any(e > s for e, s in zip(extra, spare, strict=True)):
+        return None
+    base = [full - e + s for full, e, s in zip(call["full"], extra, spare, strict=True)]
+    whole = tuple(call["O"]) if same else tuple(base)
+    kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
+    text = weighted(
+        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], channels_last(call, x),
+        filters=w.shape[1], kernel_size=sizes(call["K"]),
+        strides=None if _same(stride, 1) else sizes(stride),
+        dilation_rate=None if _same(dilation, 1) else sizes(dilation),
+        padding=quoted("same") if same else None,
+        use_bias=None if call.has("b") else False,
+    )  # fmt: skip
+    n, c = call.out.shape[:2]
+    value = _result(call, text, (n, c, *whole))
+    for axis, (low, size) in enumerate(zip(call["lo"], call["O"], strict=True)):
+        if not same and (low, size) != (0, whole[axis]):
+            value = call.build.slice(value, 2 + axis, low, low + size, 1)
+    return value
+
+
+def _depthwise(call: Keras) -> Value | None:
+    x, frame, padding = _framed(call)
+    steps = _steps(frame)
+    if not 1 <= frame.rank <= 2 or steps is None or not _one(frame.stride):
+        return None
+    w = call.input("w")
+    kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
+    text = weighted(
+        call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], channels_last(call, x),
+        kernel_size=sizes(frame.window), depth_multiplier=w.shape[1], padding=padding,
+        use_bias=None if call.has("b") else False, **steps,
+    )  # fmt: skip
+    return _result(call, text, call.out.shape)
+
+
+def _separable(call: Keras) -> Value | None:
+    x, frame, padding = _framed(call)
+    steps = _steps(frame)
+    if not 1 <= frame.rank <= 2 or steps is None or not _one(frame.stride):
+        return None
+    w, p = call.input("w"), call.input("p")
+    kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
+    point = call.build.reshape(
+        call.build.transpose(p, (1, 0)), (*[1] * frame.rank, p.shape[1], p.shape[0])
+    )
+    text = weighted(
+        call, f"SeparableConv{frame.rank}D", [kernel, point, *bias(call)],
+        channels_last(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
+        depth_multiplier=w.shape[1], padding=padding, use_bias=None if call.has("b") else False,
+        **steps,
+    )  # fmt: skip
+    return _result(call, text, call.out.shape)
+
+
+# ---- pools
+
+
+def _pooled(call: Keras, kind: str, x: Value, frame: Windows, padding: str | None) -> Value:
+    options: dict[str, Any] = {"pool_size": sizes(frame.window)}
+    if frame.stride != frame.window:
+        options["strides"] = sizes(frame.stride)
+    last = channels_last(call, x)
+    text = layer(call, f"{kind}Pooling{frame.rank}D", last, **options, padding=padding)
+    return _result(call, text, call.out.shape)
+
+
+def _poolable(call: Keras, frame: Windows) -> bool:
+    dtype = call.out.dtype
+    fits = call.out.kind == "real" and (frame.rank < _MOST_SPACE or dtype in _FOR_POOL_3D)
+    return fits and _spaced(frame) and _same(frame.dilation, 1)
+
+
+def _max_pool(call: Keras) -> Value | None:
+    x, frame = call.input("x"), windows(call)
+    if not _poolable(call, frame):
+        return None
+    if call["pad"] == "same":
+        return _pooled(call, "Max", x, frame, quoted("same"))
+    x, frame = around(call, x, frame.reaching(), -math.inf)
+    return _pooled(call, "Max", x, frame, None)
+
+
+def _avg_pool(call: Keras) -> Value | None:
+    """Keras counts the elements inside only."""
+    x, frame = call.input("x"), windows(call)
+    if not _poolable(call, frame):
+        return None
+    if call["pad"] == "same" and not call["count_include_pad"]:
+        return _pooled(call, "Average", x, frame, quoted("same"))
+    if frame.padded and not call["count_include_pad"]:
+        return None
+    reaching = frame.reaching()
+    if reaching.after != tuple(max(have, 0) for have in frame.after):
+        return None  # a last window over less than the padding has
+    x, frame = around(call, x, replace(frame, after=reaching.after))
+    return _pooled(call, "Average", x, frame, None)
+
+
+def _global(kind: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        rank = x.rank - 2
+        if not 1 <= rank <= _MOST_SPACE or (call["keepdims"] and call.build.version == 2):
+            return None
+        name = f"Global{kind}Pooling{rank}D"
+        text = layer(call, name, channels_last(call, x), keepdims=call["keepdims"] or None)
+        return _result(call, text, call.out.shape) if call["keepdims"] else call.value(text)
+
+    return Native(f"keras.layers.Global{kind}Pooling{{1,2,3}}D", rule)
+
+
+def _adaptive(kind: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if not 1 <= x.rank - 2 <= _MOST_SPACE:
+            return None
+        name = f"Adaptive{kind}Pooling{x.rank - 2}D"
+        last = channels_last(call, x)
+        text = layer(call, name, last, output_size=sizes(call.out.shape[2:]))
+        return _result(call, text, call.out.shape)
+
+    return Native(f"keras.layers.Adaptive{kind}Pooling{{1,2,3}}D", rule, since=(3, 13))
+
+
+def _upsample(call: Keras) -> Value | None:
+    x = call.input("x")
+    rank = x.rank - 2
+    if not 1 <= rank <= _MOST_SPACE or call.out.kind != "real":
+        return None
+    last = channels_last(call, x)
+    return _result(
+        call, layer(call, f"UpSampling{rank}D", last, size=sizes(call["scale"])), call.out.shape
+    )
+
+
+# ---- edges
+
+
+def _edges(kind: str, argument: str) -> Native:
+    """Of an image, or of all axes of a tensor that is put between a batch and a channel of 1."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        pairs = list(zip(call["before"], call["after"], strict=True))
+        padding = kind == "ZeroPadding"
+        if call.out.kind != "real" or (padding and (call["mode"] != "constant" or call["value"])):
+            return None
+        if padding and any(amount < 0 for pair in pairs for amount in pair):
+            return None
+        pairs = [(int(low), int(high)) for low, high in pairs]
+        image = x.rank > 2 and pairs[0] == pairs[-1] == (0, 0)
+        space = pairs[1:-1] if image else pairs
+        rank = len(space)
+        if not 1 <= rank <= _MOST_SPACE:
+            return None
+        inner = x if image else call.build.reshape(x, (1, *x.shape, 1))
+        amounts: Any = space[0] if rank == 1 else tuple(space)
+        text = layer(call, f"{kind}{rank}D", inner, **{argument: amounts})
+        if image:
+            return call.value(text)
+        shape = call.out.shape
+        return call.build.reshape(Value(text, (1, *shape, 1), call.out.dtype), shape)
+
+    return Native(f"keras.layers.{kind}{{1,2,3}}D", rule)
+
+
+WINDOWS: dict[str, Native] = {
+    "conv": Native("keras.layers.Conv{1,2,3}D", _conv),
+    "conv_transpose": Native("keras.layers.Conv{1,2,3}DTranspose", _conv_transpose, since=KERAS_3),
+    "depthwise_conv": Native("keras.layers.DepthwiseConv{1,2}D", _depthwise, since=KERAS_3),
+    "separable_conv": Native("keras.layers.SeparableConv{1,2}D", _separable, since=KERAS_3),
+    "max_pool": Native("keras.layers.MaxPooling{1,2,3}D", _max_pool),
+    "avg_pool": Native("keras.layers.AveragePooling{1,2,3}D", _avg_pool),
+    "global_max_pool": _global("Max"),
+    "global_avg_pool": _global("Average"),
+    "adaptive_avg_pool": _adaptive("Average"),
+    "adaptive_max_pool": _adaptive("Max"),
+    "upsample": Native("keras.layers.UpSampling{1,2,3}D", _upsample),
+    "pad": _edges("ZeroPadding", "padding"),
+    "crop": _edges("Cropping", "cropping"),
+}

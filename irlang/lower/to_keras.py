@@ -1,0 +1,146 @@
+"""Keras: the program around a model, on each of its backends, and how operators are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irlang.lower.call import Native
+from irlang.lower.keras_backends import BACKENDS
+from irlang.lower.keras_layers import LAYERS
+from irlang.lower.keras_losses import LOSSES
+from irlang.lower.keras_ops import ELEMENTS
+from irlang.lower.keras_recurrent import RECURRENT
+from irlang.lower.keras_windows import WINDOWS
+from irlang.lower.python_program import Layout
+from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
+
+TABLE: dict[str, Native] = {
+    **ELEMENTS, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **OPTIMIZERS,
+}  # fmt: skip
+
+_APPLIED = '''
+def applied(layer, weights, *inputs, **options):
+    """What a layer gives with these weights."""
+    if not layer.built:
+        layer.build(inputs[0].shape)
+    with keras.StatelessScope(list(zip(layer.weights, weights))):
+        return layer(*inputs, **options)
+'''
+
+_LAYOUT = Layout(
+    framework="Keras",
+    imports="",
+    helpers=f"""
+def tensor(name, value):
+    return ops.convert_to_tensor(value)
+
+
+def array(name, value):
+    return ops.convert_to_numpy(value)
+
+
+def is_real(name, value):
+    return value.dtype.kind == "f"
+
+{_APPLIED}
+""",
+    bfloat16_helpers=f"""
+def tensor(name, value):
+    if name not in BFLOAT16:
+        return ops.convert_to_tensor(value)
+    return ops.cast((value.astype(np.uint32) << 16).view(np.float32), "bfloat16")
+
+
+def array(name, value):
+    if keras.backend.standardize_dtype(value.dtype) != "bfloat16":
+        return ops.convert_to_numpy(value)
+    value = np.asarray(ops.convert_to_numpy(ops.cast(value, "float32")))
+    return (value.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def is_real(name, value):
+    return value.dtype.kind == "f" or name in BFLOAT16
+
+{_APPLIED}
+""",
+    run='''
+def run(inputs, params):
+    """The outputs as arrays by name."""
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    values += [tensor(name, params[name]) for name in PARAMS]
+    results = {function}(*values)
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+''',
+    gradients="",
+    watched="",
+)
+_HEAD = '''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs and parameters."""
+    import %s
+
+    given = {{**{{n: inputs[n] for n in INPUTS}}, **{{n: params[n] for n in PARAMS}}}}
+    values = {{name: tensor(name, value) for name, value in given.items()}}
+    wanted = {{name: values[name] for name, value in given.items() if is_real(name, value)}}
+'''
+_TAPE = (
+    _HEAD % "tensorflow as tf"
+    + """\
+    with tf.GradientTape() as tape:
+        tape.watch(list(wanted.values()))
+        *results, loss = {function}(*values.values())
+    found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return {{name: array(name, tf.convert_to_tensor(value)) for name, value in found.items()}}
+"""
+)
+_GRADIENTS = {
+    "tensorflow": _TAPE,
+    "torch": _HEAD % "torch" + """\
+    for name, value in wanted.items():
+        values[name] = value.clone().requires_grad_()
+    *_, loss = {function}(*values.values())
+    found = [None] * len(wanted)
+    if loss.requires_grad:  # it may depend on none of them
+        found = torch.autograd.grad(loss, [values[name] for name in wanted], allow_unused=True)
+    pairs = zip(wanted.items(), found)
+    found = {{n: ops.zeros_like(value) if g is None else g for (n, value), g in pairs}}
+    return {{name: array(name, value) for name, value in found.items()}}
+""",
+    "jax": _HEAD % "jax" + """\
+
+    def loss(wanted):
+        return {function}(*{{**values, **wanted}}.values())[-1]
+
+    return {{name: array(name, value) for name, value in jax.grad(loss)(wanted).items()}}
+""",
+}  # fmt: skip
+_WATCHED = _TAPE.replace(
+    "    found = tape",
+    "    pairs = zip(OUTPUTS, results)\n"
+    "    wanted.update((name, v) for name, v in pairs if tf.as_dtype(v.dtype).is_floating)\n"
+    "    found = tape",
+)
+_IMPORTS = """
+import os
+import sys
+from pathlib import Path
+
+{environment}
+
+import keras
+import numpy as np
+from keras import ops
+"""
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
+    """The program's layout on a backend."""
+    backend = BACKENDS[mode]
+    variables = (f'os.environ["{key}"] = "{value}"' for key, value in backend.environment.items())
+    return replace(
+        _LAYOUT,
+        framework=f"Keras with its backend {backend.name}",
+        imports=_IMPORTS.format(environment="\n".join(variables)),
+        gradients=_GRADIENTS[mode],
+        watched=_WATCHED if mode == "tensorflow" else "",
+    )
