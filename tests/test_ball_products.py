@@ -35,7 +35,7 @@ def both_ways(made: eq.Expansion, balls: dict[str, Ball], dtype: str) -> tuple[B
     walk = Vector(Balls(dtype), dict(balls), dict(made.tensors))
     found, _ = contraction.find(made.equations[-1], made.tensors)
     assert len(found) == 1
-    assert applies(found[0], walk.tensors)
+    assert applies(found[0])
     fast = product_ball(found[0], walk.domain, walk.tensors, walk.equation)
     bare = eq.Equation(
         "p",

@@ -81,7 +81,8 @@ def _program(seed: int) -> tuple[Graph, dict[str, Array], dict[str, Ball]]:
         pytest.skip(f"the drawn values violate a precondition: {error}")
 
 
-def _outside(ball: Ball, got: Array) -> Array:
+def outside(ball: Ball, got: Array) -> Array:
+    """Where what was computed is farther off than the radius allows."""
     value = np.asarray(ball.value, dtype=np.float64)
     radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), value.shape)
     got = np.asarray(got, dtype=np.float64).reshape(value.shape)
@@ -100,7 +101,7 @@ def test_single_precision_in_any_order_stays_inside(seed: int) -> None:
         tensors = vector.evaluate(expansion, feeds(node, expansion, computed), single)
         for formal, name in node.results().items():
             computed[name] = tensors[formal]
-            assert not _outside(found[name], tensors[formal]).any(), (node.op.name, name)
+            assert not outside(found[name], tensors[formal]).any(), (node.op.name, name)
 
 
 def test_the_reference_value_is_inside_at_double_precision() -> None:
@@ -126,7 +127,7 @@ def test_the_reference_value_is_inside_at_double_precision() -> None:
                     local[name].value,
                     local[name].bound * (1 + 2**-50) + 2**-53 * np.abs(local[name].value),
                 )
-                assert not _outside(ball, true[name].numpy()).any(), (node.op.name, name)
+                assert not outside(ball, true[name].numpy()).any(), (node.op.name, name)
             checked += 1
     assert checked > 60
 

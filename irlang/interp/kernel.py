@@ -44,12 +44,17 @@ def evaluate(
 class Prepared:
     """A kernel for one call's shapes, to be run once or, step by step, many times."""
 
-    def __init__(self, step: eq.Equation | Recurrence, infos: Mapping[str, eq.TensorInfo]) -> None:
+    def __init__(
+        self,
+        step: eq.Equation | Recurrence,
+        infos: Mapping[str, eq.TensorInfo],
+        source: Source | None = None,
+    ) -> None:
         self.equations = step.equations if isinstance(step, Recurrence) else (step,)
         self.length = step.length if isinstance(step, Recurrence) else 1
         known = {**infos, **{e.target: e.info for e in self.equations}}
         self._infos = known
-        self.source: Source = generate(step, known)
+        self.source: Source = source or generate(step, known)
         self._whole = np.array(self.source.whole, dtype=np.int64)
         self._real = np.array(self.source.real, dtype=np.float64)
 

@@ -44,7 +44,7 @@ class Source:
 
 def generate(step: eq.Equation | Recurrence, infos: Mapping[str, eq.TensorInfo]) -> Source:
     """The kernel of an equation, or of a recurrence: `infos` has every tensor that takes part."""
-    writer = _Writer(infos)
+    writer = Writer(infos)
     if isinstance(step, Recurrence):
         writer.recurrence(step)
     else:
@@ -53,7 +53,9 @@ def generate(step: eq.Equation | Recurrence, infos: Mapping[str, eq.TensorInfo])
 
 
 @dataclass(slots=True)
-class _Writer:
+class Writer:
+    """Writes a kernel statement by statement; `helpers` may be called in it."""
+
     infos: Mapping[str, eq.TensorInfo]
     lines: list[str] = field(default_factory=list)
     depth: int = 1
@@ -65,18 +67,22 @@ class _Writer:
     reads: list[eq.Read] = field(default_factory=list)
     extents: set[tuple[str, int]] = field(default_factory=set)
     count: int = 0
+    helpers: Mapping[str, str] = field(default_factory=lambda: HELPERS)
 
     # ---- text
 
     def put(self, line: str) -> None:
+        """One more line."""
         self.lines.append("    " * self.depth + line)
 
     def fresh(self, letter: str) -> str:
+        """A name that is not there yet."""
         self.count += 1
         return f"{letter}{self.count}"
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
+        """What is written inside is indented."""
         self.put(head)
         self.depth += 1
         before = len(self.lines)
@@ -86,13 +92,16 @@ class _Writer:
         self.depth -= 1
 
     def tensor(self, name: str) -> str:
+        """The name of a tensor in the text."""
         return self.tensors.setdefault(name, f"t{len(self.tensors)}")
 
     def extent(self, name: str, axis: int) -> str:
+        """The extent of a tensor's axis."""
         self.extents.add((name, axis))
         return f"{self.tensor(name)}_{axis}"
 
     def source(self) -> Source:
+        """The whole module."""
         body = "\n".join(self.lines)
         arguments = ", ".join(["first, last, whole, real, status", *self.tensors.values()])
         types = ["int64", "int64", "int64[::1]", "float64[::1]", "int64[::1]"]
@@ -105,7 +114,7 @@ class _Writer:
             f"    {self.tensors[name]}_{axis} = {self.tensors[name]}.shape[{axis}]"
             for name, axis in sorted(self.extents, key=lambda e: (self.tensors[e[0]], e[1]))
         ]
-        helpers = [text for name, text in HELPERS.items() if re.search(rf"\b{name}\(", body)]
+        helpers = called(body, self.helpers)
         option = 'error_model="numpy", fastmath=False, boundscheck=False'
         text = "\n".join(
             [
@@ -134,6 +143,7 @@ class _Writer:
     # ---- loops
 
     def recurrence(self, step: Recurrence) -> None:
+        """The loop over the steps."""
         way = "range(last - 1, first - 1, -1)" if step.descending else "range(first, last)"
         variable = self.fresh("i")
         with self.block(f"for {variable} in {way}:"):
@@ -145,6 +155,13 @@ class _Writer:
     def equation(self, equation: eq.Equation, fixed: tuple[int, str] | None) -> None:
         """The loops of one equation; fixed: an axis that is at a step, and the step's variable."""
         depth = self.depth
+        position = self.loops(equation, fixed)
+        value = self.stored(equation.body, equation.info)
+        self.put(f"{self.tensor(equation.target)}[{', '.join(position) or '0'}] = {value}")
+        self.depth = depth
+
+    def loops(self, equation: eq.Equation, fixed: tuple[int, str] | None) -> list[str]:
+        """Opens the loops over an equation's indices; their variables."""
         position: list[str] = []
         for axis, (name, _) in enumerate(equation.binders):
             self.bounds[name] = eq.Const(equation.info.shape[axis])
@@ -156,9 +173,7 @@ class _Writer:
                 self.depth += 1
             self.indices[name] = variable
             position.append(variable)
-        value = self.stored(equation.body, equation.info)
-        self.put(f"{self.tensor(equation.target)}[{', '.join(position) or '0'}] = {value}")
-        self.depth = depth
+        return position
 
     def stored(self, expr: eq.Expr, info: eq.TensorInfo) -> str:
         """The value of an expression as a tensor of that type holds it."""
@@ -175,6 +190,7 @@ class _Writer:
     # ---- expressions
 
     def kind(self, expr: eq.Expr) -> str:
+        """`real`, `int` or `bool`."""
         return kind(expr, self.infos)
 
     @staticmethod
@@ -208,6 +224,7 @@ class _Writer:
                 return self.reduce(expr)
 
     def size(self, expr: eq.Size) -> str:
+        """A number of the call."""
         if isinstance(expr.value, (int, bool)) and _LEAST <= expr.value <= _LARGEST:
             key = expr.label, int(expr.value)
             text = self.whole.setdefault(key, f"n{len(self.whole)}")
@@ -236,6 +253,7 @@ class _Writer:
         return result
 
     def apply(self, expr: eq.Apply) -> str:
+        """A function's text."""
         if expr.function == "select":
             condition = self.convert(self.value(expr.args[0]), self.kind(expr.args[0]), "bool")
             return self.choose(condition, expr.args[1], expr.args[2], self.kind(expr))
@@ -262,6 +280,7 @@ class _Writer:
     # ---- reads
 
     def positions(self, index: Sequence[eq.Expr]) -> list[str]:
+        """The names of what is read at."""
         found = []
         for part in index:
             text = self.convert(self.value(part), self.kind(part), "int")
@@ -288,6 +307,7 @@ class _Writer:
         return found
 
     def read(self, expr: eq.Read) -> str:
+        """An element's text."""
         position = self.positions(expr.index)
         tests = self.tests(expr, position)
         at = ", ".join(f"np.uint64({p})" for p in position) or "0"
@@ -314,6 +334,7 @@ class _Writer:
         return result
 
     def report(self, what: int, number: int, position: Sequence[str] = ()) -> None:
+        """The end of a kernel that fails."""
         self.put(f"status[0] = {what}")
         self.put(f"status[1] = {number}")
         for axis, text in enumerate(position):
@@ -323,6 +344,7 @@ class _Writer:
     # ---- reductions
 
     def reduce(self, expr: eq.Reduce) -> str:
+        """The name that a reduction's loops fill."""
         own = self.kind(expr)
         body_kind = "bool" if expr.kind in ("all", "any") else "int"
         if expr.body is not None and expr.kind not in ("all", "any"):
@@ -404,6 +426,18 @@ class _Writer:
                     self.put(f"{best} = {value}")
                     self.put(f"{result} = {self.indices[expr.binders[0][0]]}")
                     self.put(f"{found} = True")
+
+
+def called(body: str, helpers: Mapping[str, str]) -> list[str]:
+    """The helpers that are called in a text, or by one another, in their own order."""
+    wanted: set[str] = set()
+    waiting = [body]
+    while waiting:
+        text = waiting.pop()
+        names = {name for name in helpers if re.search(rf"\b{name}\(", text)} - wanted
+        wanted |= names
+        waiting += [helpers[name] for name in names]
+    return [text for name, text in helpers.items() if name in wanted]
 
 
 def _start(reduction: str, own: str) -> str:

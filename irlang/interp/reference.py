@@ -118,7 +118,7 @@ class _Run:
         size = math.prod(equation.info.shape)
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
-        work = size * plan.note("work", equation, lambda: _work(equation.body))
+        work = size * plan.note("work", equation, lambda: work_of(equation.body))
         if work <= SMALL // 10 or self._wide(equation):
             return self._vector(equation)
         products, rest = plan.note(
@@ -182,7 +182,7 @@ class _Run:
     def _nest(self, equation: eq.Equation, work: int, plan: _Plan) -> Array:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
         before, prepared = plan.note("nest", equation, lambda: _nested(equation, self.infos))
-        if not _worth([prepared], work):
+        if not worth([prepared], work):
             return self._vector(equation)
         for part in before:
             self._keep(part.target, part.info, self.equation(part, plan))
@@ -200,7 +200,7 @@ class _Run:
             return
         before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
         wanted = not any(map(self._wide, group.equations))
-        if not (wanted and _worth([part.kernel for part in parts], work)):
+        if not (wanted and worth([part.kernel for part in parts], work)):
             evaluator = vector.Vector(Plain(), self.tensors, self.infos)
             evaluator.recurrence(group)
             return
@@ -245,7 +245,7 @@ class _Part:
         self.length = group.equations[0].info.shape[group.axes[0]]
         known = {**infos, **{product.target: product.info for product in products}}
         self.kernel = kernel.Prepared(group, known)
-        self.work = sum(math.prod(e.info.shape) * _work(e.body) for e in group.equations)
+        self.work = sum(math.prod(e.info.shape) * work_of(e.body) for e in group.equations)
         self.work += sum(p.work for p in products) * self.length // _FASTER
 
 
@@ -304,22 +304,22 @@ def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]
 # ---- what is worth what -----------------------------------------------------------------------
 
 
-def _work(expr: eq.Expr) -> int:
+def work_of(expr: eq.Expr) -> int:
     """Scalar steps for one element; bounds that are not known count with half their tensor."""
     if isinstance(expr, eq.Reduce):
         rounds = 1
         for _, bound in expr.binders:
             known = isinstance(bound, (eq.Const, eq.Size))
             rounds *= max(int(bound.value), 1) if known else 64  # type: ignore[union-attr]
-        return rounds * (1 + sum(map(_work, eq.children(expr))))
-    return 1 + sum(map(_work, eq.children(expr)))
+        return rounds * (1 + sum(map(work_of, eq.children(expr))))
+    return 1 + sum(map(work_of, eq.children(expr)))
 
 
 def _pays(product: contraction.Contraction) -> bool:
     return product.work >= _PRODUCT and not product.narrow
 
 
-def _worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
+def worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
     """Whether to use kernels: as much work was done without them as getting them takes."""
     missing = [p for p in prepared if not kernel_cache.loaded(p.source.text)]
     if not missing:

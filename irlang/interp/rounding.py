@@ -15,15 +15,18 @@ import numpy as np
 from irlang import equations as eq
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
-from irlang.interp import contraction, wide
+from irlang.interp import ball_kernel, contraction, wide
 from irlang.interp.ball_products import applies, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
-from irlang.interp.schedule import Recurrence, Step, schedule
+from irlang.interp.reference import work_of, worth
+from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
 from irlang.interp.views import Frame
 
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
+_NEST = 1 << 12  # elements from which on a kernel is asked for
+_SLOWER = 30  # what NumPy needs for a scalar step over balls, in scalar steps of a kernel
 
 
 class _Plan:
@@ -36,6 +39,39 @@ class _Plan:
             for step in self.steps
             if isinstance(step, eq.Equation)
         }
+        self._all = {e.target for e in expansion.equations}
+        self._read = frozenset(n for e in expansion.equations for n in eq.reads(e.body))
+        # by identity: the items are kept, so that their ids stay their own
+        self._parts: dict[int, tuple[object, tuple[tuple[eq.Equation, ...], eq.Equation]]] = {}
+        self._kernels: dict[tuple[Any, ...], tuple[object, ball_kernel.Prepared | None]] = {}
+
+    def parts(
+        self, equation: eq.Equation, infos: Mapping[str, eq.TensorInfo]
+    ) -> tuple[tuple[eq.Equation, ...], eq.Equation]:
+        """The reductions that an equation need not repeat, and what remains of it."""
+        if id(equation) not in self._parts:
+            self._parts[id(equation)] = equation, separate(equation, infos)
+        return self._parts[id(equation)][1]
+
+    def kernel(
+        self,
+        equation: eq.Equation,
+        infos: Mapping[str, eq.TensorInfo],
+        domain: Balls,
+        tensors: Mapping[str, Ball],
+    ) -> ball_kernel.Prepared | None:
+        """The kernel of an equation, for these operands; None where there is none."""
+        operands = ball_kernel.known(eq.reads(equation.body), tensors)
+        key = (
+            id(equation), domain.dtype.name, id(domain.arithmetic), operands.exact,
+            tuple(operands.terms.items()),
+        )  # fmt: skip
+        if key not in self._kernels:
+            name = equation.target
+            kept = frozenset({name} if name in self._read or name not in self._all else ())
+            made = ball_kernel.prepare(equation, infos, domain, tensors, kept)
+            self._kernels[key] = (equation, domain.arithmetic), made
+        return self._kernels[key][1]
 
 
 def _products(
@@ -63,21 +99,21 @@ def evaluate(
     for one in expansion.drawn:
         if one.tensor not in tensors:
             tensors[one.tensor] = Ball(draw(one, expansion.tensors[one.tensor], 0, one.tensor))
-    walk = Vector(domain, tensors, dict(expansion.tensors))
     plan = expansion.notes.get(__name__)
     if not isinstance(plan, _Plan):
         plan = expansion.notes[__name__] = _Plan(expansion)
+    run = _Run(domain, tensors, dict(expansion.tensors), plan)
     pending = list(expansion.checks)
     with np.errstate(all="ignore"):
-        run_ready(walk, pending)
+        run_ready(run.walk, pending)
         for step in plan.steps:
             if isinstance(step, Recurrence):
-                walk.recurrence(step)
+                run.walk.recurrence(step)
             else:
-                tensors[step.target] = _equation(walk, step, *plan.found[step.target])
-        run_ready(walk, pending)
+                tensors[step.target] = run.equation(step, *plan.found[step.target])
+        run_ready(run.walk, pending)
         for mask in expansion.unspecified:
-            _unspecify(walk, mask)
+            _unspecify(run.walk, mask)
     found = {name: tensors[name] for name in expansion.tensors}
     for ball in found.values():
         ball.value = wide.narrowed(ball.value)
@@ -88,22 +124,61 @@ def _widened(ball: Ball, info: eq.TensorInfo) -> Ball:
     return replace(ball, value=wide.wrapped(ball.value, info)) if info.dtype == "u64" else ball
 
 
-def _equation(
-    walk: Vector,
-    equation: eq.Equation,
-    products: tuple[contraction.Contraction, ...],
-    rest: eq.Equation,
-) -> Ball:
-    ready = products and all(p.work >= _PRODUCT and applies(p, walk.tensors) for p in products)
-    if not ready:
-        return walk.equation(equation)  # type: ignore[no-any-return]
-    infos = dict(walk.infos)
-    for product in products:
-        ball = product_ball(product, walk.domain, walk.tensors, walk.equation)
-        walk.tensors[product.target] = ball
-        infos[product.target] = product.info
-    walk.infos = infos
-    return walk.equation(rest)  # type: ignore[no-any-return]
+class _Run:
+    """One evaluation; `tensors` also holds the helpers that equations are split into."""
+
+    def __init__(
+        self,
+        domain: Balls,
+        tensors: dict[str, Ball],
+        infos: dict[str, eq.TensorInfo],
+        plan: _Plan,
+    ) -> None:
+        self.tensors = tensors
+        self.infos = infos
+        self.walk = Vector(domain, tensors, infos)
+        self._domain = domain
+        self._plan = plan
+
+    def equation(
+        self,
+        equation: eq.Equation,
+        products: tuple[contraction.Contraction, ...] = (),
+        rest: eq.Equation | None = None,
+    ) -> Ball:
+        """The ball of an equation without recurrence."""
+        if rest is None or not products or not all(map(self._pays, products)):
+            return self._nest(equation)
+        for product in products:
+            ball = product_ball(product, self._domain, self.tensors, self.equation)
+            self._keep(product.target, product.info, ball)
+        return self._nest(rest)
+
+    def _pays(self, product: contraction.Contraction) -> bool:
+        return product.work >= _PRODUCT and applies(product)
+
+    def _keep(self, name: str, info: eq.TensorInfo, ball: Ball) -> None:
+        self.tensors[name] = ball
+        self.infos[name] = info
+
+    def _nest(self, equation: eq.Equation) -> Ball:
+        """By a compiled loop nest if there is one, or if it is worth compiling."""
+        size = math.prod(equation.info.shape)
+        if not size or size * inner(equation.body) < _NEST:
+            return self._vector(equation)
+        before, rest = self._plan.parts(equation, self.infos)
+        work = _SLOWER * size * work_of(equation.body)
+        for part in before:
+            self._keep(part.target, part.info, self.equation(part))
+        prepared = self._plan.kernel(rest, self.infos, self._domain, self.tensors)
+        if prepared is None or not worth([prepared], work):
+            return self._vector(rest)
+        balls = prepared.balls()
+        prepared.run(prepared.arrays({**self.tensors, **balls}))
+        return balls[equation.target]
+
+    def _vector(self, equation: eq.Equation) -> Ball:
+        return self.walk.equation(equation)  # type: ignore[no-any-return]
 
 
 def _unspecify(walk: Vector, mask: eq.Equation) -> None:

@@ -1,0 +1,98 @@
+"""Equations over balls by compiled loop nests: values, and their radii beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from irlang import equations as eq
+from irlang.interp import kernel
+from irlang.interp.ball import Ball, whole
+from irlang.interp.ball_kernel_source import RADIUS, SIZE, Operands, Unfit, generate
+from irlang.interp.balls import Balls
+from irlang.interp.schedule import Recurrence
+
+Array = np.ndarray[Any, Any]
+
+
+class Prepared(kernel.Prepared):
+    """A kernel over balls for one call's shapes."""
+
+    def __init__(
+        self,
+        step: eq.Equation | Recurrence,
+        infos: Mapping[str, eq.TensorInfo],
+        domain: Balls,
+        operands: Operands,
+        kept: frozenset[str],
+    ) -> None:
+        equations = step.equations if isinstance(step, Recurrence) else (step,)
+        known = {**infos, **{e.target: e.info for e in equations}}
+        source, self.sums = generate(step, known, domain, operands, kept)
+        super().__init__(step, infos, source)
+        self.operands = operands
+
+    def balls(self) -> dict[str, Ball]:
+        """Balls for the results, to be filled."""
+        found = {}
+        for equation in self.equations:
+            shape = equation.info.shape
+            ball = Ball(np.empty(shape), np.empty(shape))
+            if equation.target in self.sums:
+                ball.terms, ball.magnitude = self.sums[equation.target], np.empty(shape)
+            found[equation.target] = ball
+        return found
+
+    def arrays(self, tensors: Mapping[str, Ball]) -> dict[str, Array]:
+        """The arrays that the kernel takes, by their names there."""
+        found = {}
+        for name in self.source.tensors:
+            ball = tensors[name.removesuffix(RADIUS).removesuffix(SIZE)]
+            array = ball.value
+            if name.endswith(RADIUS):
+                array = _spread(ball)
+            elif name.endswith(SIZE):
+                array = ball.magnitude
+            found[name] = np.asarray(array)
+        return found
+
+
+def _spread(ball: Ball) -> Array:
+    """The radii, one for every element; the array itself where it has them, as it is written to."""
+    radius, shape = np.asarray(ball.bound, dtype=np.float64), np.shape(ball.value)
+    return radius if radius.shape == shape else whole(radius, shape)
+
+
+def prepare(
+    step: eq.Equation | Recurrence,
+    infos: Mapping[str, eq.TensorInfo],
+    domain: Balls,
+    tensors: Mapping[str, Ball],
+    kept: frozenset[str],
+) -> Prepared | None:
+    """The kernel of an equation or a recurrence; None where NumPy has to do it."""
+    steps = step.equations if isinstance(step, Recurrence) else (step,)
+    if not all(kernel.compiles(equation.body) for equation in steps):
+        return None
+    targets = {equation.target for equation in steps}
+    names = {name for equation in steps for name in eq.reads(equation.body)} - targets
+    if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
+        return None
+    try:
+        return Prepared(step, infos, domain, known(names, tensors), kept)
+    except Unfit:
+        return None
+
+
+def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands:
+    """What the text of a kernel depends on: which tensors are exact, and which are sums."""
+    return Operands(
+        frozenset(name for name in names if tensors[name].radius is None),
+        {
+            name: tensors[name].terms
+            for name in sorted(names)
+            if tensors[name].radius is not None and tensors[name].magnitude is not None
+        },
+    )

@@ -1,0 +1,131 @@
+"""Kernels over balls give what NumPy gives over balls: the value, and a radius as large.
+
+Their texts are run by Python here, which takes no compiler; one is compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
+from irlang.gen.build import generate
+from irlang.graph import Graph
+from irlang.interp import kernel_cache, program, rounding, vector
+from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds
+from irlang.interp.plain import load
+from irlang.interp.values import initial_values, inputs
+from tests.test_rounding import Single, outside
+
+Array = np.ndarray[Any, Any]
+CATALOG = builtin()
+_PLAIN = "exp expm1 log log1p tanh sin cos tan sinh cosh sqrt isnan isinf isfinite log2 frexp ldexp"
+_ARCS = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+
+
+def _math() -> types.SimpleNamespace:
+    """`math` by NumPy, whose functions give NaN and infinity where Python's raise."""
+    found = {name: getattr(np, name) for name in _PLAIN.split()}
+    found |= {name: getattr(np, f"arc{name[1:]}") for name in _ARCS}
+    import math
+
+    return types.SimpleNamespace(
+        **found, erf=math.erf, erfc=math.erfc, lgamma=math.lgamma, pow=np.power
+    )
+
+
+def _interpreted(text: str) -> Any:
+    """The kernel of a text, by Python."""
+    stub = types.ModuleType("numba")
+    stub.njit = lambda *_, **__: lambda function: function  # type: ignore[attr-defined]
+    kept = sys.modules.get("numba")
+    sys.modules["numba"] = stub
+    try:
+        space: dict[str, Any] = {"math": _math()}
+        exec(text.replace("import math\n", ""), space)  # noqa: S102
+    finally:
+        if kept is None:
+            del sys.modules["numba"]
+        else:
+            sys.modules["numba"] = kept
+    return space["kernel"]
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All equations go to kernels, which Python runs; the texts of those that ran."""
+    texts: list[str] = []
+
+    def load(text: str) -> Any:
+        texts.append(text)
+        return _interpreted(text)
+
+    monkeypatch.setattr(kernel_cache, "load", load)
+    monkeypatch.setattr(rounding, "_NEST", 1)
+    monkeypatch.setattr(rounding, "worth", lambda *_: True)
+    return texts
+
+
+def same(name: str, found: Ball, expected: Ball) -> None:
+    """Equal values, and a radius that is no larger than the one that NumPy gives."""
+    shape = np.shape(expected.value)
+    value = np.asarray(expected.value, dtype=np.float64)
+    np.testing.assert_allclose(found.value, value, rtol=1e-9, atol=1e-12, err_msg=name)
+    low = np.broadcast_to(np.asarray(expected.bound, dtype=np.float64), shape)
+    got = np.broadcast_to(np.asarray(found.bound, dtype=np.float64), shape)
+    known = np.isfinite(value)
+    slack = 1e-12 * np.abs(np.where(known, value, 0.0)) + 1e-35
+    assert np.all((got <= low * 1.1 + slack) | ~known | (low == 0)), name
+    assert np.array_equal(got == np.inf, low == np.inf), name
+
+
+def inside(graph: Graph, values: dict[str, Array], found: dict[str, Ball], seed: int) -> None:
+    """An evaluation in single precision, its sums in some order, lies inside the radii."""
+    single = Single(seed)
+    computed: dict[str, Any] = {n: load(graph.values[n], v) for n, v in values.items()}
+    for node in graph.nodes:
+        expansion = node.expansion(CATALOG)
+        tensors = vector.evaluate(expansion, feeds(node, expansion, computed), single)
+        for formal, name in node.results().items():
+            computed[name] = tensors[formal]
+            assert not outside(found[name], tensors[formal]).any(), (node.op.name, name)
+
+
+def numbered(graph: Graph, seed: int) -> dict[str, Array]:
+    return {**inputs(graph, seed), **initial_values(graph, seed)}
+
+
+CHOSEN = [
+    "layer_norm", "softmax", "gelu", "batch_norm", "max_pool", "conv", "log_softmax", "silu",
+    "group_norm", "avg_pool", "huber", "clip", "where", "lp_pool", "cross_entropy", "elu",
+    "local_response_norm", "softplus", "hard_swish", "cosine_similarity", "logsumexp", "mish",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in CHOSEN if CATALOG.op(name)])
+def test_a_kernel_gives_what_numpy_gives(
+    name: str, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = 0
+    for seed in range(12):
+        graph = generate(CATALOG, seed, ops=[name], size=(1, 1)).graph
+        values = numbered(graph, seed)
+        try:
+            found = program.balls(graph, values, CATALOG, "f32")
+        except InvalidInput:  # the drawn values do not meet a precondition
+            continue
+        with monkeypatch.context() as patch:
+            patch.setattr(rounding, "_NEST", 1 << 60)
+            expected = program.balls(graph, values, CATALOG, "f32")
+        for value in graph.outputs.values():
+            same(f"{name} {seed} {value}", found[value], expected[value])
+        inside(graph, values, found, seed)
+        judged += 1
+    assert judged
+    assert ran
