@@ -81,6 +81,14 @@ CLASSES: dict[str, frozenset[str]] = {
 DEFAULT_OF_KIND = {"real": "f64", "int": "i64", "bool": "bool"}
 
 
+def holds(info: str, number: float) -> bool:
+    """Whether a number is within the range of an integer type; other types take any."""
+    if DTYPES[info].kind != "int":
+        return True
+    low, high = integer_range(info)
+    return low <= number <= high
+
+
 def integer_range(name: str) -> tuple[int, int]:
     """The least and the largest value of an integer type."""
     bits = DTYPES[name].bits

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from irlang import ast
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, holds
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.gen.pattern import Slot
@@ -109,6 +109,8 @@ def fix(step: Step, slots: Sequence[Slot], values: Mapping[int, Value]) -> Fixed
             return None
         real = DTYPES[peer.info.dtype].kind == "real"
         if not real and not (DTYPES[peer.info.dtype].kind == "int" and operand.is_integer()):
+            return None
+        if not holds(peer.info.dtype, operand):
             return None
         number = operand if real else int(operand)
         sources.append(Number(number, TensorInfo((), peer.info.dtype)))

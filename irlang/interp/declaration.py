@@ -10,7 +10,7 @@ from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput, Span, fail
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, holds, integer_range
 from irlang.equations import TensorInfo
 from irlang.graph import Initial
 from irlang.interp.frame import Frame, at
@@ -100,10 +100,23 @@ def initial(node: ast.Expr, info: TensorInfo, frame: Frame) -> Initial:
         if shape != info.shape:
             message = f"the values have shape {list(shape)}; the parameter is {info}"
             raise fail("param.value", message, node.span)
+        require_range(value, info, node.span)
         return Initial("literal", value)
     if isinstance(value, str):
         raise fail("param.value", "a value is a number, a list, or an initialiser", node.span)
+    require_range(value, info, node.span)
     return Initial("constant", (value,))
+
+
+def require_range(value: Any, info: TensorInfo, span: Span) -> None:
+    """Raises `param.value` where a number does not fit the integers of a type."""
+    if isinstance(value, tuple):
+        for item in value:
+            require_range(item, info, span)
+    elif not holds(info.dtype, value):
+        low, high = integer_range(info.dtype)
+        message = f"{value} does not fit {info.dtype}, which holds {low} to {high}"
+        raise fail("param.value", message, span)
 
 
 def _is_function(node: ast.Call) -> bool:

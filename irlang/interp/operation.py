@@ -15,7 +15,7 @@ from irlang.equations import TensorInfo
 from irlang.graph import Graph, Initial, Node, Operand, Param
 from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
-from irlang.interp.declaration import fits, too_large
+from irlang.interp.declaration import fits, require_range, too_large
 from irlang.interp.frame import Frame, suggestion
 from irlang.interp.schedule import schedule
 
@@ -220,6 +220,11 @@ class Calls(ABC):
             dtype = {"int": "i64", "bool": "bool"}.get(dtype, "f32")
         constant = self.unique(f"{frame.prefix}{name}_{item.name}")
         info = TensorInfo((), dtype)
+        try:
+            require_range(value, info, node.span)
+        except InvalidInput as error:
+            self.relay(error, name)
+            return None
         start = Initial("constant", (value,))
         self.graph.params[constant] = Param(info, None, start, node.span, literal=True)
         self.graph.values[constant] = info

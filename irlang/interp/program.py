@@ -99,14 +99,16 @@ def balls(
 def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD) -> Ball:
     """A tensor that is given, exact but for denormal numbers, which a target may flush to zero.
 
-    array: as `load` gives it.
+    One that takes them for zero in comparisons alone may give any of several in the place of
+    another. array: as `load` gives it.
     """
     ball = Ball(array)
     if info.kind == "real" and arithmetic.flush:
         size = np.abs(ball.value)
-        flushed = (size < DTYPES[info.dtype].tiny) & (size > 0)
+        tiny = DTYPES[info.dtype].tiny
+        flushed = (size < tiny) & (size > 0)
         if flushed.any():
-            ball.radius = np.where(flushed, size, 0.0)
+            ball.radius = np.where(flushed, size + tiny, 0.0)
     return ball
 
 

@@ -25,7 +25,8 @@ def _dense(call: Tf) -> Value | None:
     x, w = call.input("x"), call.input("w")
     if x.rank < 2:
         return None
-    text = invoke("tf.matmul", x, w)
+    # tf.matmul writes beside its result where four axes meet two (TensorFlow issue 117700)
+    text = invoke("tf.matmul", x, w) if x.rank < 4 else invoke("tf.tensordot", x, w, "1")
     if not call.has("b"):
         return call.value(text)
     return call.value(f"{text} + {call.build.inner(call.input('b'))}")
@@ -33,7 +34,13 @@ def _dense(call: Tf) -> Value | None:
 
 def _matmul(call: Tf) -> Value:
     options = {key: call[key] or None for key in ("transpose_a", "transpose_b")}
-    return call.value(invoke("tf.matmul", call.input("a"), call.input("b"), **options))
+    a, b = (
+        call.build.expand(x, (*call.out.shape[:-2], *x.shape[-2:]))
+        if len(call.out.shape) > 3 and x.shape[:-2] != call.out.shape[:-2]  # see `_dense`
+        else x
+        for x in (call.input("a"), call.input("b"))
+    )
+    return call.value(invoke("tf.matmul", a, b, **options))
 
 
 # ---- windows
@@ -72,18 +79,17 @@ def _conv(call: Tf) -> Value | None:
     rank = frame.rank
     if not 1 <= rank <= _MOST_SPACE or (rank == 3 and call["groups"] != 1):
         return None
-    if not _same(frame.dilation, 1) and not _same(frame.stride, 1):
-        return None  # TensorFlow has one or the other
+    if not _same(frame.dilation, 1) and (rank == 3 or not _same(frame.stride, 1)):
+        return None  # TensorFlow has one or the other, on a processor with three axes one alone
     weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
     stride = (1, *frame.stride, 1) if rank == 3 else frame.stride
-    dilation = (1, *frame.dilation, 1) if rank == 3 else frame.dilation
     text = invoke(
         f"tf.nn.conv{rank}d",
         channels_last(call, x),
         weight,
         _number_or_list(stride),
         padding,
-        dilations=None if _same(dilation, 1) else _number_or_list(dilation),
+        dilations=None if _same(frame.dilation, 1) else _number_or_list(frame.dilation),
     )
     return _result(call, _biased(call, text), call.out.shape)
 

@@ -210,10 +210,15 @@ def _split(call: Tf) -> list[Value]:
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
+_MIRRORED = 5  # axes that the kernel of MirrorPad takes
+
+
 def _pad(call: Tf) -> Value | None:
     x, mode = call.input("x"), call["mode"]
     pairs = [list(pair) for pair in zip(call["before"], call["after"], strict=True)]
     spelt = {"constant": None, "reflect": '"REFLECT"', "symmetric": '"SYMMETRIC"'}
+    if mode != "constant" and x.rank > _MIRRORED:
+        return None
     if mode not in spelt or any(amount < 0 for pair in pairs for amount in pair):
         return None
     fill = (call["fill"] or None) if mode == "constant" and x.dtype != "bool" else None

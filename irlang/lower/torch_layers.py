@@ -313,7 +313,7 @@ def _normalize(call: Torch) -> Value | None:
 def _local_response(call: Torch) -> Value | None:
     """Of an even number PyTorch takes one more before."""
     x = call.input("x")
-    if call["before"] != call["size"] // 2 or x.rank < 3 or (x.rank == 4 and x.dtype in _HALVES):
+    if call["before"] != call["size"] // 2 or x.rank < 3 or (x.rank > 3 and x.dtype in _HALVES):
         return None
     options = {"alpha": call["alpha"], "beta": call["beta"], "k": call["bias"]}
     return call.value(invoke("F.local_response_norm", x, call["size"], **options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
+Setting = float | tuple[float, float]
+Settings = Mapping[str, Setting]
 _WIDE = ("f32", "f64")
 
 
@@ -26,11 +29,11 @@ class _Row:
     """
 
     name: str
-    settings: Callable[[Torch], Mapping[str, object] | None]
+    settings: Callable[[Torch], Settings | None]
     kept: Mapping[str, str]
 
 
-def _sgd(call: Torch) -> Mapping[str, object] | None:
+def _sgd(call: Torch) -> Settings | None:
     momentum, dampening = call["momentum"], call["dampening"]
     if call["velocity_of"] != "gradients" or (dampening and not momentum):
         return None
@@ -41,7 +44,7 @@ def _sgd(call: Torch) -> Mapping[str, object] | None:
     return {"momentum": momentum, "dampening": dampening, "nesterov": call["nesterov"]}
 
 
-def _rmsprop(call: Torch) -> Mapping[str, object] | None:
+def _rmsprop(call: Torch) -> Settings | None:
     if call["eps_to"] != "root" or call["velocity_of"] != "gradients":
         return None
     return {
@@ -50,31 +53,31 @@ def _rmsprop(call: Torch) -> Mapping[str, object] | None:
     }  # fmt: skip
 
 
-def _adagrad(call: Torch) -> Mapping[str, object] | None:
+def _adagrad(call: Torch) -> Settings | None:
     if call["eps_to"] != "root":
         return None
     return {"lr_decay": call["lr_decay"], "eps": call["eps"]}
 
 
-def _adadelta(call: Torch) -> Mapping[str, object]:
+def _adadelta(call: Torch) -> Settings:
     return {"rho": call["rho"], "eps": call["eps"]}
 
 
-def _betas(call: Torch) -> dict[str, object]:
+def _betas(call: Torch) -> dict[str, Setting]:
     return {"betas": (float(call["beta_1"]), float(call["beta_2"])), "eps": call["eps"]}
 
 
-def _adam(call: Torch) -> Mapping[str, object] | None:
+def _adam(call: Torch) -> Settings | None:
     if call["eps_to"] != "corrected" or not call["bias_correction"]:
         return None
     return {**_betas(call), "amsgrad": call["amsgrad"]}
 
 
-def _adamax(call: Torch) -> Mapping[str, object] | None:
+def _adamax(call: Torch) -> Settings | None:
     return None if call["eps_to"] != "size" else _betas(call)
 
 
-def _nadam(call: Torch) -> Mapping[str, object]:
+def _nadam(call: Torch) -> Settings:
     return {**_betas(call), "momentum_decay": call["momentum_decay"]}
 
 
@@ -100,6 +103,16 @@ def _rounded(number: float, call: Torch) -> float:
     return float(np.asarray(number, DTYPES[call.out.dtype].numpy))
 
 
+def _taken(settings: Settings) -> bool:
+    """Whether torch.optim takes the numbers: none negative, and below 1 what decays a mean."""
+    below = {"betas": 1.0, "rho": math.nextafter(1.0, 2.0)}
+    for name, setting in settings.items():
+        for number in setting if isinstance(setting, tuple) else (setting,):
+            if not 0 <= float(number) < below.get(name, math.inf):
+                return False
+    return True
+
+
 def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
     """The lines of one step."""
 
@@ -109,7 +122,8 @@ def _step(row: _Row) -> Callable[[Torch], list[Value] | None]:
         decoupled = bool(decays and call["decoupled"])
         if call.out.dtype not in _WIDE or settings is None or rate is None or count is None:
             return None
-        if count < 1 or call["weight_decay"] < 0 or (decoupled and row.name != "Adam"):
+        numbers = {**settings, "lr": rate, "weight_decay": call["weight_decay"]}
+        if count < 1 or not _taken(numbers) or (decoupled and row.name != "Adam"):
             return None  # which torch.optim refuses, or has not
         name = "AdamW" if decoupled else row.name
         build = call.build
