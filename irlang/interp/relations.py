@@ -33,6 +33,7 @@ _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _REPLACED = 3  # elements replaced by what bounds them
+_LOOKED_AT = 48  # sums in the course of one proof
 _LEVELS = 2  # proofs inside one another
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -66,6 +67,7 @@ class Relations(Evaluator):
 
     _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
     _level = 0
+    _left = 0  # sums that the proof under way may still look at
 
     # ---- what improves on the interval of a function
 
@@ -111,11 +113,12 @@ class Relations(Evaluator):
     def _aside(self, proof: Callable[[], _T]) -> _T:
         """Evaluates without a word to the listener."""
         note, self.note = self.note, None
+        left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
         self._level += 1
         try:
             return proof()
         finally:
-            self.note = note
+            self.note, self._left = note, left
             self._level -= 1
 
     def _cut(self, found: Numbers, low: float, high: float) -> Numbers:
@@ -231,8 +234,9 @@ class Relations(Evaluator):
                 break
             product = factor * end
             ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
-        best = math.nextafter(math.fsum(ends), math.inf) if len(ends) > 2 else math.fsum(ends)
-        if not left:
+        best = _total(ends)
+        self._left -= 1
+        if not left or self._left < 0 or not made.factors:
             return best
         for atom, factor in made.factors.items():
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
@@ -441,6 +445,14 @@ class Relations(Evaluator):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
         return expr
+
+
+def _total(ends: list[float]) -> float:
+    """A sum, no less than the exact one."""
+    if any(abs(end) > 1e290 for end in ends):  # only the sum of very large numbers overflows
+        return math.inf
+    total = math.fsum(ends)
+    return math.nextafter(total, math.inf) if len(ends) > 2 else total
 
 
 def _plain(expr: eq.Expr) -> bool:
