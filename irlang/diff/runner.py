@@ -6,6 +6,7 @@ sends it to all targets, computes the oracle while they work, and judges what co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -65,6 +66,7 @@ class Session:
         self.targets = tuple(dict.fromkeys(targets))
         descriptions = {name: require_installed(name) for name in self.targets}
         self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
+        self.says_no = {n: d.says_no for n, d in descriptions.items()}
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
@@ -93,6 +95,7 @@ class Session:
         alone.workers = {target: self.workers[target]}
         alone.arithmetic = {target: self.arithmetic[target]}
         alone.shares = {target: 1}
+        alone.says_no = self.says_no
         return alone
 
     def versions(self) -> dict[str, str]:
@@ -180,6 +183,9 @@ class Session:
     def _judged(self, graph: Graph, target: str, case: Case, outcome: Outcome) -> list[Verdict]:
         """Verdicts on what a target gave, in its own arithmetic where that makes a difference."""
         result, own = outcome.results[target], self.arithmetic[target]
+        said = self.says_no[target]
+        if result.status == "refused" and said and re.search(said, result.error):
+            return _same(graph, target, "unsupported", _reason(result))
         found = verdicts(graph, target, outcome, result)
         if outcome.refusal is not None or result.status != "ok":
             return found

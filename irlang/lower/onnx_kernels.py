@@ -81,11 +81,16 @@ _NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a release of ONNX Runtime reads, and the element types that its kernels take."""
+    """What a release of ONNX Runtime, or another, reads, and the element types of its kernels.
+
+    lacks: element types that it does not compute in at all, with the reason.
+    """
 
     opset: int = OPSET
     ir_version: int = _READ_SINCE[OPSET][1]
     kernels: Mapping[str, frozenset[str]] = field(default_factory=lambda: KERNELS)
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    name: str = "ONNX Runtime"
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
@@ -111,7 +116,16 @@ class Runtime:
         for candidate in (dtype, *others):
             if candidate in own:
                 return candidate
-        raise Unsupported(f"ONNX Runtime has no {dtype} kernel of {op}")
+        raise Unsupported(f"{self.name} has no {dtype} kernel of {op}")
+
+
+# What OpenVINO's plugin for processors converts to something narrower.
+_CONVERTED = {"f64": "f32", "u64": "i32", "u32": "i32", "u16": "i32"}
+OPENVINO = Runtime(
+    kernels={op: types - frozenset(_CONVERTED) for op, types in KERNELS.items()},
+    lacks={dtype: f"OpenVINO computes {dtype} in {in_}" for dtype, in_ in _CONVERTED.items()},
+    name="OpenVINO",
+)
 
 
 def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> Runtime:

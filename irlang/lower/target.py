@@ -31,9 +31,9 @@ class Mode:
     about: what it is. share: it gets one in so many of the fuzzer's programs. patience: its
     programs may take so many times as long as others. options: of the worker. worker: the name
     that the worker knows it by, if it is another, and packages: which then hold it. compiler:
-    whether it needs one of C++. needs: distributions any of which has to be
-    there too; extra: what installs all. says_no: a pattern of its message where it has no kernel for
-    something, as it documents. environment: of its process.
+    whether it needs one of C++. needs: distributions any of which has to be there too; extra: what
+    installs all. says_no: a pattern of what it says where it has no kernel for something.
+    environment: of its process.
     """
 
     about: str
@@ -54,9 +54,9 @@ class Row:
     """A framework.
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
-    it. about: its usual mode; empty where it has to be said which. needs: distributions that
-    lowering itself needs. modes: the others, by what stands behind the colon; a name with a hyphen
-    in front is the whole name's end.
+    it. about: its usual mode; empty where it has to be said which; share, options, says_no: of
+    that mode. needs: distributions that lowering itself needs. modes: the others, by what stands
+    behind the colon.
     """
 
     name: str
@@ -68,13 +68,15 @@ class Row:
     modes: Mapping[str, Mode] = field(default_factory=dict)
     share: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
+    says_no: str = ""
 
     @property
     def usual(self) -> Mode:
         """The usual mode."""
-        return Mode(self.about, self.share, options=self.options)
+        return Mode(self.about, self.share, options=self.options, says_no=self.says_no)
 
 
+_UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
 ROWS = {
     row.name: row
     for row in (
@@ -122,10 +124,11 @@ ROWS = {
         Row(
             "openvino", ("openvino",), "openvino", "onnx",
             "OpenVINO on the processor, in the precision of the model", needs=("onnx",), share=2,
-            options={"precision": "f32"},
+            options={"precision": "f32"}, says_no=_UNCONVERTED,
             modes={
                 ":default": Mode(
-                    "OpenVINO in the precision that the processor is fastest in", share=4
+                    "OpenVINO in the precision that the processor is fastest in", share=4,
+                    says_no=_UNCONVERTED,
                 ),
             },
         ),
@@ -144,7 +147,7 @@ KIN = {
         Mode(
             "TensorFlow Lite: its converter and its interpreter", share=4, patience=2.0,
             says_no="not supported by the native TFLite runtime|neither a custom op nor a flex op"
-            "|ops in the model are custom ops",
+            "|ops in the model are custom ops|only supports",
         ),
     ),
 }
@@ -156,8 +159,8 @@ class Description:
 
     framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
     name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
-    its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`. says_no:
-    a pattern of the messages that say, as documented, that there is no kernel.
+    its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
+    says_no: see `Mode`.
     """
 
     name: str

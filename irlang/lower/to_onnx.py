@@ -36,56 +36,9 @@ def model_file(
     for name, param in graph.params.items():
         dtype = param.info.dtype
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
-    body = spell(graph, builder, TABLE, catalog, values, native=native)
+    body = spell(graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks)
     if body.unsupported:
         return b"", body
     inputs = {name: port.info for name, port in graph.inputs.items()}
     outputs = {name: values[value] for name, value in graph.outputs.items()}
     return builder.model(graph.name, graph.doc, inputs, held, outputs), body
-
-
-def script(mode: str) -> str:
-    """A program that runs a model file as a target does, `mode` being that target's."""
-    if mode == "onnx-reference":
-        return _REFERENCE
-    level = "onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"
-    settings = f"options.graph_optimization_level = {level}\n" if mode == "plain" else ""
-    return _RUNTIME.format(settings=settings)
-
-
-_RUNTIME = '''"""Runs the model beside it on the inputs beside it and prints the outputs."""
-
-from pathlib import Path
-
-import numpy as np
-import onnxruntime
-
-here = Path(__file__)
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = 1
-{settings}session = onnxruntime.InferenceSession(
-    str(here.with_suffix(".onnx")), options, providers=["CPUExecutionProvider"]
-)
-with np.load(here.with_suffix(".inputs.npz"), allow_pickle=False) as file:
-    inputs = {{node.name: file[node.name] for node in session.get_inputs()}}
-names = [node.name for node in session.get_outputs()]
-for name, value in zip(names, session.run(names, inputs)):
-    print(name, value.dtype, value.shape)
-    print(value)
-'''
-_REFERENCE = '''"""Runs the model beside it on the inputs beside it and prints the outputs."""
-
-from pathlib import Path
-
-import numpy as np
-import onnx
-from onnx.reference import ReferenceEvaluator
-
-here = Path(__file__)
-evaluator = ReferenceEvaluator(onnx.load(here.with_suffix(".onnx")))
-with np.load(here.with_suffix(".inputs.npz"), allow_pickle=False) as file:
-    inputs = {name: file[name] for name in evaluator.input_names}
-for name, value in zip(evaluator.output_names, evaluator.run(None, inputs)):
-    print(name, value.dtype, value.shape)
-    print(value)
-'''

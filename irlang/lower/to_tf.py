@@ -87,4 +87,23 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         option = "jit_compile" if release >= (2, 5) else "experimental_compile"
         decorator = f"@tf.function({option}=True)\n"
         return replace(LAYOUT, framework="TensorFlow, compiled by XLA", decorator=decorator)
+    if mode == "tflite":
+        return replace(
+            LAYOUT, framework="TensorFlow Lite", wrapper=_CONVERTED, wrapped="converted",
+            gradients="", watched="",
+        )  # fmt: skip
     return LAYOUT
+
+
+_CONVERTED = '''
+def converted(*values):
+    """What TensorFlow Lite's interpreter gives for the values, of the converted function."""
+    specs = [tf.TensorSpec(v.shape, v.dtype, f"value{{i}}") for i, v in enumerate(values)]
+    function = tf.function({function}).get_concrete_function(*specs)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], tf.Module())
+    interpreter = tf.lite.Interpreter(model_content=converter.convert(), num_threads=1)
+    runner = interpreter.get_signature_runner()
+    given = {{f"value{{i}}": value.numpy() for i, value in enumerate(values)}}
+    found = runner(**{{name: given[name] for name in runner.get_input_details()}})
+    return [tf.constant(found[f"output_{{i}}"]) for i in range(len(found))]
+'''

@@ -321,10 +321,10 @@ def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
         given = dict(program.params, **program.inputs)
         feed = {}
         for port in compiled.inputs:
-            names, kind = port.get_names(), port.element_type
-            name = next((name for name in names if name in given), None)
-            if name is None:
-                raise ContractError("no value for {}".format(", ".join(names)))
+            # Of a port that is a result as well the name may be that of the result alone.
+            name, kind = port.get_node().get_friendly_name(), port.element_type
+            if name not in given:
+                raise ContractError(f"no value for {name}")
             feed[port] = given[name]
             if kind == openvino.Type.bf16:
                 feed[port] = openvino.Tensor(given[name], openvino.Shape(port.shape), kind)
