@@ -6,6 +6,7 @@ fed is finite, and the definition, computed from the very same operands, is not 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -17,12 +18,14 @@ from irlang.analysis.subject import Subject
 from irlang.analysis.trace import is_finite, originates, results
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph, Node
+from irlang.interp.draws import open_values
 from irlang.interp.plain import load
 from irlang.interp.values import Array
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits, Program, Worker, WorkerError
 from irlang.lower.target import require_installed, usual
 
+_DRAWS = 5  # runs of a model that draws numbers
 _ORDER = ("onnxruntime", "torch", "tf")  # the one that starts soonest first
 
 
@@ -44,9 +47,13 @@ def _default_targets() -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Frameworks:
-    """Workers for the targets, which start when they are first needed and serve many analyses."""
+    """Workers for the targets, which start when they are first needed and serve many analyses.
+
+    named: whether the targets were named, so that each of them is to be asked.
+    """
 
     targets: Sequence[str] = field(default_factory=_default_targets)
+    named: bool = False
     limits: Limits = field(default_factory=Limits)
     _workers: dict[str, Worker] = field(default_factory=dict)
 
@@ -92,15 +99,20 @@ class Programs:
         return self._lowered[target]
 
     def confirm(self, wanted: Sequence[tuple[Node, Mapping[str, Array]]]) -> list[Shown | None]:
-        """For every call and the inputs that should break it: the first target that shows it."""
+        """For every call and the inputs that should break it: what a framework gives there.
+
+        The first that can run the graph is asked, or all that were named, until one shows it.
+        Where the model draws numbers, it is asked a few times.
+        """
         found: list[Shown | None] = [None] * len(wanted)
-        for target in self.frameworks.targets:
-            left = [number for number, one in enumerate(found) if one is None]
-            if not left or self.lowered(target).unsupported:
-                continue
-            had = self.values(target, [wanted[number][1] for number in left])
-            for number, given in zip(left, had, strict=True):
-                found[number] = self._judge(wanted[number][0], given, target)
+        times = _DRAWS if open_values(self.graph, 0, self.subject.catalog) else 1
+        able = (t for t in self.frameworks.targets if not self.lowered(t).unsupported)
+        for target in able if self.frameworks.named else itertools.islice(able, 1):
+            for _ in range(times):
+                left = [number for number, one in enumerate(found) if one is None]
+                had = self.values(target, [wanted[number][1] for number in left]) if left else []
+                for number, given in zip(left, had, strict=True):
+                    found[number] = self._judge(wanted[number][0], given, target)
         return found
 
     def values(self, target: str, tries: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:

@@ -20,6 +20,8 @@ from irlang.edits import apply
 from irlang.interp.range import Analysis, Point, analyse
 from irlang.parser import parse
 
+_MOST_ROUNDS = 20  # of guards that become possible when others are written
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:
@@ -54,38 +56,44 @@ def unsafe(points: Sequence[Point]) -> dict[str, Point]:
 
 
 def guards_of(
-    subject: Subject,
-    found: Analysis,
-    *,
-    gradient: bool,
-    domain: str,
-    deadline: float,
-    first: bool = False,
+    subject: Subject, found: Analysis, *, gradient: bool, domain: str, deadline: float
 ) -> dict[str, Guard]:
     """A guard for every call that has a point which is not safe, where one is found in time.
 
-    first: whether one is enough. A call and its gradient share their guard.
+    Each is tried together with those before it, from the inputs on: what comes later may be safe
+    only then. A call and its gradient share their guard.
     """
-    before = unsafe(found.points)
-    if not before or not subject.text:
+    unsafe_now = set(unsafe(found.points))
+    if not unsafe_now or not subject.text:
         return {}
     fitting = _fitting(subject, found)
     guards: dict[str, Guard] = {}
-    tried: dict[tuple[Edit, ...], frozenset[str]] = {}
+    accepted: tuple[Edit, ...] = ()
     for node in subject.source.nodes:
-        own = {name for name in before if name in (node.name, PREFIX + node.name)}
+        own = {name for name in unsafe_now if name in (node.name, PREFIX + node.name)}
         for one in fitting.get(node.name, ()) if own else ():
             if time.monotonic() > deadline:
                 return guards
-            if one.edits not in tried:
-                tried[one.edits] = _settled(subject, one.edits, set(before), gradient, domain)
-            if own <= tried[one.edits]:
-                guard = Guard(one.text, one.rule.why, one.edits, tried[one.edits])
-                guards.update(dict.fromkeys(own, guard))
-                break
-        if first and guards:
+            edits = (*accepted, *one.edits)
+            after = _unsafe_after(subject, edits, gradient, domain)
+            if after is None or own & after or not _known(subject, after - unsafe_now):
+                continue
+            settles = frozenset(unsafe_now - after)
+            guard = Guard(one.text, one.rule.why, one.edits, settles)
+            guards.update(dict.fromkeys(own, guard))
+            unsafe_now, accepted = after, edits
             break
     return guards
+
+
+def _known(subject: Subject, names: set[str]) -> bool:
+    """Whether calls, or the calls whose gradients they are, were there before any edit.
+
+    What such a call is handed may be judged only when what comes before it is safe; a call that a
+    guard brings in must be safe from the start.
+    """
+    there = {node.name for node in subject.source.nodes}
+    return all(name in there or name.removeprefix(PREFIX) in there for name in names)
 
 
 def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
@@ -105,43 +113,35 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
     return fitting
 
 
-def _settled(
-    subject: Subject,
-    edits: Sequence[Edit],
-    before: set[str],
-    gradient: bool,
-    domain: str,
-) -> frozenset[str]:
-    """What is safe after the edits and was not before; nothing if anything else is worse."""
+def _unsafe_after(
+    subject: Subject, edits: Sequence[Edit], gradient: bool, domain: str
+) -> set[str] | None:
+    """The calls that are not safe after some edits; None where these leave no valid text."""
     changed = apply(subject.text, edits)
     again = None if changed is None else reread(subject, changed)
     if again is None:
-        return frozenset()
-    points = analyse(again.graph, again.catalog, gradient=gradient, domain=domain).points
-    after = unsafe(points).keys()
-    return frozenset() if after - before else frozenset(before - after)
+        return None
+    return set(unsafe(analyse(again.graph, again.catalog, gradient=gradient, domain=domain).points))
 
 
 def mend(
     subject: Subject, *, gradient: bool = False, domain: str = "relations", seconds: float = 60.0
 ) -> tuple[Subject, list[Guard]]:
-    """The model with one guard after the other in its text, until none is found that helps.
+    """The model with guards in its text, until none is found that helps.
 
     Gives also the guards, in the order in which they were written; their places are in the text as
     it was at the time.
     """
     deadline = time.monotonic() + seconds
     used: list[Guard] = []
-    while True:
+    for _ in range(_MOST_ROUNDS):
         found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
-        guards = guards_of(
-            subject, found, gradient=gradient, domain=domain, deadline=deadline, first=True
-        )
-        if not guards:
-            return subject, used
-        guard = next(iter(guards.values()))
-        changed = apply(subject.text, guard.edits)
-        again = None if changed is None else reread(subject, changed)
-        assert again is not None  # it was tried
+        guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
+        new = list({guard.edits: guard for guard in guards.values()}.values())
+        changed = apply(subject.text, [edit for guard in new for edit in guard.edits])
+        again = None if changed is None or not new else reread(subject, changed)
+        if again is None:
+            break
         subject = again
-        used.append(guard)
+        used += new
+    return subject, used

@@ -8,7 +8,7 @@ are small. A `Pattern` makes one tensor; a try is a pattern for each input.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -94,17 +94,28 @@ def stored(array: Array, info: TensorInfo, ends: Ends) -> Array:
     return whole.astype(np.int64 if info.kind == "int" else bool).astype(dtype)
 
 
-def tries(graph: Graph, seed: int) -> Iterator[dict[str, Array]]:
-    """Values for all inputs, without end: constants, then mixtures, always the same for a seed."""
+def tries(
+    graph: Graph, seed: int, wanted: Collection[str] | None = None
+) -> Iterator[dict[str, Array]]:
+    """Values for all inputs, without end: constants, then mixtures, always the same for a seed.
+
+    wanted: the inputs that matter; the others are what is nearest to zero in their ranges.
+    """
     ranges = {name: port.within for name, port in graph.inputs.items() if port.within is not None}
+    plain: dict[str, Array] = {}
+    if wanted is not None:
+        others = {name: ends for name, ends in ranges.items() if name not in wanted}
+        plain = _one(graph, others, dict.fromkeys(others, _ZERO), generator(seed, "plain"))
+        ranges = {name: ends for name, ends in ranges.items() if name in wanted}
     for pattern in CONSTANT:
-        yield _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
+        made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
+        yield {**plain, **made}
     for number in itertools.count():
         numbers = generator(seed, f"try {number}")
         # Some tries are plain on purpose: what few causes reach is found by few differences.
         choices = (CONSTANT, CONSTANT + _VARIED, _VARIED, (*CONSTANT, *_VARIED[3:6]))[number % 4]
         chosen = {name: choices[int(numbers.integers(len(choices)))] for name in ranges}
-        yield _one(graph, ranges, chosen, numbers)
+        yield {**plain, **_one(graph, ranges, chosen, numbers)}
 
 
 def _one(

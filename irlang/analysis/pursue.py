@@ -7,9 +7,9 @@ place where it is zero is closed in on, first along the line between them, then 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import process_time as clock
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from irlang.adjoint_graph import Backward, prepare
 from irlang.analysis.patterns import stored
 from irlang.analysis.probe import Probe
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import is_finite, originates, results, trace
+from irlang.analysis.trace import Seen, is_finite, originates, results, trace
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Node
 from irlang.interp import gradient
@@ -36,8 +36,8 @@ _HALVINGS = 120  # more than there are numbers of f64 between two ends, if zero 
 class Pursuit:
     """The search for one point, with one thing to watch.
 
-    deadline: by `time.monotonic`. run: gives all values for some inputs, without it the oracle; a
-    framework closes in on what only it rounds to zero.
+    deadline: in the process's own time. run: gives all values for some inputs, without it the
+    oracle; a framework closes in on what only it rounds to zero.
     """
 
     subject: Subject
@@ -46,6 +46,7 @@ class Pursuit:
     deadline: float
     run: Run | None = None
     backward: Backward | None = None
+    seen: Seen = field(default_factory=dict)
 
     def hits(self, starts: Iterable[Values]) -> Iterator[Values]:
         """Inputs at which the call goes wrong, from one start after the other."""
@@ -79,12 +80,12 @@ class Pursuit:
 
     def _oracle(self, values: Mapping[str, Array]) -> dict[str, Array]:
         graph, catalog = self.probe.graph, self.subject.catalog
-        found = trace(graph, {**values, **self.subject.fixed}, catalog)
+        found = trace(graph, {**values, **self.subject.fixed}, catalog, self.seen)
         return {**found, **results(self.node, found, graph, catalog)}
 
     def over(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() > self.deadline
+        return clock() > self.deadline
 
     # ---- gradients
 
@@ -143,7 +144,8 @@ class Pursuit:
             if self.backward is None:
                 own = replace(self.probe.graph, params={}, loss=None)
                 self.backward = prepare(own, self.subject.catalog, self.probe.value)
-            found = trace(self.probe.graph, {**values, **self.subject.fixed}, self.subject.catalog)
+            given = {**values, **self.subject.fixed}
+            found = trace(self.probe.graph, given, self.subject.catalog, self.seen)
             slopes = gradient.run(self.backward, found, start=start)
         except (InvalidInput, NotImplementedError):
             return None
@@ -155,7 +157,7 @@ class Pursuit:
         for reach in _REACHES:
             moved = dict(values)
             for name, slope in slopes.items():
-                if name not in values:
+                if name not in values or not slope.any():
                     continue
                 low, high = self.subject.ranges[name]
                 with np.errstate(invalid="ignore"):
@@ -182,11 +184,12 @@ class Pursuit:
         if not len(opposite):
             return None
         element = tuple(opposite[0])
-        hit = self._bisect(a, b, tuple(a), element)
+        differing = [name for name in a if a[name] is not b[name]]
+        hit = self._bisect(a, b, differing, element)
         if hit is not None:
             return hit
         now, sign = dict(a), np.sign(at_a[element])
-        for name in a:  # the tensor that changes the sign, the others standing still
+        for name in differing:  # the tensor that changes the sign, the others standing still
             then = {**now, name: b[name]}
             operand, wrong = self.look(then)
             if wrong:

@@ -7,9 +7,9 @@ possible. The same seed finds the same, unless the time runs out first.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import process_time as clock
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from irlang.graph import Graph, Node
 from irlang.interp.draws import generator, open_values
 from irlang.interp.values import Array
 
-_AT_ONCE = 96  # tries by patterns before each point is pursued by itself
+_IDLE = 32  # tries by patterns that bring nothing, before each point is pursued by itself
+_ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
-_STARTS = 24  # tries from which a point is pursued
-_PLAINER = 0.25  # of the time, for making what is found plainer
+_POLE = 4  # times the time, and the starts, for a pole or an end as for a value that is large
+_STARTS = 3  # tries from which one of these is pursued
+_PLAINER = 0.1  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
@@ -63,36 +65,60 @@ class Search:
     found: dict[str, Witness] = field(default_factory=dict)
 
     def run(self, wanted: Sequence[Wanted], seconds: float) -> dict[str, Witness]:
-        """Looks for inputs that break the calls, as long as there is time."""
-        start = time.monotonic()
+        """Looks for inputs that break the calls; seconds: of this process's own time, at most."""
+        start = clock()
         programs = Programs(self.subject, self.graph, self.frameworks)
-        met = self._patterns(wanted, start + _SHARE * seconds)
-        plainer = time.monotonic() + _PLAINER * seconds
-        met = [(node, self._plainer(node, values, plainer)) for node, values in met]
-        for (node, values), shown in zip(met, programs.confirm(met), strict=True):
-            self.found[node.name] = self._witness(node, values, shown)
-        left = [one for one in wanted if not self._done(one)]
-        for number, one in enumerate(left):
-            now = time.monotonic()
-            self._pursue(one, now + (start + seconds - now) / (len(left) - number), programs)
+        source = tries(self.subject.graph, self.seed)
+        for _ in range(_ROUNDS):
+            met = self._patterns(self._left(wanted), source, start + _SHARE * seconds)
+            self._confirm(met, programs, start + (_SHARE + _PLAINER) * seconds)
+            if not met:
+                break
+        left = [(node, self._watched(one)) for one in wanted for node in self._left([one]).values()]
+        left.sort(key=lambda pair: _is_large(pair[1]))
+        for number, (node, watched) in enumerate(left):
+            now = clock()
+            weights = [1 if _is_large(one) else _POLE for _, one in left[number:]]
+            until = now + (start + seconds - now) * weights[0] / sum(weights)
+            self._pursue(node, watched, until, programs)
         return self.found
 
-    def _done(self, one: Wanted) -> bool:
-        witness = self.found.get(one.node.name)
-        return witness is not None and witness.shown is not None
+    def _left(self, wanted: Sequence[Wanted]) -> dict[str, Node]:
+        """The calls for which nothing is shown yet."""
+        nodes = {one.node.name: one.node for one in wanted}
+        done = {name for name, witness in self.found.items() if witness.shown is not None}
+        return {name: node for name, node in nodes.items() if name not in done}
+
+    def _confirm(
+        self, met: Sequence[tuple[Node, Values]], programs: Programs, deadline: float
+    ) -> None:
+        """Keeps what is met, plainer where that does the same."""
+        shown = programs.confirm(met)
+        plain = [
+            (node, values if one is None else self._plainer(node, values, deadline))
+            for (node, values), one in zip(met, shown, strict=True)
+        ]
+        again = programs.confirm(plain)
+        for (node, values), one, (_, other), then in zip(met, shown, plain, again, strict=True):
+            best = (other, then) if then is not None else (values, one)
+            self.found[node.name] = self._witness(node, *best)
 
     # ---- patterns
 
-    def _patterns(self, wanted: Sequence[Wanted], deadline: float) -> list[tuple[Node, Values]]:
-        left = {one.node.name: one.node for one in wanted}
+    def _patterns(
+        self, left: dict[str, Node], source: Iterator[Values], deadline: float
+    ) -> list[tuple[Node, Values]]:
+        """The next tries, until they have brought nothing for a while."""
         met: dict[str, tuple[Node, Values]] = {}
         graph = self._cone(left)
-        for number, values in enumerate(tries(self.subject.graph, self.seed)):
-            if not left or number >= _AT_ONCE or (number and time.monotonic() > deadline):
-                break
+        idle = 0
+        while left and idle < _IDLE and (not idle or clock() < deadline):
+            values = next(source)
+            idle += 1
             found = self._trace(graph, values)
             hits = [name for name, node in left.items() if found and originates(node, found)]
             for name in hits:
+                idle = 0
                 met.setdefault(name, (left[name], values))
                 if self._holds(graph, left[name], values):
                     met[name] = left.pop(name), values
@@ -119,37 +145,45 @@ class Search:
 
     # ---- pursuit
 
-    def _pursue(self, one: Wanted, deadline: float, programs: Programs) -> None:
-        """Climbs from one try after the other, and looks between them, until it is confirmed."""
+    def _watched(self, one: Wanted) -> list[Probe]:
+        """What to watch for a call: first what has a pole or an end, then how large results are."""
         catalog = self.subject.catalog
-        watched = [
+        found = [
             probe
             for tensor, function in one.places
             for probe in probes(self.graph, one.node, tensor, function, catalog)
         ]
+        unique = {(probe.goal, probe.value if probe.own else id(probe)): probe for probe in found}
+        return sorted(unique.values(), key=lambda probe: probe.goal == "large")
+
+    def _pursue(
+        self, node: Node, watched: Sequence[Probe], deadline: float, programs: Programs
+    ) -> None:
+        """Climbs from one try after the other, and looks between them, until it is confirmed."""
         for number, probe in enumerate(watched):
-            now = time.monotonic()
+            now = clock()
             until = now + (deadline - now) / (len(watched) - number)
             doubts = 0
-            for values in self._hits(one.node, probe, until):
-                (shown,) = programs.confirm([(one.node, values)])
+            for values in self._hits(node, probe, until):
+                (shown,) = programs.confirm([(node, values)])
                 if shown is None:
-                    self.found.setdefault(one.node.name, self._witness(one.node, values, None))
+                    self.found.setdefault(node.name, self._witness(node, values, None))
                     doubts += 1
                     if doubts >= _DOUBTS:
                         break
                     continue
-                plain = self._plainer(one.node, values, time.monotonic() + _PLAINER * (until - now))
-                (again,) = programs.confirm([(one.node, plain)])
-                best = (plain, again) if again else (values, shown)
-                self.found[one.node.name] = self._witness(one.node, *best)
+                self._confirm([(node, values)], programs, clock() + _PLAINER * (until - now))
                 return
-            if doubts and probe.own and self._by_framework(one.node, probe, until, programs):
+            if doubts and probe.own and self._by_framework(node, probe, until, programs):
                 return
 
     def _hits(self, node: Node, probe: Probe, deadline: float) -> Iterator[Values]:
-        pursuit = Pursuit(self.subject, node, probe, deadline)
-        return pursuit.hits(itertools.islice(tries(self.subject.graph, self.seed), _STARTS))
+        return Pursuit(self.subject, node, probe, deadline).hits(self._starts(node, probe))
+
+    def _starts(self, node: Node, probe: Probe) -> Iterator[Values]:
+        wanted = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
+        count = 1 if probe.goal == "large" else _POLE
+        return itertools.islice(tries(self.subject.graph, self.seed, wanted), _STARTS * count)
 
     def _by_framework(self, node: Node, probe: Probe, deadline: float, programs: Programs) -> bool:
         """The same with a framework in the place of the oracle, whose rounding is another."""
@@ -160,8 +194,7 @@ class Search:
         pursuit = Pursuit(
             self.subject, node, probe, deadline, lambda values: own.values(target, [values])[0]
         )
-        starts = itertools.islice(tries(self.subject.graph, self.seed), _STARTS)
-        for values in pursuit.hits(starts):
+        for values in pursuit.hits(self._starts(node, probe)):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
                 self.found[node.name] = self._witness(node, values, shown)
@@ -190,10 +223,15 @@ class Search:
                 made = stored(pattern(numbers, info.shape, (low, high)), info, (low, high))
                 changed = {**simple, name: made}
                 if name in needed:
-                    if time.monotonic() > deadline:
+                    if clock() > deadline:
                         return simple
                     if not self._holds(graph, node, changed):
                         continue
                 simple = changed
                 break
         return simple
+
+
+def _is_large(watched: Sequence[Probe]) -> bool:
+    """Whether there is nothing to watch but how large results are."""
+    return all(probe.goal == "large" for probe in watched)

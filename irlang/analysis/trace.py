@@ -29,18 +29,38 @@ def rounded(array: Array, info: TensorInfo) -> Array:
         return array.astype(DTYPES[info.dtype].numpy).astype(np.float64)
 
 
-def trace(graph: Graph, values: Mapping[str, Array], definitions: Definitions) -> dict[str, Array]:
+Seen = dict[str, tuple[tuple[Array, ...], dict[str, Array]]]
+
+
+def trace(
+    graph: Graph,
+    values: Mapping[str, Array],
+    definitions: Definitions,
+    seen: Seen | None = None,
+) -> dict[str, Array]:
     """Every value of the graph, given inputs, parameters and what is left open.
 
-    Raises `InvalidInput` where a precondition on values does not hold.
+    seen: by its name, what every input and call was last fed, and what came of it; what is fed the
+    very same arrays is not computed again. Raises `InvalidInput` where a precondition on values
+    does not hold.
     """
-    found = {
-        name: load(graph.values[name], array) if name in graph.values else array
-        for name, array in values.items()
-    }
+    seen = {} if seen is None else seen
+    found: dict[str, Array] = {}
+    for name, array in values.items():
+        if not _same(seen.get(f"{name} as given"), (array,)):
+            loaded = load(graph.values[name], array) if name in graph.values else array
+            seen[f"{name} as given"] = (array,), {name: loaded}
+        found.update(seen[f"{name} as given"][1])
     for node in graph.nodes:
-        found.update(results(node, found, graph, definitions))
+        fed = tuple(found[name] for name in node.operands())
+        if not _same(seen.get(node.name), fed) or not fed:
+            seen[node.name] = fed, results(node, found, graph, definitions)
+        found.update(seen[node.name][1])
     return found
+
+
+def _same(last: tuple[tuple[Array, ...], dict[str, Array]] | None, fed: tuple[Array, ...]) -> bool:
+    return last is not None and all(a is b for a, b in zip(last[0], fed, strict=True))
 
 
 def results(

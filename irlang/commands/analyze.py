@@ -99,7 +99,7 @@ def command(
         for guard in () if style != "text" else used:
             line = guard.edits[0].span.line
             write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
-    with Frameworks(names) if names else Frameworks() as frameworks:
+    with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
         )
