@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.commands.localize import command
+from irlang.diff import gradients, runner, substitute_gradient
 from irlang.diff import substitute as module
 from irlang.diff.runner import Session
 from irlang.diff.substitute import ORACLE, across, substitute, verdict_of
+from irlang.diff.substitute_gradient import differentiated
+from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.program import run
+from irlang.lower.lower import Lowered, lower
+from tests.test_gradients import PLANTED
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
 
@@ -116,3 +123,86 @@ def test_the_command_says_what_is_fused(
     assert "wrong: torch, add + negate" in bad.output
     assert "exposing any of `c` makes it vanish" in bad.output
     assert "no single operator is to blame" in bad.output
+
+
+def plant_gradient(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[str, str]:
+    """A fault in the gradient of an operator, wherever PyTorch runs it; the model and its name."""
+    text, culprit, (before, after) = PLANTED[name]
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        return replace(made, code=re.sub(before, after, str(made.code)))
+
+    for one in (gradients, runner, module, substitute_gradient):
+        monkeypatch.setattr(one, "lower", faulty)
+    return text, culprit
+
+
+FAULTS = ["a factor in a convolution", "a factor in a loss", "of another function", "swapped gates"]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_gradient_at_fault_ranks_first_and_is_verified(
+    name: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, culprit = plant_gradient(monkeypatch, name)
+    found = substitute(session, case_of(text), "torch", grad=True)
+    assert found.whole in ("wrong", "inaccurate")
+    assert found.culprit is not None
+    assert found.culprit.op.name == culprit
+    assert (found.vanishes, found.stays) == (True, True)
+    assert found.table[0].slope > 20 * max(row.slope for row in found.table[1:])
+
+
+@pytest.mark.parametrize("target", ["torch", "onnxruntime"])
+def test_a_gradient_runs_across_targets(target: str, session: Session) -> None:
+    """PyTorch differentiates each call by itself, ONNX Runtime runs its adjoint equations."""
+    case = case_of(PLANTED["of another function"][0])
+    found = substitute(session, case, target, grad=True)
+    assert found.whole in ("agrees", "rounding")
+    assert found.culprit is None
+    assert [row.node.op.name for row in found.table if row.slope > 1e-6] == []
+    assert {row.node.name for row in found.table} == {node.name for node in case.graph.nodes}
+    both = differentiated(session, case, target)
+    names = [node.outputs[0] for node in case.graph.nodes]
+    other = {"torch": "onnxruntime", "onnxruntime": "torch"}[target]
+    (values,) = across(session, both, [{n: (target, other)[i % 2] for i, n in enumerate(names)}])
+    assert verdict_of(both, values, "mixed") in ("agrees", "rounding")
+    assert not isinstance(values, str)
+    exact = gradients_of(case.graph, case.values, case.catalog)
+    for name, array in exact.items():
+        assert np.allclose(values[f"d_{name}"], array, atol=1e-4)
+
+
+def _of_gradients(path: Path, text: str) -> Any:
+    path.write_text(f"nnir 1\n{text}\n")
+    options = [str(path), "--targets", "torch", "--grad"]
+    return CliRunner().invoke(command, options, standalone_mode=False, catch_exceptions=False)
+
+
+def test_the_command_names_the_gradient_at_fault(
+    session: Session,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    text, _ = plant_gradient(monkeypatch, "of another function")
+    bad = _of_gradients(tmp_path / "network.nnir", text)
+    assert bad.return_value == 1
+    assert "torch agrees with the oracle in its values, and not in its gradients" in bad.output
+    assert "gradient: wrong, starts at tanh (`" in bad.output
+    assert "mean change  of gradients" in bad.output
+    assert "replacing `a` alone removes it; keeping `a` alone keeps it" in bad.output
+    assert "both ways agree" in bad.output
+
+
+def test_a_fault_inside_the_radius_of_the_whole_is_still_seen_in_the_table(
+    session: Session,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    text, _ = plant_gradient(monkeypatch, "a factor in a convolution")
+    bad = _of_gradients(tmp_path / "network.nnir", text)
+    assert bad.return_value == 1
+    assert "gradient: inaccurate, starts at conv" in bad.output
+    assert "the change is inside the radius of the results" in bad.output
+    assert bad.output.partition("of gradients  then\n")[2].lstrip().startswith("h (conv)")

@@ -92,13 +92,13 @@ def _one(session: Session, case: Case, target: str, grad: bool) -> dict[str, Any
     outcome = alone.compare([case], grad=grad)[0]
     seen = symptom(case, outcome, target)
     culprit = localise(alone, case, target)
-    if not is_finding(seen) and culprit is None:
+    if (not is_finding(seen) or seen.backward) and culprit is None:
         found: dict[str, Any] = {"target": target, "verdict": "agrees"}
     else:
         verdict = worst(outcome.verdicts[target]) if culprit is None else culprit.verdict
         told = seen.verdict if is_finding(seen) else verdict.verdict
         fusion = fused(alone, case, target) if culprit is None else None
-        replaced = substitute(alone, case, target)
+        replaced = substitute(alone, case, target, grad)
         found = {
             "target": target, "verdict": told, "result": verdict.as_json(),
             **_by_inputs(culprit, fusion), **_by_substitution(replaced),
@@ -113,8 +113,11 @@ def _one(session: Session, case: Case, target: str, grad: bool) -> dict[str, Any
         calls = Calls()
         judge_gradients(alone, case, target, calls)
         found["gradient"] = calls.start.as_json() if calls.start else None
-        if calls.start and found["verdict"] == "agrees":
-            found["verdict"] = calls.start.verdict.verdict
+        if found["verdict"] == "agrees" and (calls.start or is_finding(seen)):
+            found["verdict"] = calls.start.verdict.verdict if calls.start else seen.verdict
+            found |= _by_substitution(substitute(alone, case, target, grad))
+            call = calls.start.node.name if calls.start and calls.start.node else None
+            found |= {"call": call, "agree": call == found["substitution"]["call"]}
     return found
 
 
@@ -132,7 +135,7 @@ def _by_inputs(culprit: Culprit | None, fusion: Fusion | None) -> dict[str, Any]
 
 def _by_substitution(made: Substitution) -> dict[str, Any]:
     rows = [{"call": row.node.name, "operator": row.node.op.name, "change": row.change,
-             "verdict": row.verdict} for row in made.table]  # fmt: skip
+             "gradients": row.slope, "verdict": row.verdict} for row in made.table]  # fmt: skip
     return {"substitution": {
         "whole": made.whole, "call": made.culprit.name if made.culprit else None,
         "vanishes": made.vanishes, "stays": made.stays, "table": rows,
@@ -142,8 +145,7 @@ def _by_substitution(made: Substitution) -> dict[str, Any]:
 def _show(found: dict[str, Any]) -> None:
     target, result = found["target"], found.get("result")
     if result is None:
-        click.secho(f"{target} agrees with the oracle", bold=True)
-        _gradient(found)
+        _in_gradient(found)
         return
     named = found["operator"] or "no operator by itself"
     head = f"{found['verdict']}: {target}, {named}"
@@ -168,21 +170,39 @@ def _show(found: dict[str, Any]) -> None:
     _gradient(found)
 
 
+def _in_gradient(found: dict[str, Any]) -> None:
+    """What is said where every value agrees: the gradients may not."""
+    values = f"{found['target']} agrees with the oracle"
+    if found["verdict"] == "agrees":
+        click.secho(values, bold=True)
+        _gradient(found)
+        return
+    click.secho(f"{values} in its values, and not in its gradients", bold=True)
+    _gradient(found)
+    _table(found["substitution"], found)
+
+
 def _table(made: dict[str, Any], found: dict[str, Any]) -> None:
     if made["call"] is None:
         why = "no single operator is to blame"
-        if found["call"]:  # seen by its own radius alone
+        if found.get("call"):  # seen by its own radius alone
             why = "the change is inside the radius of the results"
         click.echo(f"  substitution: call by call the program is `{made['whole']}`; {why}")
-        return
+        if not found.get("call"):
+            return
     click.echo("  substitution, one call at a time by the oracle:")
     width = max(len(row["call"]) + len(row["operator"]) + 3 for row in made["table"][:_SHOWN])
-    click.echo(f"    {'replaced'.ljust(width)}  mean change  then")
+    slopes = "gradient" in found
+    extra = "  of gradients" if slopes else ""
+    click.echo(f"    {'replaced'.ljust(width)}  mean change{extra}  then")
     for row in made["table"][:_SHOWN]:
-        name = f"{row['call']} ({row['operator']})"
-        click.echo(f"    {name.ljust(width)}  {row['change']:11.3g}  {row['verdict']}")
+        name = f"{row['call']} ({row['operator']})".ljust(width)
+        slope = f"  {row['gradients']:12.3g}" if slopes else ""
+        click.echo(f"    {name}  {row['change']:11.3g}{slope}  {row['verdict']}")
     if len(made["table"]) > _SHOWN:
         click.echo(f"    … {len(made['table']) - _SHOWN} more")
+    if made["call"] is None:
+        return
     does = ("removes it" if made["vanishes"] else "does not remove it",
             "keeps it" if made["stays"] else "does not keep it")  # fmt: skip
     click.echo(

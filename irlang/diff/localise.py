@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diagnostics import NOWHERE
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.runner import Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
@@ -116,8 +117,8 @@ def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
 def isolate(case: Case, culprit: Culprit) -> Case:
     """The culprit alone, as a program of one call, fed with what the target had."""
     node = culprit.node
-    graph = Graph(f"{case.graph.name}_{_plain(node.name)}", folder=case.graph.folder)
-    renamed = {name: _plain(name) for name in (*node.operands(), *node.outputs)}
+    graph = Graph(f"{case.graph.name}_{plain_name(node.name)}", folder=case.graph.folder)
+    renamed = {name: plain_name(name) for name in (*node.operands(), *node.outputs)}
     inputs: dict[str, Array] = {}
     params: dict[str, Array] = {}
     for name in dict.fromkeys(node.operands()):
@@ -135,16 +136,8 @@ def isolate(case: Case, culprit: Culprit) -> Case:
         for formal, o in node.inputs.items()
     }
     outputs = tuple(renamed[name] for name in node.outputs)
-    graph.nodes = [
-        Node(
-            renamed[node.name] if node.name in renamed else outputs[0],
-            node.op,
-            operands,
-            node.attrs,
-            outputs,
-            node.instance,
-        )
-    ]
+    name = renamed.get(node.name, outputs[0])
+    graph.nodes = [replace(node, name=name, inputs=operands, outputs=outputs, span=NOWHERE)]
     used = case.graph.used()
     for name in node.outputs:
         graph.values[renamed[name]] = case.graph.values[name]
@@ -153,5 +146,6 @@ def isolate(case: Case, culprit: Culprit) -> Case:
     return Case(graph, inputs, params, case.catalog, edge=case.edge)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A value's name where it is an input of its own."""
     return name.replace(".", "_")

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from irlang.adjoint_graph import Pullback
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case
 from irlang.diff.edits import typed
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.runner import Session, program
+from irlang.diff.substitute_gradient import differentiated, owner, pulled
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Node
 from irlang.interp.program import balls, precision, run
@@ -32,11 +34,15 @@ Binding = Mapping[str, str]  # the target of every call, by the call's first res
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What replacing one call does: the mean absolute change of the results, and their verdict."""
+    """What replacing one call does: the mean absolute change of the results, and their verdict.
+
+    slope: the mean absolute change of the gradients by parameters and inputs, if they are compared.
+    """
 
     node: Node
     change: float
     verdict: str
+    slope: float = 0.0
 
 
 @dataclass(slots=True)
@@ -55,23 +61,32 @@ class Substitution:
     stays: bool | None = None
 
 
-def substitute(session: Session, case: Case, target: str) -> Substitution:
-    """Replaces the calls of a target one at a time by the oracle."""
-    names = [node.outputs[0] for node in case.graph.nodes]
-    own = dict.fromkeys(names, target)
+def substitute(session: Session, case: Case, target: str, grad: bool = False) -> Substitution:
+    """Replaces the calls of a target one at a time by the oracle, with `grad` in the gradient too.
+
+    Raises `InvalidInput` where a precondition on values fails.
+    """
+    calls, results_of = case.graph.nodes, list(case.graph.outputs.values())
+    if grad and case.graph.loss is not None:
+        results_of.append(case.graph.loss)
+        case = differentiated(session, case, target)
+    slopes = [v for v in case.graph.outputs.values() if v not in results_of]
+    first = [node.outputs[0] for node in calls]
+    own = dict.fromkeys(first, target)
     bindings: list[Binding] = [own]
-    bindings += [{**own, name: ORACLE} for name in reversed(names)]
+    bindings += [{**own, name: ORACLE} for name in reversed(first)]
     whole, *replaced = across(session, case, bindings)
     found = Substitution(target, verdict_of(case, whole, target))
-    for node, results in zip(reversed(case.graph.nodes), replaced, strict=True):
+    for node, results in zip(reversed(calls), replaced, strict=True):
         verdict = verdict_of(case, results, target)
-        found.table.append(Change(node, _apart(case, whole, results), verdict))
-    found.table.sort(key=lambda row: (row.verdict in FINDINGS, -row.change))
+        change, slope = (_apart(names, whole, results) for names in (results_of, slopes))
+        found.table.append(Change(node, change, verdict, slope))
+    found.table.sort(key=lambda row: (row.verdict in FINDINGS, -max(row.change, row.slope)))
     if found.whole not in FINDINGS:
         return found
     found.culprit = found.table[0].node
     name = found.culprit.outputs[0]
-    (kept,) = across(session, case, [{n: target if n == name else ORACLE for n in names}])
+    (kept,) = across(session, case, [{n: target if n == name else ORACLE for n in first}])
     found.vanishes = found.table[0].verdict not in FINDINGS
     found.stays = verdict_of(case, kept, target) in FINDINGS
     return found
@@ -86,18 +101,22 @@ def across(
     """
     states: list[dict[str, Array] | str] = [dict(case.values) for _ in bindings]
     for node in case.graph.nodes:
-        name = node.outputs[0]
+        call = owner(node)
+        name = None if call is None else call.outputs[0]
         work: dict[tuple[str, bytes], list[int]] = {}
         for number, state in enumerate(states):
             if not isinstance(state, str):
                 fed = b"".join(np.ascontiguousarray(state[v]).tobytes() for v in node.operands())
-                work.setdefault((bindings[number][name], fed), []).append(number)
+                to = ORACLE if name is None else bindings[number][name]
+                work.setdefault((to, fed), []).append(number)
         by_target: dict[str, list[list[int]]] = {}
         for (target, _), numbers in work.items():
             by_target.setdefault(target, []).append(numbers)
         for target, groups in by_target.items():
-            cases = [_call(case, node, states[numbers[0]]) for numbers in groups]
-            for numbers, results in zip(groups, _run(session, target, cases), strict=True):
+            fed_with = [states[numbers[0]] for numbers in groups]
+            for numbers, results in zip(
+                groups, _run(session, case, target, node, fed_with), strict=True
+            ):
                 for number in numbers:
                     state = states[number]
                     if isinstance(results, str) or isinstance(state, str):
@@ -119,8 +138,16 @@ def _call(case: Case, node: Node, state: dict[str, Array] | str) -> Case:
     return alone
 
 
-def _run(session: Session, target: str, cases: list[Case]) -> list[list[Array] | str]:
-    """The results of calls on a target, in the order of the definition."""
+def _run(
+    session: Session, case: Case, target: str, node: Node, states: list[dict[str, Array] | str]
+) -> list[list[Array] | str]:
+    """The results of a call on a target for every state, in the order of the definition."""
+    if isinstance(node, Pullback) and target != ORACLE:
+        given = [state for state in states if not isinstance(state, str)]
+        flowing = pulled(session, case, target, node, given)
+        if flowing is not None:
+            return flowing
+    cases = [_call(case, node, state) for state in states]
     if target == ORACLE:
         return [_by_oracle(case) for case in cases]
     worker = session.workers[target]
@@ -160,12 +187,14 @@ def verdict_of(case: Case, values: dict[str, Array] | str, target: str) -> str:
     return gravest(found)
 
 
-def _apart(case: Case, one: dict[str, Array] | str, other: dict[str, Array] | str) -> float:
-    """The mean absolute difference of the results; NaN on one side alone is infinitely far."""
+def _apart(
+    names: Sequence[str], one: dict[str, Array] | str, other: dict[str, Array] | str
+) -> float:
+    """The mean absolute difference of values; NaN on one side alone is infinitely far."""
     if isinstance(one, str) or isinstance(other, str):
         return 0.0 if one is other or one == other else float("inf")
     differences = []
-    for value in case.graph.outputs.values():
+    for value in names:
         a, b = (np.asarray(side[value]).astype(np.float64) for side in (one, other))
         with np.errstate(invalid="ignore"):
             same = (a == b) | (np.isnan(a) & np.isnan(b))
