@@ -58,11 +58,14 @@ class BallFunctions:
         return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
 
     def allowed(self, function: str) -> Allowance:
-        """The allowance of a function; with half the digits, a cancellation with 1 as well."""
+        """The allowance of a function; with half the digits a rounding, or a cancellation with 1."""
         found = self.arithmetic.allowance(function)
         if not self.arithmetic.halved:
             return found
-        return Allowance(found.ulps, max(found.absolute, _CANCELLED * self.unit))
+        place = self.dtype.unit / self.unit
+        return Allowance(
+            max(1.0, found.ulps * place), max(found.absolute, 1.0) * _CANCELLED * place
+        )
 
     def select(self, condition: Ball, yes: Ball, no: Ball) -> Ball:
         """A choice; where the condition is uncertain, either value may be meant.
@@ -124,7 +127,7 @@ class BallFunctions:
     def _arithmetic(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
         value = SCALARS[function].numpy(a.value, b.value)
-        exact = a.radius is None and b.radius is None
+        exact, halved = a.radius is None and b.radius is None, self.arithmetic.halved
         if exact and np.asarray(value).dtype.kind in "ib":
             return Ball(value)
         if function in "+-":
@@ -144,11 +147,13 @@ class BallFunctions:
             return Ball(value, slack)
         if function in "+-" and a.terms + b.terms > 2:
             return self._longer(a, b, value)
-        if function in "+-" and exact and self._integers(a, b, value):
+        if function in "+-" and exact and not halved and self._integers(a, b, value):
             return Ball(value)
         found = self._rounded(
             value, slack, self.allowed(function) if function == "/" else _CORRECTLY
         )
+        if halved:  # an exact operation may stand for some that are not
+            return found
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
         if function != "/":
