@@ -23,7 +23,7 @@ from irlang.gen.spoil import Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted
-from irlang.lower.direct import is_direct, says
+from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Program, WorkerError
 from irlang.scope import show
@@ -65,18 +65,18 @@ def judge_invalid(
     for target, worker in session.workers.items():
         if session.shares[target] > 1:
             continue  # what compiles says the same as what it compiles
-        programs, numbers = [], []
+        programs, sent = [], []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
             lowered = _handed_over(one, target, catalog)
             if lowered is not None:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
-                numbers.append(number)
+                sent.append(number)
         worker.send(programs)
         try:
             ran = worker.collect()
         except WorkerError:
             continue  # the campaign's own programs say so, with the worker's last words
-        for number, result in zip(numbers, ran, strict=True):
+        for number, result in zip(sent, ran, strict=True):
             accepted = result.status == "ok"
             said[number][target] = "accepted" if accepted else "refused"
             counts[target][said[number][target]] += 1
@@ -99,6 +99,8 @@ def _handed_over(one: Spoilt, target: str, catalog: Catalog) -> Lowered | None:
         return None
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
         return None
+    if isinstance(one.changed, SetAttr) and not _numbers(one.changed.value) <= numbers(lowered):
+        return None  # what is computed from it is given instead
     text = says(lowered)
     for graph in one.beside:
         other = _lowered(graph, target, catalog)
@@ -113,6 +115,12 @@ def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
     except _LOST:
         return None
     return lowered if lowered.native and not lowered.unsupported else None
+
+
+def _numbers(value: Any) -> frozenset[float]:
+    """The numbers of an attribute, in single precision."""
+    several = value if isinstance(value, tuple) else (value,)
+    return frozenset(float(np.float32(n)) for n in several if isinstance(n, (int, float)))
 
 
 def _given(one: Spoilt) -> dict[str, str]:

@@ -7,39 +7,95 @@ takes an invalid argument, not the target: nothing follows from such a program b
 from __future__ import annotations
 
 import ast
+from typing import Any
+
+import numpy as np
 
 from irlang.lower.lower import Lowered
 
 _MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change the layout
+_WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
 def is_direct(lowered: Lowered) -> bool:
     """Whether the program is one operator of the target's, and its inputs as they come."""
     if isinstance(lowered.code, bytes):
-        import onnx
-
-        nodes = onnx.load_from_string(lowered.code).graph.node
-        return sum(node.op_type not in _MOVING for node in nodes) == 1
-    body = [part for node in _statements(lowered.code) for part in ast.walk(node)]
-    called = [
-        part.func.attr
-        for part in body
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-    ]
-    computed = any(isinstance(part, _COMPUTED) for part in body)
-    return sum(name not in _MOVING for name in called) == 1 and not computed
+        kinds = [node.op_type for node in _model(lowered.code).graph.node]
+    else:
+        body = [part for node in _statements(lowered.code) for part in ast.walk(node)]
+        if any(isinstance(part, _COMPUTED) for part in body):
+            return False
+        kinds = [call.func.attr for call in _calls(lowered.code)]
+    own = [kind for kind in kinds if kind not in _MOVING]
+    return len(own) == 1 and own[0] not in _WRITTEN
 
 
 def says(lowered: Lowered) -> str:
-    """What a program hands over, whatever the shapes: the operators with their arguments."""
+    """What is handed over beside the tensors: the operator's name and its arguments."""
+    if isinstance(lowered.code, bytes):
+        graph = _model(lowered.code).graph
+        nodes = [
+            (node.op_type, list(node.attribute), [bool(name) for name in node.input])
+            for node in graph.node
+            if node.op_type not in _MOVING
+        ]
+        return f"{nodes} {list(graph.initializer)}"
+    constants = {name: array.tolist() for name, array in lowered.params.items()}
+    own = [
+        (
+            call.func.attr,
+            list(map(_plain, call.args)),
+            [(k.arg, _plain(k.value)) for k in call.keywords],
+        )
+        for call in _calls(lowered.code)
+        if call.func.attr not in _MOVING
+    ]
+    return f"{own} {constants}"
+
+
+def numbers(lowered: Lowered) -> frozenset[float]:
+    """The numbers that are handed over, in single precision."""
     if isinstance(lowered.code, bytes):
         import onnx
 
-        graph = onnx.load_from_string(lowered.code).graph
-        return f"{list(graph.node)} {list(graph.initializer)}"
-    constants = {name: array.tolist() for name, array in lowered.params.items()}
-    return f"{[ast.dump(node) for node in _statements(lowered.code)]} {constants}"
+        graph = _model(lowered.code).graph
+        found = [onnx.numpy_helper.to_array(one) for one in graph.initializer]
+        for attribute in (a for node in graph.node for a in node.attribute):
+            value = onnx.helper.get_attribute_value(attribute)
+            if isinstance(value, (int, float, list)) and value != []:
+                found.append(np.asarray(value))
+    else:
+        parts = [p for call in _calls(lowered.code) for p in ast.walk(call)]
+        found = [np.asarray(p.value) for p in parts if isinstance(p, ast.Constant)]
+        found += [
+            np.asarray(-p.operand.value)
+            for p in parts
+            if isinstance(p, ast.UnaryOp)
+            and isinstance(p.op, ast.USub)
+            and isinstance(p.operand, ast.Constant)
+            and isinstance(p.operand.value, (int, float))
+        ]
+        found += list(lowered.params.values())
+    plain = [array for array in found if array.dtype.kind in "iufb"]
+    return frozenset(float(np.float32(n)) for array in plain for n in array.ravel())
+
+
+def _plain(argument: ast.expr) -> str:
+    """An argument as text; a tensor is no more than that."""
+    tensor = isinstance(argument, (ast.Name, ast.Call))
+    return "tensor" if tensor else ast.dump(argument)
+
+
+def _model(code: bytes) -> Any:
+    import onnx
+
+    return onnx.load_from_string(code)
+
+
+def _calls(code: str) -> list[Any]:
+    body = (part for node in _statements(code) for part in ast.walk(node))
+    return [p for p in body if isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute)]
 
 
 def _statements(code: str) -> list[ast.stmt]:
