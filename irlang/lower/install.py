@@ -64,7 +64,7 @@ def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) 
         raise fail(
             "usage.target", f"`{name}` was added before", help=f"irlang target remove {name}, first"
         )
-    framework = framework_of(requirements)
+    framework, mode = framework_of(requirements)
     base = find_python(python)
     place.mkdir(parents=True)
     try:
@@ -76,7 +76,7 @@ def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) 
             _pip(own, ["--upgrade", "pip<22" if release < (3, 7) else "pip"])
         tell(f"installing {' '.join(requirements)}")
         _pip(own, requirements)
-        target = Added(name, framework, "", "", tuple(requirements))
+        target = Added(name, framework, "", "", tuple(requirements), mode)
         tell("asking it")
         fault, target = _asked(target)
         if fault and not any(_name(text) == "numpy" for text in requirements):
@@ -92,14 +92,25 @@ def add(name: str, requirements: Sequence[str], python: str | None, tell: Tell) 
     return target
 
 
-def framework_of(requirements: Sequence[str]) -> str:
-    """The framework that is asked for, by the names of distributions. Raises `usage.pip`."""
+def framework_of(requirements: Sequence[str]) -> tuple[str, str]:
+    """The framework that is asked for, by the names of distributions, and its mode if it needs one.
+
+    Keras stands before the others: they are what it computes with. Raises `usage.pip`.
+    """
     for text in requirements:
         if text.startswith("-"):
             raise fail("usage.pip", f"{text} is an option of pip, not a requirement")
-    for row in ROWS.values():
-        if any(_name(text) in row.packages for text in requirements):
-            return row.name
+    given = {_name(text) for text in requirements}
+    for row in sorted(ROWS.values(), key=lambda row: bool(row.about)):
+        if given.isdisjoint(row.packages):
+            continue
+        if row.about:
+            return row.name, ""
+        for key, mode in row.modes.items():
+            if not given.isdisjoint(mode.needs):
+                return row.name, key.removeprefix(":")
+        known = ", ".join(mode.needs[0] for mode in row.modes.values())
+        raise fail("usage.pip", f"{row.name} computes with another", help=f"name one of {known}")
     known = ", ".join(package for row in ROWS.values() for package in row.packages)
     raise fail(
         "usage.pip",

@@ -8,19 +8,37 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A backend. packages: distributions that hold it; extra: irlang's that installs both."""
+    """A backend. packages: distributions that hold it; extra: irlang's that installs both, if any;
+    alone,
+    share, patience: see `irlang.lower.target.Mode`.
+    """
 
     name: str
     packages: tuple[str, ...]
     extra: str
     environment: Mapping[str, str]
+    alone: str = ""
+    share: int = 2
+    patience: float = 1.0
 
 
+_ADD = (
+    "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "
+    "'setuptools<60'"
+)
+_THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": "blas.ldflags="}
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
 BACKENDS = {
     "tensorflow": Backend(
-        "TensorFlow", ("tensorflow", "tensorflow-cpu"), "tf", {"KERAS_BACKEND": "tensorflow"}
+        "TensorFlow",
+        ("tensorflow", "tensorflow-cpu"),
+        "tf",
+        {"KERAS_BACKEND": "tensorflow"},
+        share=1,
     ),
     "torch": Backend("PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}),
     "jax": Backend("JAX", ("jax",), "tf,jax", _JAX),
+    "theano": Backend(
+        "Theano, of Keras 2.3", ("theano",), "", _THEANO, alone=_ADD, share=16, patience=6.0
+    ),
 }

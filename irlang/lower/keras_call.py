@@ -22,10 +22,27 @@ def made(call: Keras, kind: str, *arguments: Any, **options: Any) -> str:
     return invoke(f"{call.build.keras}.layers.{kind}", *arguments, **options)
 
 
-def layer(call: Keras, kind: str, *values: Value | str, **options: Any) -> str:
-    """A layer without weights, called."""
+def layer(call: Keras, kind: str, *values: Value, called: str = "", **options: Any) -> str:
+    """A layer without weights, called on a tensor or on a list of several."""
+    whole = made(call, kind, **options)
+    if call.build.backend == "theano":
+        return _applied(call, whole, (), values, called)
+    texts = ", ".join(value.text for value in values)
+    more = f", {called}" if called else ""
+    return f"{whole}([{texts}]{more})" if len(values) > 1 else f"{whole}({texts}{more})"
+
+
+def _applied(
+    call: Keras, made: str, weights: Sequence[Value], values: Sequence[Value | str], called: str
+) -> str:
+    """A call of the program's own `applied`; with Theano tensors come with their shapes."""
+    listed = ", ".join(call.build.full(weight) for weight in weights)
     texts = [value if isinstance(value, str) else value.text for value in values]
-    return f"{made(call, kind, **options)}({', '.join(texts)})"
+    if call.build.backend == "theano":
+        pairs = zip(texts, values, strict=True)
+        texts = [f"({text}, {v.shape})" for text, v in pairs if isinstance(v, Value)]
+    texts += [called] if called else []
+    return f"applied({made}, [{listed}], {', '.join(texts)})"
 
 
 def weighted(
@@ -39,10 +56,7 @@ def weighted(
     """A layer with weights, called; called: what else stands in the call."""
     name = call.build.names.fresh(f"{call.node.name}_layer")
     call.build.lines.append(f"{name} = {made(call, kind, **options)}")
-    listed = ", ".join(call.build.full(weight) for weight in weights)
-    texts = [value if isinstance(value, str) else value.text for value in values]
-    texts += [called] if called else []
-    return f"applied({name}, [{listed}], {', '.join(texts)})"
+    return _applied(call, name, weights, values, called)
 
 
 def quoted(word: str) -> str:

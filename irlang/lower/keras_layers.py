@@ -42,8 +42,8 @@ def _dot(call: Keras) -> Value | None:
     a, b = call.input("a"), call.input("b")
     if call["normalize"] and call["eps"] != 1e-12:
         return None
-    options = {"axes": tuple(call["axes"]), "normalize": call["normalize"] or None}
-    return call.value(layer(call, "Dot", f"[{a.text}, {b.text}]", **options))
+    options: dict[str, Any] = {"axes": tuple(call["axes"]), "normalize": call["normalize"] or None}
+    return call.value(layer(call, "Dot", a, b, **options))
 
 
 # ---- norms
@@ -185,7 +185,7 @@ def _dropout(call: Keras) -> list[Value] | None:
     x = call.input("x")
     options = {"noise_shape": tuple(call["M"])} if call["shared"] else {}
     rate = float(call["rate"])
-    text = layer(call, "Dropout", f"{x.text}, training=True", rate=rate, **options)
+    text = layer(call, "Dropout", x, called="training=True", rate=rate, **options)
     return [call.value(text)]
 
 

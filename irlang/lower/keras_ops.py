@@ -27,7 +27,7 @@ def _merged(kind: str, function: str) -> Native:
         values = call.family("xs")
         alike = len({value.shape for value in values}) == 1 and len(values) > 1
         if alike and values[0].rank > 0 and call.out.kind == "real":
-            return call.value(layer(call, kind, f"[{', '.join(v.text for v in values)}]"))
+            return call.value(layer(call, kind, *values))
         text, *rest = [value.text for value in values]
         for other in rest:
             text = f"{function}({text}, {other})"
@@ -40,7 +40,7 @@ def _average(call: Keras) -> Value | None:
     values = call.family("xs")
     if len({value.shape for value in values}) != 1 or len(values) < 2 or not values[0].rank:
         return None
-    return call.value(layer(call, "Average", f"[{', '.join(v.text for v in values)}]"))
+    return call.value(layer(call, "Average", *values))
 
 
 def _clip(call: Keras) -> Value | None:
@@ -71,7 +71,7 @@ def _divide(call: Keras) -> Value | None:
 
 def _relu(call: Keras) -> Value:
     slope, threshold = float(call["negative_slope"]), float(call["threshold"])
-    options = {
+    options: dict[str, Any] = {
         "negative_slope": slope or None,
         "max_value": None if call["max_value"] == math.inf else float(call["max_value"]),
         "threshold": threshold or None,
@@ -83,7 +83,8 @@ def _relu(call: Keras) -> Value:
 
 def _leaky(call: Keras) -> Value:
     option = "negative_slope" if call.build.version == 3 else "alpha"
-    return call.value(layer(call, "LeakyReLU", call.input("x"), **{option: float(call["alpha"])}))
+    given: dict[str, Any] = {option: float(call["alpha"])}
+    return call.value(layer(call, "LeakyReLU", call.input("x"), **given))
 
 
 def _prelu(call: Keras) -> Value | None:
@@ -245,7 +246,7 @@ def _concat(call: Keras) -> Value:
     axis = call.axis("axis", values[0].rank)
     listed = f"[{', '.join(map(call.build.full, values))}]"
     if axis > 0 and len(values) > 1 and call.out.kind == "real":
-        return call.value(layer(call, "Concatenate", listed, axis=axis))
+        return call.value(layer(call, "Concatenate", *values, axis=axis))
     return call.value(f"ops.concatenate({listed}, {axis})")
 
 

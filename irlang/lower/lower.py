@@ -14,7 +14,16 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.lower import onnx_scripts, python_program, to_jax, to_keras, to_onnx, to_tf, to_torch
+from irlang.lower import (
+    onnx_scripts,
+    python_program,
+    to_jax,
+    to_keras,
+    to_keras2,
+    to_onnx,
+    to_tf,
+    to_torch,
+)
 from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
@@ -24,6 +33,7 @@ from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime
 from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.target import FIRST, KIN, Description, describe
 from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
+from irlang.lower.theano_builder import TheanoBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
@@ -73,6 +83,8 @@ _PYTHON = {
 _MODES = {
     "keras:jax": replace(_PYTHON["keras"], builder=JaxKerasBuilder),
     "keras:torch": replace(_PYTHON["keras"], builder=TorchKerasBuilder),
+    "keras:theano": _Python(TheanoBuilder, to_keras2.THEANO, to_keras2.layout, _NARROW),
+    "tf:keras": _Python(to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW),
     "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
 }
 
@@ -124,6 +136,13 @@ def _runtime(target: Description) -> Runtime:
     return Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
 
 
+def _row(target: Description) -> _Python:
+    mode = f"{target.framework}:{target.mode}"
+    if mode == "keras:tensorflow" and () < target.release < (3,):
+        mode = "tf:keras"  # which it is
+    return _MODES.get(mode) or _PYTHON[target.framework]
+
+
 def _python(
     graph: Graph,
     target: Description,
@@ -133,7 +152,7 @@ def _python(
     watched: bool,
     native: bool,
 ) -> Lowered:
-    row = _MODES.get(f"{target.framework}:{target.mode}") or _PYTHON[target.framework]
+    row = _row(target)
     builder = row.builder(Names(python_program.RESERVED))
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
@@ -183,7 +202,7 @@ def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | No
         if inputs is None:
             return model
         known = describe(lowered.target)
-        script.write_text(onnx_scripts.script(known.framework, known.mode), "utf-8")
+        script.write_text(onnx_scripts.beside(known.framework, known.mode), "utf-8")
     if inputs is not None:
         _save(stem.with_name(f"{stem.name}.inputs.npz"), inputs)
     return script

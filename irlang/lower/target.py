@@ -32,8 +32,9 @@ class Mode:
     programs may take so many times as long as others. options: of the worker. worker: the name
     that the worker knows it by, if it is another, and packages: which then hold it. compiler:
     whether it needs one of C++. needs: distributions any of which has to be there too; extra: what
-    installs all. says_no: a pattern of what it says where it has no kernel for something.
-    environment: of its process.
+    installs all; alone: the command that does, where it has to have an environment of its own.
+    until: the release that has no such mode any more. says_no: a pattern of what it says where it
+    has no kernel for something. environment: of its process.
     """
 
     about: str
@@ -45,6 +46,8 @@ class Mode:
     compiler: bool = False
     needs: tuple[str, ...] = ()
     extra: str = ""
+    alone: str = ""
+    until: tuple[int, ...] = ()
     says_no: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,6 +100,7 @@ ROWS = {
                 ":graph": Mode("tf.function: a graph, improved by Grappler", share=4),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
                              patience=3.0),
+                ":keras": Mode("tf.keras, with the layers of Keras 2", until=(2, 16)),
             },
         ),
         Row(
@@ -107,8 +111,8 @@ ROWS = {
             "keras", ("keras",), "tf", "python", "", modes={
                 f":{key}": Mode(
                     f"Keras: its layers and losses, on its backend {backend.name}",
-                    share=1 if key == "tensorflow" else 2, needs=backend.packages,
-                    extra=backend.extra, environment=backend.environment,
+                    share=backend.share, patience=backend.patience, needs=backend.packages,
+                    alone=backend.alone, extra=backend.extra, environment=backend.environment,
                 )
                 for key, backend in BACKENDS.items()
             },
@@ -239,9 +243,12 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
     if missing:
         extra = mode.extra or row.extra
         verb = "is" if len(missing) == 1 else "are"
-        reason = f"{' and '.join(missing)} {verb} not installed: pip install 'irlang[{extra}]'"
+        how = mode.alone or f"pip install 'irlang[{extra}]'"
+        reason = f"{' and '.join(missing)} {verb} not installed: {how}"
     elif own and not own.interpreter.exists():
         reason = f"{own.interpreter} is gone: irlang target remove {own.name}, and add it again"
+    elif mode.until and numbers(version) >= mode.until:
+        reason = f"{row.name} {version} has Keras 3, which is keras:tensorflow"
     elif mode.compiler and not _compiler():
         reason = "no C++ compiler is found: install g++ or clang++, or set CXX"
     worker = pool.Target(

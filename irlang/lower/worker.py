@@ -35,6 +35,8 @@ if __name__ == "__main__" and sys.path[:1] == [os.path.dirname(__file__)]:  # no
     # Neighbours of this file may be named as frameworks are, and would be imported in their place.
     del sys.path[0]
 
+import collections
+import collections.abc
 import contextlib
 import ctypes
 import faulthandler
@@ -478,6 +480,8 @@ def _hello(target: str) -> Dict[str, Any]:
         known = ", ".join(sorted(FRAMEWORKS))
         return _unusable(LookupError(f"no target {family}; there are {known}"))
     name, setup = FRAMEWORKS[family]
+    # What old frameworks look for in its old place.
+    collections.Iterable = collections.abc.Iterable  # type: ignore[attr-defined]
     try:
         framework = importlib.import_module(name)
         setup(framework)

@@ -1,0 +1,108 @@
+"""Keras 2: the program around a model, on Theano and inside TensorFlow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irlang.lower import to_keras, to_tf
+from irlang.lower.call import Native
+from irlang.lower.python_program import Layout
+from irlang.lower.tf_builder import TensorFlowBuilder
+
+_OLD = {name: row for name, row in to_keras.TABLE.items() if row.since < (3,)}
+THEANO: dict[str, Native] = _OLD
+TENSORFLOW: dict[str, Native] = {**to_tf.TABLE, **_OLD}
+
+
+class OldKerasBuilder(TensorFlowBuilder):
+    """TensorFlow's words, beside which its Keras stands."""
+
+    keras = "tf.keras"
+    version = 2
+    backend = "tensorflow"
+
+
+_APPLIED = '''
+
+
+def applied(layer, weights, *inputs, **options):
+    """What a layer gives with these weights, which are put in the places of its own."""
+    layer.build(inputs[0].shape)
+    places = {id(own): weight for own, weight in zip(layer.weights, weights)}
+    for part in (layer, *layer.submodules):
+        for name, own in list(vars(part).items()):
+            if id(own) in places:
+                object.__setattr__(part, name, places[id(own)])
+    return layer(*inputs, **options)
+'''
+
+_THEANO_HELPERS = '''
+def tensor(value):
+    return theano.shared(value, broadcastable=[size == 1 for size in value.shape])
+
+
+def computed(results):
+    """The values of expressions."""
+    return theano.function([], [T.as_tensor_variable(result) for result in results])()
+
+
+def applied(layer, weights, *inputs, **options):
+    """What a layer gives with these weights; inputs are pairs of a tensor and its shape."""
+    given = [keras.layers.Input(batch_shape=shape, dtype=x.dtype) for x, shape in inputs]
+    result = layer(given if len(given) > 1 else given[0], **options)
+    new = map(T.as_tensor_variable, [*(x for x, _ in inputs), *weights])
+    pairs = zip([*given, *layer.weights], new)
+    places = {own: T.unbroadcast(value, *range(value.ndim)) for own, value in pairs}
+    return theano.clone(result, places)
+'''
+_THEANO = Layout(
+    framework="Keras 2 on Theano",
+    imports="""
+import collections
+import collections.abc
+import os
+import sys
+from pathlib import Path
+
+collections.Iterable = collections.abc.Iterable  # which Keras 2.3 looks for there
+os.environ["KERAS_BACKEND"] = "theano"
+os.environ["THEANO_FLAGS"] = "blas.ldflags="
+
+import keras
+import numpy as np
+import theano
+import theano.tensor as T
+from keras import backend as K
+""",
+    helpers=_THEANO_HELPERS,
+    bfloat16_helpers=_THEANO_HELPERS,
+    run='''
+def run(inputs, params):
+    """The outputs as arrays by name."""
+    values = [tensor(inputs[name]) for name in INPUTS]
+    values += [tensor(params[name]) for name in PARAMS]
+    results = {function}(*values)
+    return dict(zip(OUTPUTS, computed(results[: len(OUTPUTS)])))
+''',
+    gradients='''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs and parameters."""
+    values = {{name: tensor(inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(params[name])) for name in PARAMS)
+    wanted = {{name: v for name, v in values.items() if v.dtype.startswith("float")}}
+    *_, loss = {function}(*values.values())
+    found = T.grad(loss, list(wanted.values()), disconnected_inputs="ignore")
+    return dict(zip(wanted, computed(found)))
+''',
+    watched="",
+)
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:
+    """The program's layout: inside TensorFlow, unless on Theano."""
+    if mode == "theano":
+        return _THEANO
+    plain = to_tf.layout("", release)
+    helpers = plain.helpers.rstrip("\n") + _APPLIED
+    wide = plain.bfloat16_helpers.rstrip("\n") + _APPLIED
+    return replace(plain, framework="TensorFlow's Keras", helpers=helpers, bfloat16_helpers=wide)
