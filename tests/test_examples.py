@@ -29,7 +29,7 @@ from irlang.parser import parse
 FOLDER = Path(__file__).parents[1] / "examples"
 FILES = sorted(FOLDER.glob("*.nnir"))
 EXPECTED = {
-    "lenet", "lstm_classifier", "mobilenet_block", "resnet_block", "transformer_encoder",
+    "boxes", "lenet", "lstm_classifier", "mobilenet_block", "resnet_block", "transformer_encoder",
     "unet_level", "user_operator", "vae",
 }  # fmt: skip
 TRAINED = {"lenet", "lstm_classifier", "resnet_block", "unet_level", "vae"}

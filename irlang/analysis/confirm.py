@@ -149,7 +149,7 @@ class Programs:
         if all(is_finite(own[name]) for name in node.outputs):
             return None  # the framework's own doing
         numbers = np.asarray(given[bad]).astype(np.float64)
-        at = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(numbers)))
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         version = self.frameworks.worker(target).hello().version
         return Shown(target, version, bad, at, float(numbers[at]))
 

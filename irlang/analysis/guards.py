@@ -76,7 +76,10 @@ def guards_of(
                 return guards
             edits = (*accepted, *one.edits)
             after = _unsafe_after(subject, edits, gradient, domain)
-            if after is None or own & after or not _known(subject, after - unsafe_now):
+            if after is None or not _known(subject, after - unsafe_now):
+                continue
+            met = {name for call in one.met for name in (call.name, PREFIX + call.name)}
+            if met & after:
                 continue
             settles = frozenset(unsafe_now - after)
             guard = Guard(one.text, one.rule.why, one.edits, settles)

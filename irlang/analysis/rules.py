@@ -231,7 +231,7 @@ def _filled(expr: Any, names: Mapping[str, ast.Expr]) -> Any:
 
 def _number(value: float) -> ast.Number:
     text = f"{value:g}".replace("e-0", "e-").replace("e+", "e")
-    return ast.Number(float(text), text)
+    return ast.Number(int(text) if text.isdigit() else float(text), text)
 
 
 def _unread(match: _Match, text: Written) -> Iterator[Span]:

@@ -40,7 +40,7 @@ def trace(
 ) -> dict[str, Array]:
     """Every value of the graph, given inputs, parameters and what is left open.
 
-    seen: by its name, what every input and call was last fed, and what came of it; what is fed the
+    seen: what every input and call was last fed, and what came of it; what is fed the
     very same arrays is not computed again. Raises `InvalidInput` where a precondition on values
     does not hold.
     """
@@ -53,9 +53,10 @@ def trace(
         found.update(seen[f"{name} as given"][1])
     for node in graph.nodes:
         fed = tuple(found[name] for name in node.operands())
-        if not _same(seen.get(node.name), fed) or not fed:
-            seen[node.name] = fed, results(node, found, graph, definitions)
-        found.update(seen[node.name][1])
+        own = " ".join(node.outputs)  # names of calls need not be unique in gradients
+        if not _same(seen.get(own), fed) or not fed:
+            seen[own] = fed, results(node, found, graph, definitions)
+        found.update(seen[own][1])
     return found
 
 

@@ -1,0 +1,375 @@
+"""`irlang analyze`: verdicts on models whose truth is known, witnesses and guards that hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.analysis.confirm import Frameworks
+from irlang.analysis.guards import mend
+from irlang.analysis.patterns import tries
+from irlang.analysis.rules import numbers, rules
+from irlang.analysis.subject import Subject, subject
+from irlang.analysis.trace import trace
+from irlang.analysis.verdict import Report, Verdicts, verdicts
+from irlang.api import loads
+from irlang.cli import status
+from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
+from irlang.interp.range import analyse
+
+ROOT = Path(__file__).parents[1]
+Ranges = Mapping[str, tuple[float, float]]
+
+
+@pytest.fixture(scope="module")
+def frameworks() -> Iterator[Frameworks]:
+    with Frameworks(("onnxruntime",)) as made:
+        yield made
+
+
+def ready(text: str, ranges: Ranges | None = None) -> Subject:
+    model = loads(text, file="model.nnir")
+    return subject(model.graph, model.catalog, ranges=ranges, file="model.nnir", text=text)
+
+
+def judged(text: str, made: Frameworks, ranges: Ranges | None = None, **options: Any) -> Verdicts:
+    return verdicts(ready(text, ranges), made, **options)
+
+
+def by_call(found: Verdicts) -> dict[str, Report]:
+    return {report.point.node: report for report in found.reports}
+
+
+def model(body: str, inputs: str = "x: f32[2, 3] in [0, 1]", result: str = "y: f32[2, 3]") -> str:
+    lines = "\n".join(f"  {line.strip()}" for line in body.strip().splitlines())
+    return f"nnir 1\n\nmodel m({inputs}) -> {result} {{\n{lines}\n}}\n"
+
+
+# Hostile models: what is written, and the calls that go wrong. A gradient's are called `d_…`.
+DIFFERENCE = model(
+    "d = subtract(a, b)\ny = divide(1, d)", "a: f32[3] in [0, 1], b: f32[3] in [0, 1]", "y: f32[3]"
+)
+SLICED = model(
+    """low = negate(x)
+    both = concat(x, low; axis = 1)
+    half = slice(both; axes = [1], begin = [3], end = [6])
+    y = log(add(half, 0.5))"""
+)
+ROOT_AT_ZERO = model("y = sqrt(x)\nloss = reduce_sum(y)")
+SMALL_EPSILON = "log(add(p, 1e-8))"
+HOSTILE = {
+    "a divisor that is a difference": (DIFFERENCE, {"y"}),
+    "the same, apart": (DIFFERENCE.replace("a: f32[3] in [0, 1]", "a: f32[3] in [2, 3]"), set()),
+    "a logarithm behind a slice of a join": (SLICED, {"y"}),
+    "the other half": (SLICED.replace("[3], end = [6]", "[0], end = [3]"), set()),
+    "an epsilon that f32 has": (model(f"p = identity(x)\ny = {SMALL_EPSILON}"), set()),
+    "an epsilon that f16 rounds to 0": (
+        model(f"p = identity(x)\ny = {SMALL_EPSILON}").replace("f32", "f16"), {"y"},
+    ),
+    "a softmax that underflows": (
+        model("y = log(softmax(multiply(x, 200); axis = 1))"), {"y"},
+    ),
+    "one that cannot": (model("y = log(softmax(multiply(x, 20); axis = 1))"), set()),
+    "a power of a negative number": (
+        model("y = power(x, 0.5)", "x: f32[2, 3] in [-1, 1]"), {"y"},
+    ),
+    "an exponential that overflows": (
+        model("y = exp(x)", "x: f32[2, 3] in [0, 100]"), {"y"},
+    ),
+    "a product that overflows": (
+        model("y = multiply(x, x)", "x: f32[2, 3] in [0, 1e20]"), {"y"},
+    ),
+    "a sum that overflows": (
+        model("y = reduce_sum(x; axes = 0)", "x: f32[9] in [0, 3e38]", "y: f32[]"), {"y"},
+    ),
+    "a user's own operator": (
+        "nnir 1\n\nop gap[T: float](a: T[N], b: T[N]) -> y: T[N] {\n"
+        "  s[n < N] = a[n] * a[n] - b[n] * b[n]\n  y[n] = 1 / s[n]\n}\n"
+        + DIFFERENCE.removeprefix("nnir 1\n").replace("divide(1, d)", "gap(a, b)"), {"y"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_goes_wrong_is_reached_and_nothing_else_is_reported(
+    name: str, frameworks: Frameworks
+) -> None:
+    text, wrong = HOSTILE[name]
+    found = judged(text, frameworks)
+    assert {report.call: report.status for report in found.reports} == dict.fromkeys(
+        wrong, "reachable"
+    )
+    for report in found.reports:
+        assert_holds(report, found.subject)
+
+
+def assert_holds(report: Report, made: Subject) -> None:
+    """The witness lies in its ranges, and the definitions alone give what is not finite there."""
+    assert report.witness is not None
+    assert report.witness.shown is not None
+    first = next(tries(made.graph, 0))
+    values = {**first, **report.witness.values}
+    for name, array in report.witness.values.items():
+        low, high = made.ranges[name]
+        assert low <= float(array.min())
+        assert float(array.max()) <= high
+        assert array.dtype == DTYPES[made.graph.inputs[name].info.dtype].numpy
+    found = trace(made.graph, {**values, **made.fixed}, made.catalog)
+    node = next(one for one in made.graph.nodes if one.name == report.point.node)
+    assert not all(np.isfinite(found[name]).all() for name in node.outputs)
+    assert all(np.isfinite(found[name]).all() for name in node.operands())
+
+
+def test_a_root_is_safe_and_its_gradient_is_not(frameworks: Frameworks) -> None:
+    assert judged(ROOT_AT_ZERO, frameworks).reports == ()
+    (report,) = judged(ROOT_AT_ZERO, frameworks, gradient=True).reports
+    assert (report.call, report.point.stage, report.status) == ("y", "gradient", "reachable")
+    assert report.witness is not None
+    assert any((array == 0).any() for array in report.witness.values.values())
+    assert report.guard is not None
+    fixed, used = mend(ready(ROOT_AT_ZERO), gradient=True)
+    assert [guard.text for guard in used] == [report.guard.text]
+    assert verdicts(fixed, frameworks, gradient=True).reports == ()
+
+
+# ---- DEBAR's example ----------------------------------------------------------------------------
+
+BOXES = (ROOT / "examples" / "boxes.nnir").read_text("utf-8")
+
+
+def test_boxes_have_an_area_and_no_alarm(frameworks: Frameworks) -> None:
+    found = judged(BOXES, frameworks)
+    assert found.reports == ()
+    assert [point.function for point in found.safe] == ["/"]
+    area = analyse(found.subject.graph, found.subject.catalog).values["area"]
+    assert area.low == pytest.approx(4, rel=1e-5)
+    assert area.high == pytest.approx(16, rel=1e-5)
+
+
+def test_one_interval_a_tensor_is_not_enough_for_boxes(frameworks: Frameworks) -> None:
+    (report,) = judged(BOXES, frameworks, domain="tensor", seconds=1).reports
+    assert (report.call, report.status) == ("weight", "possible")
+
+
+def test_boxes_whose_offsets_reach_zero_have_a_witness(frameworks: Frameworks) -> None:
+    found = judged(BOXES, frameworks, {"offset": (0, 2)})
+    (report,) = found.reports
+    assert (report.call, report.status) == ("weight", "reachable")
+    assert_holds(report, found.subject)
+
+
+# ---- guards -------------------------------------------------------------------------------------
+
+GUARDED = {
+    "l = log(softmax(x; axis = 1))": "log_softmax(x; axis = 1)",
+    "p = softmax(x; axis = 1)\nl = log(p)": "log_softmax(x; axis = 1)",
+    "e = exp(x)\nl = divide(e, reduce_sum(e; axes = [1], keepdims = true))": "softmax(x; axis = 1)",
+    "l = log(x)": "log(maximum(x, 1e-6))",
+    "l = sqrt(x)": "sqrt(maximum(x, 1e-6))",
+    "l = divide(1, square(x))": "divide(1, maximum(square(x), 1e-6))",
+    "l = divide(x, x)": "divide(multiply(x, x), add(square(x), 1e-6))",
+    "l = exp(x)": "exp(minimum(x, 79))",
+    "l = log(subtract(1, sigmoid(x)))": "log_sigmoid(negate(x))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", GUARDED)
+def test_the_guard_is_the_plainest_that_is_proved(body: str, frameworks: Frameworks) -> None:
+    text = model(f"{body}\ny = add(l, x)", "x: f32[2, 3] in [-300, 300]")
+    found = judged(text, frameworks)
+    assert {report.guard.text for report in found.reports if report.guard} == {GUARDED[body]}
+    fixed, used = mend(found.subject)
+    assert [guard.text for guard in used] == [GUARDED[body]]
+    assert GUARDED[body] in fixed.text
+    assert verdicts(fixed, frameworks).reports == ()
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.why)
+def test_a_guard_changes_nothing_where_nothing_is_wrong(rule: Any) -> None:
+    """Before and after agree on harmless numbers, to what the guard's own small number does."""
+    from irlang.parser.printer import print_expr
+
+    small = {name: repr(value) for name, value in numbers(DTYPES["f32"]).items()}
+    settings = {"axis": "1", "axes": "[1]", "keepdims": "false", **small}
+    lets = "\n".join(f"let {name} = {settings[name]}" for name in rule.settings)
+    inputs = ", ".join(f"{name}: f32[2, 3] in [0.1, 0.9]" for name in sorted(rule.tensors))
+    sides = f"before = {print_expr(rule.before)}\nafter = {print_expr(rule.after)}"
+    if rule.before.function == "acosh":
+        inputs = inputs.replace("[0.1, 0.9]", "[1.1, 1.9]")
+    body = "\n".join(f"  {line}" for line in f"{lets}\n{sides}".strip().splitlines())
+    text = f"nnir 1\n\nmodel m({inputs}) -> before: f32[2, 3], after: f32[2, 3] {{\n{body}\n}}\n"
+    if "keepdims" in rule.settings:
+        text = text.replace("before: f32[2, 3], after: f32[2, 3]", "before: f32[2], after: f32[2]")
+    results = loads(text).run(seed=3)
+    np.testing.assert_allclose(results["after"], results["before"], rtol=2e-4)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def run(*arguments: str, capsys: Any) -> tuple[int, str, str]:
+    code = status(["analyze", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_json_has_what_programs_read(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(DIFFERENCE)
+    out = tmp_path / "out"
+    code, said, _ = run(str(path), "--format", "json", "--out", str(out), capsys=capsys)
+    found = json.loads(said)
+    assert code == 1
+    (report,) = found["reports"]
+    assert report["node"] == "y"
+    assert report["operator"] == "divide"
+    assert report["stage"] == "forward"
+    assert report["status"] == "reachable"
+    assert report["range"] == [-1, 1]
+    assert report["file"] == str(path)
+    assert report["line"] == 5
+    assert report["guard"]["text"].startswith("divide(multiply(1, d), add(square(d), ")
+    inputs = {
+        name: np.broadcast_to(np.array(one["values"], np.float32), one["shape"])
+        for name, one in report["witness"]["inputs"].items()
+    }
+    difference = inputs["a"] - inputs["b"]
+    assert (difference == 0).any()
+    files = report["witness"]["files"]
+    np.testing.assert_array_equal(np.load(out / "forward-y" / "a.npy"), inputs["a"])
+    printed = subprocess.run(
+        [sys.executable, files[0]], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    assert "inf" in printed
+
+
+def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(BOXES)
+    code, said, _ = run(str(path), capsys=capsys)
+    assert code == 0
+    assert "no NaN or infinity can arise" in said
+    code, said, _ = run(str(path), "--format", "json", capsys=capsys)
+    assert code == 0
+    assert json.loads(said)["reports"] == []
+    assert json.loads(said)["safe"] == 1
+
+
+def test_fix_writes_what_was_proved(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    body = "# a remark\ny = log(softmax(x; axis = 1))"
+    path.write_text(model(body, "x: f32[2, 3] in [-300, 300]"))
+    code, said, _ = run(str(path), "--fix", capsys=capsys)
+    assert code == 0
+    assert "fixed line 5: log_softmax(x; axis = 1)" in said
+    assert "# a remark" in path.read_text()
+    assert "y = log_softmax(x; axis = 1)" in path.read_text()
+
+
+def test_sarif_carries_place_and_fix(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(DIFFERENCE)
+    code, said, _ = run(str(path), "--format", "sarif", capsys=capsys)
+    (result,) = json.loads(said)["runs"][0]["results"]
+    assert code == 1
+    assert result["ruleId"] == "analyze.reachable"
+    assert result["level"] == "error"
+    assert result["fixes"]
+
+
+def test_the_same_seed_finds_the_same(frameworks: Frameworks) -> None:
+    first, second = (judged(DIFFERENCE, frameworks, seed=5) for _ in range(2))
+    (a,), (b,) = first.reports, second.reports
+    assert a.witness is not None
+    assert b.witness is not None
+    for name, array in a.witness.values.items():
+        np.testing.assert_array_equal(array, b.witness.values[name])
+
+
+WRONG_RANGES = {
+    "not json": ("{", "file.ranges"),
+    "no names": ("[1, 2]", "file.ranges"),
+    "no pair": ('{"a": 3}', "file.ranges"),
+    "the wrong way round": ('{"a": [2, 1]}', "file.ranges"),
+    "text": ('{"a": ["0", "1"]}', "file.ranges"),
+    "not a number": ('{"a": [NaN, 1]}', "file.ranges"),
+    "a name that is not there": ('{"c": [0, 1]}', "usage.range"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_RANGES)
+def test_ranges_that_are_none_are_refused(name: str, tmp_path: Path, capsys: Any) -> None:
+    text, code = WRONG_RANGES[name]
+    path, ranges = tmp_path / "m.nnir", tmp_path / "ranges.json"
+    path.write_text(DIFFERENCE)
+    ranges.write_text(text)
+    left, _, said = run(str(path), "--ranges", str(ranges), capsys=capsys)
+    assert left == 2
+    assert f"error[{code}]" in said
+
+
+def test_fix_of_what_is_no_text_is_refused(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.onnx"
+    shutil.copy(onnx_file(tmp_path), path)
+    left, _, said = run(str(path), "--fix", capsys=capsys)
+    assert left == 2
+    assert "irlang import" in said
+
+
+# ---- models of another system -------------------------------------------------------------------
+
+
+def onnx_file(folder: Path) -> Path:
+    """log(softmax(x)) with names that the language does not have, written by ONNX itself."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    nodes = [
+        helper.make_node("Softmax", ["in:0"], ["p:0"], name="net/Softmax", axis=-1),
+        helper.make_node("Log", ["p:0"], ["net/Log:0"], name="net/Log"),
+    ]
+    ends = ("in:0", "net/Log:0")
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ends]
+    graph = helper.make_graph(nodes, "g", info[:1], info[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    made.ir_version = 8
+    path = folder / "made.onnx"
+    onnx.save(made, path)
+    return path
+
+
+def test_an_onnx_file_keeps_its_names(tmp_path: Path, capsys: Any) -> None:
+    path, ranges = onnx_file(tmp_path), tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"in:0": [-300, 300]}))
+    _, said, _ = run(str(path), "--ranges", str(ranges), "--format", "json", capsys=capsys)
+    (report,) = json.loads(said)["reports"]
+    assert report["node"] == "net/Log"
+    assert report["status"] == "reachable"
+    assert list(report["witness"]["inputs"]) == ["in:0"]
+    assert report["file"] == str(path)
+    assert report["range"][0] == 0
+
+
+def test_a_range_that_holds_no_number_of_its_type_is_refused() -> None:
+    text = model("y = gather(x, n; axis = 0)", "x: f32[3], n: i32[3] in [0, 2]", "y: f32[3]")
+    with pytest.raises(InvalidInput, match="holds no i32"):
+        ready(text, {"n": (0.2, 0.8)})
+
+
+def test_numbers_of_guards_follow_from_the_type() -> None:
+    for name in ("f16", "bf16", "f32", "f64"):
+        found = numbers(DTYPES[name])
+        one = DTYPES[name].numpy.type(found["one"])
+        assert float(one) < 1
+        assert math.exp(found["large"]) < DTYPES[name].largest
+        assert 1 + found["small"] != 1
