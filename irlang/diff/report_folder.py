@@ -17,9 +17,7 @@ from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
 from irlang.diff.report_script import script
-from irlang.lower import to_onnx
 from irlang.lower.lower import lower
-from irlang.lower.target import describe
 
 if TYPE_CHECKING:
     from irlang.diff.finding import Found
@@ -68,13 +66,11 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     if lowered.unsupported:
         return None
     path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"
-    runner = ""
     if isinstance(lowered.code, bytes):
         path.with_suffix(".onnx").write_bytes(lowered.code)
-        runner = to_onnx.script(describe(target).mode)
     expected = {name: np.asarray(ball.value) for name, ball in found.expected.items()}
     about = title(found) if target == found.target else f"On {target}: {title(found)}"
-    text = script(lowered, runner, case.inputs, expected, about, "finding.safetensors")
+    text = script(lowered, case.inputs, expected, about, "finding.safetensors")
     path.write_text(text, "utf-8")
     return path
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from irlang.lower import onnx_scripts
 from irlang.lower.lower import Lowered
 from irlang.lower.names import docstring
+from irlang.lower.target import describe
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_INLINE = 512  # elements that are written into a script
@@ -24,7 +26,6 @@ _SHOWN = 64  # elements of an expected result that are written into a script
 
 def script(
     lowered: Lowered,
-    runner: str,
     inputs: Mapping[str, Array],
     expected: Mapping[str, Array],
     title: str,
@@ -32,12 +33,12 @@ def script(
 ) -> str:
     """The text of the script.
 
-    runner: the text that loads and runs a model file, for a target that has one. expected: the
-    results by the definition. beside: the name of the safetensors file.
+    expected: the results by the definition. beside: the name of the safetensors file; a model file
+    that is too large for the text has the script's name.
     """
     arrays = {**inputs, **lowered.params}
     inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
-    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, runner)
+    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered)
     given = "\n".join(
         f"{kind} = {_dictionary(kept, inline)}"
         for kind, kept in (("inputs", inputs), ("params", lowered.params))
@@ -77,29 +78,17 @@ def _python(code: str) -> str:
     return re.sub(r'\A""".*?"""\n', "", head, count=1, flags=re.DOTALL)
 
 
-def _model(lowered: Lowered, runner: str) -> str:
+def _model(lowered: Lowered) -> str:
     """What loads the model, which is written into the script where it is small."""
     assert isinstance(lowered.code, bytes)
-    text = re.sub(r'\A""".*?"""\n', "", runner, count=1, flags=re.DOTALL)
-    head, _, tail = text.partition("with np.load(")
+    model = ""
     if len(lowered.code) <= _MOST_MODEL:
         encoded = base64.b64encode(lowered.code).decode("ascii")
         lines = [encoded[i : i + 96] for i in range(0, len(encoded), 96)]
         model = "MODEL = base64.b64decode(\n" + "\n".join(f'    "{x}"' for x in lines) + "\n)\n"
-        head = head.replace("here = Path(__file__)\n", model)
-        head = head.replace('str(here.with_suffix(".onnx"))', "MODEL")
-        head = head.replace('onnx.load(here.with_suffix(".onnx"))', "onnx.load_from_string(MODEL)")
-        head = head.replace("from pathlib import Path\n", "import base64\n")
-    call = re.search(r"in zip\((.*), (\w+\.run\(.*?\))\):", tail)
-    names = re.search(r"^names = .*$", tail, re.MULTILINE)
-    if call is None:
-        return text
-    listed = names[0].partition("= ")[2] if names else call[1]
-    ran = call[2].replace("names", "NAMES")
-    return (
-        f"{head}NAMES = {listed}\n\n\ndef run(inputs):\n"
-        f'    """The outputs by name."""\n    return dict(zip(NAMES, {ran}))\n'
-    )
+    known = describe(lowered.target)
+    path = 'Path(__file__).with_suffix(".onnx")'
+    return onnx_scripts.function(known.framework, known.mode, model, path)
 
 
 _IMPORT = re.compile(r"^(?:import|from) .*$\n?", re.MULTILINE)
@@ -123,7 +112,9 @@ def _imports(body: str, inline: bool) -> str:
     wanted = {"import sys", "import numpy as np", *lines}
     if not inline:
         wanted |= {"import json", "from pathlib import Path"}
-    elif "Path(" not in body:
+    elif "Path(" in body:
+        wanted.add("from pathlib import Path")
+    else:
         wanted.discard("from pathlib import Path")
     first = sorted(line for line in wanted if _root(line) in _STANDARD)
     others = sorted(line for line in wanted if _root(line) not in _STANDARD)
