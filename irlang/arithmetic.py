@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 from irlang.scalar import SCALARS
 
@@ -45,7 +46,7 @@ class Arithmetic:
     that loses digits, as a variance in one pass does, from a wrong one (`irlang.diff.verdict`).
     """
 
-    functions: Mapping[str, Allowance] = field(default_factory=dict)
+    functions: Mapping[str, Allowance] = field(default_factory=dict, hash=False)
     flush: bool = True
     factors: str = ""
     sums: str = ""
@@ -81,3 +82,9 @@ class Arithmetic:
 
 
 STANDARD = Arithmetic()
+
+
+@cache
+def half(of: Arithmetic) -> Arithmetic:
+    """The same with half of the digits; one object, by which evaluators know what they prepared."""
+    return replace(of, halved=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irlang.arithmetic import STANDARD, Arithmetic
+from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, softened
@@ -89,10 +89,10 @@ def judge_call(
         for value in node.outputs
         if value in given
     ]
-    half = replace(arithmetic, halved=True)
+    coarse = half(arithmetic)
     infos = {value: values[value] for value in node.outputs}
     return softened(
-        verdicts, infos, given, lambda: node_balls(node, local, case.catalog, dtype, half)
+        verdicts, infos, given, lambda: node_balls(node, local, case.catalog, dtype, coarse)
     )
 
 

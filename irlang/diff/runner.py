@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from irlang.arithmetic import STANDARD, Arithmetic
+from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
@@ -199,7 +199,7 @@ class Session:
         outputs = {name: result.outputs[name] for name in shown if name in result.outputs}
 
         def coarse() -> dict[str, Ball]:
-            balls = _balls(case, graph, replace(own, halved=True))
+            balls = _balls(case, graph, half(own))
             return {name: balls[value] for name, value in graph.outputs.items()}
 
         return softened(found, shown, outputs, coarse)

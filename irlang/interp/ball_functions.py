@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class BallFunctions:
         return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
 
     def allowed(self, function: str) -> Allowance:
-        """The allowance of a function; with half the digits a rounding, or a cancellation with 1."""
+        """The allowance of a function; with half the digits one rounding, or what 1 cancels."""
         found = self.arithmetic.allowance(function)
         if not self.arithmetic.halved:
             return found
@@ -146,7 +147,7 @@ class BallFunctions:
         if np.asarray(value).dtype.kind in "ib":
             return Ball(value, slack)
         if function in "+-" and a.terms + b.terms > 2:
-            return self._longer(a, b, value)
+            return self.longer([a, b], value)
         if function in "+-" and exact and not halved and self._integers(a, b, value):
             return Ball(value)
         found = self._rounded(
@@ -175,19 +176,20 @@ class BallFunctions:
         radius = np.maximum(found.bound, slack + self.growth(terms + 2) * total)
         return self.bounded(Ball(found.value, radius, terms + 3, total))
 
-    def _longer(self, a: Ball, b: Ball, value: Any) -> Ball:
-        """A sum with what is added to it: as one sum, whose roundings take the place of theirs."""
-        for sum_, other in ((a, b), (b, a)):
-            if other.radius is None and np.ndim(other.value) == 0 and other.value == 0:
-                return Ball(value, sum_.radius, sum_.terms, sum_.magnitude)
-        terms = a.terms + b.terms
-        sizes = magnitude(a), magnitude(b)
-        slack = sum(
-            np.maximum(part.bound - self.growth(part.terms - 1) * size, 0.0)
-            for part, size in zip((a, b), sizes, strict=True)
+    def longer(self, parts: list[Ball], value: Any) -> Ball:
+        """Sums and what is added to them, as one sum; its roundings take the place of theirs."""
+        parts = [p for p in parts if p.radius is not None or np.ndim(p.value) or p.value != 0]
+        if len(parts) == 1:
+            return replace(parts[0], value=value)
+        terms = sum(part.terms for part in parts)
+        roundings = max(terms - 1, *(part.roundings for part in parts))
+        sizes = [magnitude(part) for part in parts]
+        radius = sum(
+            part.bound + (self.growth(roundings) - self.growth(part.roundings)) * size
+            for part, size in zip(parts, sizes, strict=True)
         )
-        total = sizes[0] + sizes[1]
-        return self.bounded(Ball(value, slack + self.growth(terms - 1) * total, terms, total))
+        spare = roundings - (terms - 1)
+        return self.bounded(Ball(value, radius, terms, sum(sizes), spare))
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
         """Where operands and result are multiples of a unit so large that any order is exact."""
@@ -226,7 +228,7 @@ class BallFunctions:
 
     def _same(self, function: str, args: list[Ball]) -> Ball:
         a = args[0]
-        return Ball(SCALARS[function].numpy(a.value), a.radius, a.terms, a.magnitude)
+        return replace(a, value=SCALARS[function].numpy(a.value))
 
     def _about(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
         """A value that is rounded even where no arithmetic would."""
