@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irlang.api import Model, Operator, check, import_model, load, loads, op
+    from irlang.api import Model, Operator, analyze, check, import_model, load, loads, op
     from irlang.diagnostics import Diagnostic, InvalidInput
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "InvalidInput",
     "Model",
     "Operator",
+    "analyze",
     "check",
     "import_model",
     "load",

@@ -6,6 +6,7 @@ model = irlang.load("lenet.nnir", bind={"N": 4})
 model.run()["probs"]            # the oracle's value, a NumPy array
 model.diff(["torch", "tf"])     # one verdict an output and target
 model.lower("torch").code       # the text of the program
+print(model.analyze())          # where NaN and infinity can arise
 
 irlang.import_model("lenet.onnx")   # the same of a model of another system
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from irlang.parser.printer import print_statement
 from irlang.parser.source import read_source
 
 if TYPE_CHECKING:
+    from irlang.analysis.verdict import Verdicts
     from irlang.diff.verdict import Verdict
     from irlang.docs.gradients import Gradient
     from irlang.lower.lower import Lowered
@@ -43,11 +45,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A checked model. text: what it was read from."""
+    """A checked model.
+
+    text: what it was read from. file: where that was. names: what an imported model calls its
+    inputs, parameters and calls, by their names in the text.
+    """
 
     graph: Graph
     catalog: Catalog
     text: str
+    file: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def values(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """Values of inputs, parameters and what is left open: given, drawn or initialised."""
@@ -87,6 +95,33 @@ class Model:
         if outcome.refusal is not None:
             raise outcome.refusal
         return [verdict for found in outcome.verdicts.values() for verdict in found]
+
+    def analyze(
+        self,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        *,
+        gradient: bool = False,
+        domain: str = "relations",
+        seconds: float = 10.0,
+        seed: int = 0,
+    ) -> Verdicts:
+        """Where NaN and infinity can arise: `irlang analyze`, see docs/analysis.md.
+
+        ranges: of inputs and parameters, before those that the text declares. seconds: that the
+        search for witnesses may take. Raises `usage.range` for names that are not there.
+        """
+        from irlang.analysis.confirm import Frameworks
+        from irlang.analysis.subject import subject
+        from irlang.analysis.verdict import verdicts
+
+        ready = subject(
+            self.graph, self.catalog, ranges=ranges, seed=seed, file=self.file, text=self.text,
+            names=self.names,
+        )  # fmt: skip
+        with Frameworks() as frameworks:
+            return verdicts(
+                ready, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
+            )
 
     def lower(self, target: str, seed: int = 0) -> Lowered:
         """The program of a target, with the parameters' values for this seed."""
@@ -177,7 +212,7 @@ def loads(text: str, bind: Mapping[str, int] | None = None, file: str = "") -> M
     if not checked.graphs:
         raise fail("file.model", "there is no model")
     require_memory(checked.graphs[0])
-    return Model(checked.graphs[0], checked.catalog, text)
+    return Model(checked.graphs[0], checked.catalog, text, file)
 
 
 def load(path: str | Path, bind: Mapping[str, int] | None = None) -> Model:
@@ -202,7 +237,25 @@ def import_model(
     made = read(Path(path), "parameters", bind, constants)
     model = loads(made.text)
     made.fill(model.graph)
-    return model
+    return replace(model, names=made.names(model.graph))
+
+
+def analyze(
+    model: Model | str | Path,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    *,
+    gradient: bool = False,
+    domain: str = "relations",
+    seconds: float = 10.0,
+    seed: int = 0,
+) -> Verdicts:
+    """Where NaN and infinity can arise in a model, or a file of one; see `Model.analyze`."""
+    if not isinstance(model, Model):
+        from irlang.importers.files import READERS
+
+        imported = Path(model).suffix.lower() in READERS
+        model = import_model(model) if imported else load(model)
+    return model.analyze(ranges, gradient=gradient, domain=domain, seconds=seconds, seed=seed)
 
 
 def check(text: str, file: str = "") -> tuple[Diagnostic, ...]:

@@ -83,7 +83,7 @@ def guards_of(
                 continue
             settles = frozenset(unsafe_now - after)
             guard = Guard(one.text, one.rule.why, one.edits, settles)
-            guards.update(dict.fromkeys(own, guard))
+            guards.update((name, guard) for name in own | settles if name not in guards)
             unsafe_now, accepted = after, edits
             break
     return guards

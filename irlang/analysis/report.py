@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from irlang.diagnostics import Diagnostic, Note
 from irlang.dtypes import DTYPES
 from irlang.interp.range import Range
 from irlang.interp.values import Array
+from irlang.render import visible
 
 MOST_LISTED = 10_000  # elements of a witness that JSON lists; more are in files (--out)
+_MOST_NAMES = 6  # listed in a line
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -49,6 +51,38 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         help=f"write {guard.text}: {_within(guard.why)}" if guard else "",
         notes=tuple(notes), edits=guard.edits if guard else (),
     )  # fmt: skip
+
+
+def conclusion(found: Verdicts) -> list[str]:
+    """The last lines: the verdict, what it rests on, and what can be done."""
+    subject = found.subject
+    name = visible(subject.file or subject.graph.name)
+    statuses = [report.status for report in found.reports if not report.because]
+    counts = ((statuses.count(word), word) for word in ("reachable", "possible"))
+    verdict = ", ".join(f"{count} {word}" for count, word in counts if count)
+    safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
+    lines = [f"{name}: {verdict or 'no NaN or infinity can arise'}"]
+    lines[0] += f"; {safe}   ({found.seconds:.1f} s)"
+    following = [report.node for report in found.reports if report.because]
+    if following:
+        lines.append(f"Safe once these are: {_some(following)}")
+    if subject.assumed:
+        some = _some([subject.called(name) for name in subject.assumed])
+        lines.append(
+            f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers. "
+            "Write `in [low, high]` behind the type, or use --ranges."
+        )
+    guards = {report.guard.edits for report in found.reports if report.guard}
+    if guards:
+        ways = "this way out" if len(guards) == 1 else f"these {len(guards)} ways out"
+        lines.append(f"irlang analyze --fix would try {ways}.")
+    return lines
+
+
+def _some(names: Sequence[str]) -> str:
+    """A few of some names."""
+    shown = ", ".join(map(visible, names[:_MOST_NAMES]))
+    return f"{shown}, …" if len(names) > _MOST_NAMES else shown
 
 
 def _within(sentence: str) -> str:

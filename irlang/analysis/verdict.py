@@ -52,6 +52,15 @@ class Verdicts:
     safe: tuple[Point, ...]
     seconds: float
 
+    def __str__(self) -> str:
+        """As `irlang analyze` shows it."""
+        from irlang.analysis.report import conclusion, diagnostic
+        from irlang.render import text_of
+
+        shown = [diagnostic(one, self.subject) for one in self.reports if not one.because]
+        sources = {self.subject.file: self.subject.text}
+        return f"{text_of(shown, sources)}\n" * bool(shown) + "\n".join(conclusion(self))
+
 
 def verdicts(
     subject: Subject,

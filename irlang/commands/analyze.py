@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from irlang.render import Piece, show, visible, write
-
-if TYPE_CHECKING:
-    from irlang.analysis.verdict import Verdicts
-
-_MOST_NAMES = 6  # listed in a line
+from irlang.render import show, visible, write
 
 
 @click.command(name="analyze")
@@ -75,7 +70,7 @@ def command(
     """
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
-    from irlang.analysis.report import diagnostic, to_json
+    from irlang.analysis.report import conclusion, diagnostic, to_json
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written
     from irlang.commands.loading import load_subject, split_names
@@ -113,7 +108,9 @@ def command(
         click.echo(json.dumps(sarif(shown), indent=2))
     else:
         show(shown, {subject.file: subject.text})
-        write(_verdict(found))
+        verdict, *rest = conclusion(found)
+        write([(f"{verdict}\n", "bold red" if found.reports else "bold green")])
+        write([(f"{line}\n", "") for line in rest])
         for paths in files.values():
             click.echo(f"wrote {paths[0]}")
     return int(bool(found.reports))
@@ -147,34 +144,3 @@ def _is_range(ends: Any) -> bool:
         return False
     numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
     return numbers and ends[0] <= ends[1]
-
-
-def _verdict(found: Verdicts) -> list[Piece]:
-    """The last lines: the verdict, what it rests on, and what can be done."""
-    subject = found.subject
-    name = visible(subject.file or subject.graph.name)
-    following = [report for report in found.reports if report.because]
-    statuses = [report.status for report in found.reports if not report.because]
-    told = f"; {len(found.safe)} points are proved safe   ({found.seconds:.1f} s)\n"
-    verdict = f"{name}: no NaN or infinity can arise", "bold green"
-    if statuses:
-        counts = ((statuses.count(word), word) for word in ("reachable", "possible"))
-        told_counts = ", ".join(f"{count} {word}" for count, word in counts if count)
-        verdict = f"{name}: {told_counts}", "bold red"
-    pieces: list[Piece] = [verdict, (told, "")]
-    if following:
-        some = visible(_some([report.node for report in following]))
-        pieces.append((f"Safe once these are: {some}\n", ""))
-    if subject.assumed:
-        some = visible(_some([subject.called(name) for name in subject.assumed]))
-        pieces.append((f"No range is stated for {some}: defaults are assumed. ", ""))
-        pieces.append(("Write `in [low, high]` behind the type, or use --ranges.\n", ""))
-    guards = {guard.edits for guard in (report.guard for report in found.reports) if guard}
-    if guards:
-        pieces.append((f"irlang analyze --fix tries {len(guards)} of these ways out.\n", ""))
-    return pieces
-
-
-def _some(names: list[str]) -> str:
-    """A few of some names."""
-    return ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
