@@ -20,14 +20,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from irlang.adjoint_graph import prepare
 from irlang.catalog import builtin
 from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
-from irlang.diff import gradients, report_folder, runner
+from irlang.diff import campaign, gradients, report_folder, runner
 from irlang.diff.finding import find, find_gradient, write
+from irlang.diff.reduce_files import to_text
+from irlang.diff.reduce_names import short
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS
+from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
@@ -320,6 +324,43 @@ def test_a_gradient_is_reduced_to_its_call(
     assert abs(np.asarray(json.loads(expected)) - np.asarray(json.loads(got))).max() > 1e-4
     issue = (tmp_path / "issue.md").read_text("utf-8")
     assert "From these follows its gradient, `d_y` being what flows back" in issue
+
+
+SEVERAL = """
+model m(x: f32[3] in [-1, 1]) -> a: f32[3], b: f32[2, 3], n: bool[3] {
+  a = tanh(x)
+  b = stack(a, x; axis = 0)
+  n = less(a, x)
+}"""
+
+
+def test_a_campaign_weighs_all_results_as_a_loss(session: Session) -> None:
+    """Something flows back to every call; as text it needs a definition of its own."""
+    bare = _case(SEVERAL)
+    graph, catalog = campaign.trainable(bare.graph, bare.catalog, 1)
+    assert graph.loss is not None
+    weights = list(graph.inputs)[1:]
+    assert [graph.values[name].shape for name in weights] == [(3,), (2, 3)]
+    case = Case(graph, inputs(graph, 3), {}, catalog)
+    assert {s.node.op.name for s in prepare(graph, catalog).steps} >= {"tanh", "stack"}
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert {v.verdict for v in verdicts} <= {"agrees", "rounding"}
+    given = {name: case.inputs[name].astype(np.float64) for name in ("x", *weights)}
+    found = gradients_of(graph, case.values, catalog)
+    slope = 1 - np.tanh(given["x"]) ** 2
+    first, second = (given[name] for name in weights)
+    expected = slope * (first + second[0]) + second[1]
+    np.testing.assert_allclose(found["x"], expected, atol=1e-6)
+    again = check(parse(to_text(short(case).graph, catalog), "again.nnir"), builtin())
+    assert not again.diagnostics
+    assert [node.op.name for node in again.graphs[0].nodes][-1] == "weighted_sum"
+
+
+def test_one_campaign_program_in_three_keeps_a_loss_of_its_own() -> None:
+    case = _case(SQUARE)
+    bare = dataclasses.replace(case.graph, loss=None, outputs={"y": "y", "loss": "loss"})
+    own = [campaign.trainable(bare, case.catalog, seed * 8)[0].loss for seed in range(3)]
+    assert own == ["loss", "weighted_sum", "weighted_sum"]
 
 
 def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> None:

@@ -30,11 +30,12 @@ from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
+from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage, cell, features
 from irlang.gen.draw import varied
 from irlang.gen.edge import with_edges
-from irlang.graph import with_loss
+from irlang.graph import Graph, with_loss
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.profile import read_profile
@@ -45,6 +46,7 @@ _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _SPOILT = 6  # calls beside the programs of a batch that break a requirement
+_LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -224,7 +226,7 @@ def make_case(
 ) -> Case | None:
     """A generated program with values; None where the oracle could judge none of its outputs.
 
-    grad: with a loss, where one of its values can be that.
+    grad: with a loss (`trainable`).
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do.
@@ -232,7 +234,7 @@ def make_case(
     limits = varied(seed // _ATTEMPTS)
     graph = generate(catalog, seed, ops=ops or None, limits=limits, coverage=coverage).graph
     if grad:
-        graph = with_loss(graph)
+        graph, catalog = trainable(graph, catalog, seed)
     given = inputs(graph, seed)
     edge = not grad and seed // _ATTEMPTS % EDGE == 0
     if edge:
@@ -246,6 +248,21 @@ def make_case(
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
+
+
+def trainable(graph: Graph, catalog: Catalog, seed: int) -> tuple[Graph, Catalog]:
+    """A program with a loss, and the catalogue that it needs.
+
+    Of one in `_LOSSES` programs it is one of its own numbers, which a loss function may have given;
+    of the others it weighs all real results of a type, so that something flows back to every call.
+    """
+    if seed // _ATTEMPTS % _LOSSES == 0 and with_loss(graph).loss is not None:
+        return with_loss(graph), catalog
+    real = dict.fromkeys(v for v in graph.outputs.values() if graph.values[v].kind == "real")
+    if not real:
+        return graph, catalog
+    common = Counter(graph.values[value].dtype for value in real).most_common(1)[0][0]
+    return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])
 
 
 def _run_apart(settings: Settings, number: int) -> tuple[int, dict[str, Any], list[Found]]:

@@ -149,7 +149,9 @@ KIN = {
     "tflite": (
         "tf",
         Mode(
-            "TensorFlow Lite: its converter and its interpreter", share=4, patience=2.0,
+            "TensorFlow Lite: its converter and its interpreter",
+            share=4,
+            patience=2.0,
             says_no="not supported by the native TFLite runtime|neither a custom op nor a flex op"
             "|ops in the model are custom ops|only supports",
         ),

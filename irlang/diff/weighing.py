@@ -1,0 +1,58 @@
+"""A loss for what has none: the sum of all elements of some values, each with a weight.
+
+The weights are inputs. They are what flows back to the values, so that every gradient can be asked
+for, and a call's gradient by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irlang import ast
+from irlang.catalog import Catalog
+from irlang.equations import TensorInfo
+from irlang.graph import Graph, Node, Port
+from irlang.instance import instantiate
+from irlang.parser import parse
+
+_NAME = "weighted_sum"
+
+
+def weighed(graph: Graph, catalog: Catalog, names: Sequence[str]) -> tuple[Graph, Catalog]:
+    """The graph with such a loss of values of one type, and the catalogue that defines it.
+
+    The weights are its last inputs, in the order of the values.
+    """
+    infos = [graph.values[name] for name in names]
+    file = _definition(infos)
+    (op,) = file.ops
+    loss = _free(_NAME, graph)
+    made = replace(
+        graph, inputs=dict(graph.inputs), values=dict(graph.values), outputs=dict(graph.outputs)
+    )
+    operands: dict[str, str] = {}
+    for number, (name, info) in enumerate(zip(names, infos, strict=True)):
+        weight = _free(f"{loss}.{number}", graph)
+        made.inputs[weight] = Port(info, within=(-1.0, 1.0))
+        made.values[weight] = info
+        operands |= {f"y{number}": name, f"c{number}": weight}
+    instance = instantiate(op, {formal: made.values[v] for formal, v in operands.items()}, {})
+    made.values[loss] = TensorInfo((), infos[0].dtype)
+    made.nodes = [*graph.nodes, Node(loss, op, dict(operands), {}, (loss,), instance)]
+    made.outputs[loss] = made.loss = loss
+    return made, catalog.with_file(file)
+
+
+def _free(name: str, graph: Graph) -> str:
+    while name in graph.values or name in graph.outputs:
+        name += "_"
+    return name
+
+
+def _definition(infos: Sequence[TensorInfo]) -> ast.File:
+    inputs = [f"y{i}: T[S{i}..], c{i}: T[S{i}..]" for i in range(len(infos))]
+    sums = [f"(sum(s.. < S{i}..) y{i}[s..] * c{i}[s..])" for i in range(len(infos))]
+    head = f"op {_NAME}[T: float]({', '.join(inputs)}) -> loss: T[]"
+    doc = '"""What is differentiated: the sum of all elements, each with its weight."""'
+    return parse(f"nnir 1\n{doc}\n{head} {{\n  loss[] = {' + '.join(sums)}\n}}\n")
