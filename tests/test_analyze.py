@@ -174,6 +174,7 @@ GUARDED = {
     "l = log(softmax(x; axis = 1))": "log_softmax(x; axis = 1)",
     "p = softmax(x; axis = 1)\nl = log(p)": "log_softmax(x; axis = 1)",
     "e = exp(x)\nl = divide(e, reduce_sum(e; axes = [1], keepdims = true))": "softmax(x; axis = 1)",
+    "p = softmax(add(x, x); axis = 1)\nl = log(p)": "log_softmax(add(x, x); axis = 1)",
     "l = log(x)": "log(maximum(x, 1e-6))",
     "l = sqrt(x)": "sqrt(maximum(x, 1e-6))",
     "l = divide(1, square(x))": "divide(1, maximum(square(x), 1e-6))",

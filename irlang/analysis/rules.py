@@ -114,12 +114,16 @@ class Rewriting:
 
 @dataclass(slots=True)
 class _Match:
-    """What the names of a rule stand for; the calls that were met; those with a statement apart."""
+    """What the names of a rule stand for; the calls that were met; those with a statement apart.
+
+    moved: those of the last whose operands are calls, which only one statement may hold.
+    """
 
     names: dict[str, ast.Expr] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     met: list[Node] = field(default_factory=list)
     inner: list[Node] = field(default_factory=list)
+    moved: list[Node] = field(default_factory=list)
 
 
 def rewritings(
@@ -144,8 +148,10 @@ def rewritings(
             if name in rule.settings:
                 match.names[name] = _number(value)
         new = print_expr(_filled(rule.after, match.names))
-        edits = [Edit(call.span, new)]
-        edits += [Edit(span, "") for span in _unread(match, text)]
+        unread = _unread(match, text)
+        if any(_place(one.span) not in unread for one in match.moved):
+            continue
+        edits = [Edit(call.span, new), *(Edit(lines, "") for lines in unread.values())]
         yield Rewriting(rule, new, tuple(edits), tuple(match.met))
 
 
@@ -185,6 +191,8 @@ def _operand(
         return False  # its operands may mean something else where the new call stands
     if apart:
         match.inner.append(maker)
+        if not all(isinstance(part, ast.Name) for part in made.args):
+            match.moved.append(maker)
     return _fits(wanted, maker, made, text, rule, match)
 
 
@@ -195,8 +203,12 @@ def _constant(graph: Graph, value: str) -> Any:
 
 
 def _plain(argument: ast.Expr, graph: Graph) -> bool:
-    """Whether an operand means the same all over the model: a value of its outermost body."""
-    return isinstance(argument, ast.Name) and argument.id in graph.values
+    """Whether an operand means the same all over the model: it has values of the outermost body."""
+    if isinstance(argument, ast.Call):
+        return all(_plain(part, graph) for part in argument.args)
+    return isinstance(argument, ast.Number) or (
+        isinstance(argument, ast.Name) and argument.id in graph.values
+    )
 
 
 def _setting(
@@ -234,15 +246,15 @@ def _number(value: float) -> ast.Number:
     return ast.Number(int(text) if text.isdigit() else float(text), text)
 
 
-def _unread(match: _Match, text: Written) -> Iterator[Span]:
-    """The lines of the statements of calls that nobody reads any more."""
+def _unread(match: _Match, text: Written) -> dict[Span, Span]:
+    """The statements of calls that nobody reads any more, each with the lines that it takes."""
     gone = {id(one) for one in match.met}
     readers = (one for one in text.graph.nodes if id(one) not in gone)
     used = {*text.graph.outputs.values()}.union(*(one.operands() for one in readers))
-    spans: dict[Span, None] = {}
+    found: dict[Span, Span] = {}
     for one in match.inner:
         statement = text.statements.get(_place(one.span))
         if statement is not None and not used.intersection(one.outputs):
             first = statement.span.line - len(statement.comments)
-            spans[Span("", first, 1, statement.span.end_line + 1, 1)] = None
-    yield from spans
+            found[_place(one.span)] = Span("", first, 1, statement.span.end_line + 1, 1)
+    return found
