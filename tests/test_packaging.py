@@ -19,7 +19,7 @@ import irlang
 ROOT = Path(__file__).resolve().parent.parent
 DATA = [
     Path("grammar/nnir.lark"),
-    *sorted(p.relative_to(ROOT) for p in ROOT.glob("irlang/ops/**/*.nnir")),
+    *sorted(p.relative_to(ROOT) for p in ROOT.glob("irlang/**/*.nnir")),
 ]
 
 MODEL = """nnir 1
@@ -149,4 +149,4 @@ def test_frameworks_are_extras_and_torch_is_exact() -> None:
     assert not core & {"torch", "tensorflow-cpu", "keras", "onnx", "onnxruntime", "jax"}
     extras = project["optional-dependencies"]
     assert extras["torch"] == [f"torch=={_pins()['torch']}"]
-    assert Requirement(extras["all"][0]).extras == {"torch", "tf", "keras", "onnx"}
+    assert Requirement(extras["all"][0]).extras == {"torch", "tf", "keras", "onnx", "jax"}
