@@ -18,7 +18,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import target as targets
 from irlang.lower.lower import lower
-from irlang.lower.target import ROWS, describe, names, require_installed
+from irlang.lower.target import ROWS, describe, names, require_installed, usual
 from irlang.parser import parse
 from tests.test_lower_text import SMALL
 
@@ -26,6 +26,8 @@ MODES = [name for name in names() if ":" in name or name not in ROWS]
 # What of a program's text says in which mode it is run.
 SAID = {
     "torch:compile": "@torch.compile\ndef small(",
+    "jax:jit": "@jax.jit\ndef small(",
+    "tflite": "tf.lite.Interpreter(model_content=converter.convert(), num_threads=1)",
     "torch:export": "torch.export.export(Model(), values).module()(*values)",
     "tf:graph": "@tf.function\ndef small(",
     "tf:xla": "@tf.function(jit_compile=True)\ndef small(",
@@ -117,7 +119,7 @@ def test_targets_tell_modes_apart(capsys: pytest.CaptureFixture[str]) -> None:
     found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert found["tf:xla"]["version"] == found["tf"]["version"]
     assert len({entry["about"] for entry in found.values()}) == len(found)
-    assert all(found[name]["share"] == 1 for name in ROWS if name in found)
+    assert all(found[name]["share"] == 1 for name in usual())
 
 
 def test_a_mode_that_there_is_not() -> None:

@@ -76,6 +76,9 @@ _MOVES = frozenset({"Where", "Pad", "Expand", "Trilu", "Tile"})
 
 # Of a release that was not asked (1.15 cannot be, and that beside irlang is not): what it may lack.
 _NARROW_BEFORE = (1, 23)
+# The first release whose Python interface takes bfloat16 (`ortvalue_from_numpy_with_onnx_type`).
+_FED_SINCE = (1, 20)
+_UNFED = {"bf16": "ONNX Runtime takes no bfloat16 from Python before 1.20"}
 _NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "i32", "i64"}))
 
 
@@ -83,7 +86,8 @@ _NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "
 class Runtime:
     """What a release of ONNX Runtime, or another, reads, and the element types of its kernels.
 
-    lacks: element types that it does not compute in at all, with the reason.
+    lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
+    a model may hold an array without elements.
     """
 
     opset: int = OPSET
@@ -91,6 +95,7 @@ class Runtime:
     kernels: Mapping[str, frozenset[str]] = field(default_factory=lambda: KERNELS)
     lacks: Mapping[str, str] = field(default_factory=dict)
     name: str = "ONNX Runtime"
+    holds_nothing: bool = True
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
@@ -125,6 +130,7 @@ OPENVINO = Runtime(
     kernels={op: types - frozenset(_CONVERTED) for op, types in KERNELS.items()},
     lacks={dtype: f"OpenVINO computes {dtype} in {in_}" for dtype, in_ in _CONVERTED.items()},
     name="OpenVINO",
+    holds_nothing=False,
 )
 
 
@@ -134,7 +140,8 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     opset, ir_version = read[0] if read else (min(_READ_SINCE), 9)
     if release >= _NARROW_BEFORE and not kernels:
         return Runtime()
-    return Runtime(opset, ir_version, _narrowed(opset, kernels or _NARROW))
+    lacks = _UNFED if release < _FED_SINCE else {}
+    return Runtime(opset, ir_version, _narrowed(opset, kernels or _NARROW), lacks)
 
 
 def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:

@@ -58,8 +58,8 @@ class Row:
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
     it. about: its usual mode; empty where it has to be said which; share, options, says_no: of
-    that mode. needs: distributions that lowering itself needs. modes: the others, by what stands
-    behind the colon.
+    that mode; unasked: that of a release that was not asked for its kernels. needs: distributions
+    that lowering itself needs. modes: the others, by what stands behind the colon.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Row:
     share: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
     says_no: str = ""
+    unasked: str = ""
 
     @property
     def usual(self) -> Mode:
@@ -124,6 +125,8 @@ ROWS = {
                 ":plain": Mode("ONNX Runtime, graph optimisation off",
                                options={"graph_optimization": "off"}),
             },
+            # A kernel that is missing behind an optimisation has another message.
+            unasked="NOT_IMPLEMENTED : Could not find an implementation for",
         ),
         Row(
             "openvino", ("openvino",), "openvino", "onnx",
@@ -262,7 +265,8 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
     return Description(
         name, not reason, version, own.python if own else platform.python_version(), reason,
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
-        own.kernels if own else {}, worker, mode.says_no,
+        own.kernels if own else {}, worker,
+        row.unasked if own and row.unasked and not own.kernels else mode.says_no,
     )  # fmt: skip
 
 
@@ -288,8 +292,10 @@ def targets() -> list[Description]:
 
 
 def usual() -> list[str]:
-    """The installed frameworks in their usual mode: what is compared where no target is named."""
-    frameworks = [row.name for row in ROWS.values() if row.about]
+    """The installed frameworks that are quick, in their usual mode: what is compared where no
+    target is named.
+    """
+    frameworks = [row.name for row in ROWS.values() if row.about and row.share == 1]
     return [target.name for target in map(describe, frameworks) if target.installed]
 
 
