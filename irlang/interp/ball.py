@@ -15,13 +15,20 @@ class Ball:
 
     A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
     in any order with them (a bias that starts the accumulation), and is rounded as often. Its
-    radius has gamma_(terms - 1) times the magnitude in it; a product counts as one term more.
+    radius has gamma_(terms - 1 + spare) times the magnitude in it; a product counts as one term
+    more. What is added within the spare roundings leaves them as they are.
     """
 
     value: Any
     radius: Any = None
     terms: int = 1
     magnitude: Any = None
+    spare: int = 0
+
+    @property
+    def roundings(self) -> int:
+        """How many roundings of the magnitude there are in the radius."""
+        return self.terms - 1 + self.spare
 
     @property
     def bound(self) -> Any:

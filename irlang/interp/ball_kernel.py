@@ -32,7 +32,7 @@ class Prepared(kernel.Prepared):
         known = {**infos, **{e.target: e.info for e in equations}}
         source, self.sums = generate(step, known, domain, operands, kept)
         super().__init__(step, infos, source)
-        self.operands = operands
+        self.domain = domain
 
     def balls(self) -> dict[str, Ball]:
         """Balls for the results, to be filled."""
@@ -41,7 +41,8 @@ class Prepared(kernel.Prepared):
             shape = equation.info.shape
             ball = Ball(np.empty(shape), np.empty(shape))
             if equation.target in self.sums:
-                ball.terms, ball.magnitude = self.sums[equation.target], np.empty(shape)
+                ball.terms, ball.spare = self.sums[equation.target]
+                ball.magnitude = np.empty(shape)
             found[equation.target] = ball
         return found
 
@@ -69,29 +70,27 @@ def prepare(
     step: eq.Equation | Recurrence,
     infos: Mapping[str, eq.TensorInfo],
     domain: Balls,
-    tensors: Mapping[str, Ball],
+    operands: Operands,
     kept: frozenset[str],
 ) -> Prepared | None:
     """The kernel of an equation or a recurrence; None where NumPy has to do it."""
     steps = step.equations if isinstance(step, Recurrence) else (step,)
     if not all(kernel.compiles(equation.body) for equation in steps):
         return None
-    targets = {equation.target for equation in steps}
-    names = {name for equation in steps for name in eq.reads(equation.body)} - targets
-    if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
-        return None
     try:
-        return Prepared(step, infos, domain, known(names, tensors), kept)
+        return Prepared(step, infos, domain, operands, kept)
     except Unfit:
         return None
 
 
-def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands:
-    """What the text of a kernel depends on: which tensors are exact, and which are sums."""
+def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands | None:
+    """What the text of a kernel depends on; None where a tensor holds what kernels do not."""
+    if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
+        return None
     return Operands(
         frozenset(name for name in names if tensors[name].radius is None),
         {
-            name: tensors[name].terms
+            name: (tensors[name].terms, tensors[name].spare)
             for name in sorted(names)
             if tensors[name].radius is not None and tensors[name].magnitude is not None
         },

@@ -11,12 +11,13 @@ from irlang.interp.kernel_functions import HELPERS as PLAIN
 from irlang.interp.kernel_functions import ON_REALS
 from irlang.scalar import SCALARS
 
-# |f'| at `a` and the largest |f''|: a slope that leaves no digits behind, in one more evaluation
-# at most. exp has no largest f'', but f itself says how far it goes.
+# The slope, and how fast it grows: |f''| <= c |f'|, so that |f'(a + t)| <= |f'(a)| exp(c t), and
+# f moves by no more than f' r (1 + c r) while c r <= 1. That of erf is the largest in the ball.
 _SLOPES = {
-    "tanh": ("1.0 - v * v", 0.77),
-    "sigmoid": ("v * (1.0 - v)", 0.0963),
-    "erf": ("1.1283791670955126 * math.exp(-a * a)", 0.968),
+    "exp": ("v", 1.0),
+    "tanh": ("(1.0 - v) * (1.0 + v) + 2.0**-50", 2.0),
+    "sigmoid": ("v * (1.0 - v + 2.0**-50)", 1.0),
+    "erf": ("1.1283791670955126 * math.exp(-max(abs(a) - r, 0.0) ** 2)", 0.0),
 }
 _STEEPEST = {"tanh": 1.0, "sigmoid": 0.25, "erf": 1.1283791670955126}
 
@@ -89,12 +90,6 @@ _RULES = {
         "        r += own(v, place, absolute, least)\n"
         "    return v, bounded(v, r, abs(v), largest)\n"
     ),
-    "longer": (
-        "def longer(v, ra, size_a, gamma_a, rb, size_b, gamma_b, gamma, largest):\n"
-        "    total = size_a + size_b\n"
-        "    slack = max(ra - gamma_a * size_a, 0.0) + max(rb - gamma_b * size_b, 0.0)\n"
-        "    return bounded(v, slack + gamma * total, total, largest), total\n"
-    ),
     "any_order": (
         "def any_order(v, r, slack, total, growth, largest):\n"
         "    if r > slack:\n"
@@ -141,11 +136,12 @@ def _compiled(name: str) -> str:
     ]
     lines += ["    slack = 0.0", "    if r != 0.0:"]
     if name in _SLOPES:
-        slope, curve = _SLOPES[name]
-        lines.append(f"        slope = min(abs({slope}) + {curve} * r, {_STEEPEST[name]})")
-        lines.append("        slack = min(slope * r * (1.0 + 2.0**-40), 2.0)")
-    elif name == "exp":
-        lines.append("        slack = v * math.expm1(r) * (1.0 + 2.0**-40)")
+        slope, growth = _SLOPES[name]
+        lines.append(f"        slope = ({slope}) * (1.0 + 2.0**-40)")
+        lines.append(f"        slack = slope * r * (1.0 + {growth} * r)")
+        lines.append(f"        if not {growth} * r <= 1.0:")
+        far = f"min({_STEEPEST[name]} * r, 2.0)" if name in _STEEPEST else "v * math.expm1(r)"
+        lines.append(f"            slack = {far} * (1.0 + 2.0**-40)")
     else:
         lines += ["        low, high = a - r, a + r"]
         lines += [f"        below, above = {value.format('low')}, {value.format('high')}"]

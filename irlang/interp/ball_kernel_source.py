@@ -34,20 +34,34 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The texts of a value and its radius; of a sum, its terms and the text of its magnitude."""
+    """The texts of a value and its radius; of a sum, its terms and the text of its magnitude.
+
+    It says what `ball.Ball` says.
+    """
 
     value: str
     radius: str = _EXACT
     terms: int = 1
     size: str = ""
+    spare: int = 0
+
+    @property
+    def roundings(self) -> int:
+        """How many roundings of the magnitude there are in the radius."""
+        return self.terms - 1 + self.spare
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What is known of the tensors that are read: which are exact, and the terms of sums."""
+    """What is known of the tensors that are read: which are exact, the terms and spare roundings of
+    sums.
+
+    shares: of a sum without an array of magnitudes, what to divide its radius by for a bound.
+    """
 
     exact: frozenset[str] = frozenset()
-    terms: Mapping[str, int] = field(default_factory=dict)
+    terms: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 def generate(
@@ -56,13 +70,14 @@ def generate(
     domain: Balls,
     operands: Operands,
     kept: frozenset[str] = frozenset(),
-) -> tuple[Source, dict[str, int]]:
+) -> tuple[Source, dict[str, tuple[int, int]]]:
     """The kernel of an equation or a recurrence, and the terms of the results that are sums.
 
     kept: the targets whose magnitudes are wanted where they are sums. Raises `Unfit`.
     """
-    if domain.arithmetic.distributes:
-        raise Unfit("factors that may be multiplied into sums")
+    said = domain.arithmetic
+    if said.distributes or said.factors or said.sums or said.fast:
+        raise Unfit("sums that have more than their own roundings")
     known = dict(infos)
     for name, info in infos.items():
         if info.kind == "real":
@@ -87,7 +102,7 @@ class _Writer(Writer):
     domain: Balls = field(default_factory=lambda: Balls("f32"))
     operands: Operands = field(default_factory=Operands)
     kept: frozenset[str] = frozenset()
-    sums: dict[str, int] = field(default_factory=dict)
+    sums: dict[str, tuple[int, int]] = field(default_factory=dict)
     guarded: bool = True  # whether what is not chosen is not evaluated either
 
     # ---- numbers
@@ -144,7 +159,7 @@ class _Writer(Writer):
         self.put(f"{self.tensor(equation.target)}[{position}] = {value}")
         self.put(f"{self.tensor(equation.target + RADIUS)}[{position}] = {radius}")
         if number.size and equation.target in self.kept:
-            self.sums[equation.target] = number.terms
+            self.sums[equation.target] = number.terms, number.spare
             self.put(f"{self.tensor(equation.target + SIZE)}[{position}] = {number.size}")
         self.depth = depth
 
@@ -190,9 +205,14 @@ class _Writer(Writer):
             return Number(value)
         if info.kind != "real":
             raise Unfit(name)
-        terms = self.operands.terms.get(name, self.sums.get(name, 1))
-        size = f"{self.tensor(name + SIZE)}[{at}]" if terms > 1 else ""
-        return Number(value, f"{self.tensor(name + RADIUS)}[{at}]", terms, size)
+        terms, spare = self.operands.terms.get(name, self.sums.get(name, (1, 0)))
+        radius = f"{self.tensor(name + RADIUS)}[{at}]"
+        size = ""
+        if name in self.operands.shares:
+            size = f"({radius} / {self.constant('share', self.operands.shares[name])})"
+        elif terms > 1:
+            size = f"{self.tensor(name + SIZE)}[{at}]"
+        return Number(value, radius, terms, size, spare)
 
     def read_ball(self, expr: eq.Read) -> Number:
         if any(self.kind(part) == "real" for part in expr.index):
@@ -214,7 +234,7 @@ class _Writer(Writer):
             return number
         default = expr.default
         return self.chosen(
-            inside, lambda: replace(number, terms=1, size=""), lambda: self.ball(default)
+            inside, lambda: replace(number, terms=1, size="", spare=0), lambda: self.ball(default)
         )
 
     def chosen(self, condition: str, yes: Callable[[], Number], no: Callable[[], Number]) -> Number:
@@ -268,7 +288,9 @@ class _Writer(Writer):
             if b.value[:1] != "(" and not b.value.isidentifier():
                 b = replace(b, value=f"({b.value})")
             if a.terms + b.terms > 2:
-                return self.longer(function, a, b)
+                value = self.fresh("v")
+                self.put(f"{value} = {a.value} {function} {b.value}")
+                return self.longer([a, b], value)
         right = f"(-{b.value})" if function == "-" else b.value
         own = (*self.allowed(function), *self.limits)
         given = ", ".join((a.value, a.radius, right, b.radius, *own))
@@ -276,30 +298,41 @@ class _Writer(Writer):
 
     def any_order(self, terms: list[Number]) -> Number:
         """A sum of a few terms, which may be added up in any order."""
+        if any(term.terms > 1 for term in terms):
+            value = self.fresh("v")
+            self.put(f"{value} = {' + '.join(term.value for term in terms)}")
+            return self.longer(terms, value)
         found = functools.reduce(lambda a, b: self.arithmetic("+", a, b), terms)
         radii = [term.radius for term in terms if term.radius != _EXACT]
         slack = " + ".join(radii) or _EXACT
-        sizes = [term.size or f"abs({term.value}) + {term.radius}" for term in terms]
-        growth = self.gamma(sum(term.terms for term in terms) - 1)
+        sizes = [f"abs({term.value}) + {term.radius}" for term in terms]
+        growth = self.gamma(len(terms) - 1)
         radius = self.fresh("e")
         given = f"{found.value}, {found.radius}, {slack}, {' + '.join(sizes)}, {growth}"
         self.put(f"{radius} = any_order({given}, {self.limits[1]})")
         return replace(found, radius=radius)
 
-    def longer(self, function: str, a: Number, b: Number) -> Number:
-        for sum_, other in ((a, b), (b, a)):
-            if other.radius == _EXACT and other.value in self.zeros:
-                value = f"({a.value} {function} {b.value})"
-                return replace(sum_, value=value)
-        value = self.fresh("v")
-        self.put(f"{value} = {a.value} {function} {b.value}")
-        given = [value]
-        for part in (a, b):
-            size = part.size or f"abs({part.value}) + {part.radius}"
-            given += [part.radius, size, self.gamma(part.terms - 1)]
-        given += [self.gamma(a.terms + b.terms - 1), self.limits[1]]
-        made = self.pair(f"longer({', '.join(given)})")
-        return Number(value, made.value, a.terms + b.terms, made.radius)
+    def longer(self, parts: list[Number], value: str) -> Number:
+        """Sums and what is added to them, as one sum; its roundings take the place of theirs."""
+        parts = [p for p in parts if p.radius != _EXACT or p.value not in self.zeros]
+        if len(parts) == 1:
+            return replace(parts[0], value=value)
+        terms = sum(part.terms for part in parts)
+        roundings = max(terms - 1, *(part.roundings for part in parts))
+        sizes, radii = [], []
+        for part in parts:
+            size = self.fresh("s")
+            self.put(f"{size} = {part.size or f'abs({part.value}) + {part.radius}'}")
+            sizes.append(size)
+            radii.append(part.radius)
+            if part.roundings < roundings:
+                growth = self.domain.growth
+                more = growth(roundings) - growth(part.roundings)
+                radii.append(f"{self.constant('more', more)} * {size}")
+        total, radius = self.fresh("s"), self.fresh("e")
+        self.put(f"{total} = {' + '.join(sizes)}")
+        self.put(f"{radius} = bounded({value}, {' + '.join(radii)}, {total}, {self.limits[1]})")
+        return Number(value, radius, terms, total, roundings - (terms - 1))
 
     @property
     def zeros(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ single precision, rounded upwards, is enough for a bound and takes half the time
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from irlang.interp.contraction import Contraction
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[[eq.Equation], Ball]
 
-_SINGLE = 2.0**-24  # unit roundoff of the bounds
-_LEAST = (
+SINGLE = 2.0**-24  # unit roundoff of the bounds
+LEAST = (
     2.0**-126
 )  # below it single precision loses digits; what is lost is less than `terms` times it
 _MOST = 1e15  # the largest factor whose products stay far from single precision's overflow
@@ -79,20 +79,26 @@ def _zero_around(expr: eq.Expr) -> bool:
     return isinstance(expr.default, (eq.Const, eq.Size)) and expr.default.value == 0
 
 
-def product_ball(product: Contraction, domain: Balls, tensors: Any, evaluate: Evaluate) -> Ball:
-    """The result of a contraction as a ball; `evaluate` gives a factor that is no plain read."""
+def product_ball(
+    product: Contraction, domain: Balls, tensors: Any, evaluate: Evaluate, spare: int = 0
+) -> Ball:
+    """The result of a contraction as a ball; `evaluate` gives a factor that is no plain read.
+
+    spare: the number of terms that will be added to it.
+    """
     a, b = (_Factor(product, number, tensors, evaluate) for number in (0, 1))
     value = product.multiply(
         [f.operand(np.asarray(f.ball.value, dtype=np.float64)) for f in (a, b)]
     )
-    terms = math.prod(product.extents[name] for name in product.summed)
+    terms = count(product)
     # one sum for the roundings and for what the radius of the first factor makes of it
-    growth = domain.growth(max(terms, 1)) + domain.arithmetic.rougher(terms, 2, domain.unit)
+    counted = domain.growth(terms + spare)
+    growth = counted + domain.arithmetic.rougher(terms, 2, domain.unit)
     own = a.wide()
     own *= growth
     if a.ball.radius is not None:
         own += a.ball.radius
-    bound = _single if domain.tiny >= _LEAST else _double
+    bound = _single if domain.tiny >= LEAST else _double
     radius = bound(product, (a.operand, own), (b.operand, b.wide()), terms)
     if b.ball.radius is not None:
         radius += bound(product, (a.operand, a.size()), (b.operand, b.radius()), terms)
@@ -101,7 +107,37 @@ def product_ball(product: Contraction, domain: Balls, tensors: Any, evaluate: Ev
         most = _by_largest(product, a.operand(a.wide()), b.operand(b.wide()))
         radius += domain.arithmetic.fast * growth * most
     # as much as what is added later may count on: it has at least the roundings in it
-    return domain.bounded(Ball(value, radius, max(terms, 1) + 1, radius / growth))
+    return domain.bounded(Ball(value, radius, terms + 1, radius / counted, spare))
+
+
+def further(
+    rest: eq.Equation,
+    product: Contraction,
+    terms: Mapping[str, int],
+    others: Sequence[Contraction],
+) -> int:
+    """How many terms the rest of an equation may add to a product: those of all else there.
+
+    terms: of the tensors that are sums.
+    """
+    counts = {**terms, **{other.target: count(other) + 1 for other in others}}
+    parts = _written_out(rest.body)
+    reads = [part.tensor if isinstance(part, eq.Read) else "" for part in parts]
+    if product.target not in reads:
+        return 0
+    return sum(counts.get(name, 1) for name in reads) - counts[product.target]
+
+
+def _written_out(expr: eq.Expr) -> list[eq.Expr]:
+    """What a sum or a difference that is written out is made of."""
+    if isinstance(expr, eq.Apply) and expr.function in ("+", "-"):
+        return [term for arg in expr.args for term in _written_out(arg)]
+    return [expr]
+
+
+def count(product: Contraction) -> int:
+    """The number of terms of a sum of products."""
+    return max(math.prod(product.extents[name] for name in product.summed), 1)
 
 
 def _by_largest(product: Contraction, left: Array, right: Array) -> Array:
@@ -129,12 +165,17 @@ def _single(product: Contraction, left: Side, right: Side, terms: int) -> Array:
     for view, array in (left, right):
         scale = _scale(array)
         scales.append(scale)
-        operands.append(view(_upward(array, scale)))
+        operands.append(view(upward(array, scale)))
     total = product.multiply(operands)
-    factor = (1 + 2 * (terms + 2) * _SINGLE) * scales[0] * scales[1]
+    factor = enlargement(terms) * scales[0] * scales[1]
     found: Array = np.multiply(total, factor, dtype=np.float64)
-    found += terms * _LEAST * scales[0] * scales[1]
+    found += terms * LEAST * scales[0] * scales[1]
     return found
+
+
+def enlargement(terms: int) -> float:
+    """What a sum of products has to be multiplied by for its own roundings."""
+    return 1 + 2 * (terms + 2) * SINGLE
 
 
 def _scale(array: Array) -> float:
@@ -145,8 +186,8 @@ def _scale(array: Array) -> float:
     return 1.0 if most <= _MOST else 2.0 ** math.ceil(math.log2(most / _MOST))
 
 
-def _upward(array: Array, scale: float = 1.0) -> Array:
+def upward(array: Array, scale: float = 1.0) -> Array:
     """In single precision, none of them smaller and none of them lost."""
-    found = np.multiply(array, (1 + 4 * _SINGLE) / scale)
-    found += _LEAST
+    found = np.multiply(array, (1 + 4 * SINGLE) / scale)
+    found += LEAST
     return found.astype(np.float32)

@@ -40,6 +40,9 @@ class Balls(BallFunctions):
 
     def sum(self, terms: list[Ball]) -> Ball:
         """The sum of a few terms, which may be added up in any order."""
+        if any(term.terms > 1 for term in terms):
+            value = functools.reduce(lambda a, b: a + b, (term.value for term in terms))
+            return self.longer(terms, value)
         found = functools.reduce(lambda a, b: self.apply("+", [a, b]), terms)
         if found.radius is None:
             return found
@@ -75,7 +78,7 @@ class Balls(BallFunctions):
         shape = np.shape(value.value)
         changed = Ball(change(value.value), change(whole(value.radius, shape)))
         if value.magnitude is not None:
-            changed.terms = value.terms
+            changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(value.magnitude, shape))
         return changed
 
@@ -245,7 +248,7 @@ class Balls(BallFunctions):
             radius = np.where(np.isnan(radius), np.inf, radius)
         stored = Ball(value, radius)
         if ball.magnitude is not None and info.kind == "real":
-            stored.terms = ball.terms
+            stored.terms, stored.spare = ball.terms, ball.spare
             stored.magnitude = whole(ball.magnitude, shape)
         return stored
 

@@ -158,7 +158,7 @@ class Contraction:
             forms = [affine(part) for part in read.index]
             extents = {name: self.extents[name] for name in factor.names}
             inside = _steps_inside(array, forms, extents, self.step, range(first, last))
-            if array.dtype != np.float64 or not inside:
+            if array.dtype != out.dtype or not inside:
                 return None
             first, last = inside.start, inside.stop
             coefficients = [form.coefficients.get(self.step, 0) for form in forms if form]
@@ -236,7 +236,7 @@ class _Steps:
         for matrix, base, move in zip((left, right), self.bases, self.moves, strict=True):
             if move:
                 offset = matrix.ctypes.data - base.ctypes.data + move * (at - self.first)
-                matrix = np.ndarray(matrix.shape, np.float64, base, offset, matrix.strides)
+                matrix = np.ndarray(matrix.shape, matrix.dtype, base, offset, matrix.strides)
             operands.append(matrix)
         np.matmul(operands[0], operands[1], out=out)
 

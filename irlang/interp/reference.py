@@ -198,7 +198,7 @@ class _Run:
         if not all(kernel.compiles(equation.body) for equation in group.equations):
             vector.Vector(Plain(), self.tensors, self.infos).recurrence(group)
             return
-        before, parts, work = self._plan.note("parts", group, lambda: _parted(group, self.infos))
+        before, parts, work = self._plan.note("parts", group, lambda: parted(group, self.infos))
         wanted = not any(map(self._wide, group.equations))
         if not (wanted and worth([part.kernel for part in parts], work)):
             evaluator = vector.Vector(Plain(), self.tensors, self.infos)
@@ -229,10 +229,10 @@ class _Run:
                 run(step, step + 1)
 
 
-class _Part:
+class Part:
     """Equations of a recurrence that one kernel takes through a step, and products before them.
 
-    length: the number of steps that the first of them has.
+    group: the equations, without the products. length: the steps that the first of them has.
     """
 
     def __init__(
@@ -242,6 +242,7 @@ class _Part:
         infos: Mapping[str, eq.TensorInfo],
     ) -> None:
         self.products = products
+        self.group = group
         self.length = group.equations[0].info.shape[group.axes[0]]
         known = {**infos, **{product.target: product.info for product in products}}
         self.kernel = kernel.Prepared(group, known)
@@ -249,9 +250,9 @@ class _Part:
         self.work += sum(p.work for p in products) * self.length // _FASTER
 
 
-def _parted(
+def parted(
     group: Recurrence, infos: Mapping[str, eq.TensorInfo]
-) -> tuple[tuple[eq.Equation, ...], list[_Part], int]:
+) -> tuple[tuple[eq.Equation, ...], list[Part], int]:
     """What is evaluated before the loop, the parts of a step, and the work for NumPy alone."""
     called = (eq.Apply, eq.Read, eq.Reduce)
     nodes = sum(isinstance(n, called) for e in group.equations for n in eq.walk(e.body))
@@ -283,7 +284,7 @@ def _term(expr: eq.Expr, equation: eq.Equation) -> eq.Equation:
     return eq.Equation(f"{equation.target}+", binders, expr, eq.TensorInfo(shape, "f64"))
 
 
-def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]:
+def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[Part]:
     """A part begins at each equation that needs a product of matrices in every step."""
     found: list[tuple[Sequence[contraction.Contraction], list[eq.Equation], list[int]]] = []
     for equation, axis in zip(group.equations, group.axes, strict=True):
@@ -296,7 +297,7 @@ def _parts(group: Recurrence, infos: Mapping[str, eq.TensorInfo]) -> list[_Part]
         found[-1][1].append(rest)
         found[-1][2].append(axis)
     return [
-        _Part(products, Recurrence(tuple(members), tuple(axes), group.descending), infos)
+        Part(products, Recurrence(tuple(members), tuple(axes), group.descending), infos)
         for products, members, axes in found
     ]
 

@@ -6,26 +6,31 @@ Sums of many products go to BLAS (`ball_products`), all else to vectorised NumPy
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from irlang import equations as eq
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
-from irlang.interp import ball_kernel, contraction, wide
-from irlang.interp.ball_products import applies, product_ball
+from irlang.interp import ball_kernel, ball_recurrence, contraction, wide
+from irlang.interp.ball_kernel_source import Operands
+from irlang.interp.ball_products import applies, further, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
-from irlang.interp.reference import work_of, worth
+from irlang.interp.reference import Part, parted, work_of, worth
 from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
 from irlang.interp.views import Frame
 
+T = TypeVar("T")
+
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
 _NEST = 1 << 12  # elements from which on a kernel is asked for
+_STEP = 256  # elements that are as much work as one step of a recurrence
+_LOOSER = 4  # what a step over balls costs NumPy, in steps over numbers
 _SLOWER = 30  # what NumPy needs for a scalar step over balls, in scalar steps of a kernel
 
 
@@ -34,24 +39,46 @@ class _Plan:
 
     def __init__(self, expansion: eq.Expansion) -> None:
         self.steps: tuple[Step, ...] = schedule(expansion.equations)
-        self.found = {
-            step.target: _products(step, expansion.tensors)
-            for step in self.steps
-            if isinstance(step, eq.Equation)
-        }
         self._all = {e.target for e in expansion.equations}
         self._read = frozenset(n for e in expansion.equations for n in eq.reads(e.body))
-        # by identity: the items are kept, so that their ids stay their own
-        self._parts: dict[int, tuple[object, tuple[tuple[eq.Equation, ...], eq.Equation]]] = {}
-        self._kernels: dict[tuple[Any, ...], tuple[object, ball_kernel.Prepared | None]] = {}
+        self._notes: dict[tuple[Any, ...], tuple[object, Any]] = {}
+
+    def note(self, what: str, item: object, make: Callable[[], T], *key: object) -> T:
+        """What `make` gave for this very item, and for an equal key, the first time."""
+        full = what, id(item), *key
+        if full not in self._notes:
+            self._notes[full] = item, make()  # the item is kept, so that its id stays its own
+        return cast(T, self._notes[full][1])
+
+    def products(self, equation: eq.Equation, infos: Mapping[str, eq.TensorInfo]) -> _Parted:
+        """The sums of products in an equation, and what remains of it."""
+        return self.note("products", equation, lambda: _products(equation, infos))
 
     def parts(
         self, equation: eq.Equation, infos: Mapping[str, eq.TensorInfo]
     ) -> tuple[tuple[eq.Equation, ...], eq.Equation]:
         """The reductions that an equation need not repeat, and what remains of it."""
-        if id(equation) not in self._parts:
-            self._parts[id(equation)] = equation, separate(equation, infos)
-        return self._parts[id(equation)][1]
+        return self.note("parts", equation, lambda: separate(equation, infos))
+
+    def loop(
+        self,
+        group: Recurrence,
+        parts: Sequence[Part],
+        infos: Mapping[str, eq.TensorInfo],
+        domain: Balls,
+        tensors: Mapping[str, Ball],
+    ) -> ball_recurrence.Plan | None:
+        """How a recurrence is run, for these operands; None where NumPy has to do it."""
+        names = {n for part in parts for e in part.group.equations for n in eq.reads(e.body)}
+        operands = ball_kernel.known(names & tensors.keys(), tensors)
+        if operands is None:
+            return None
+        return self.note(
+            "loop",
+            group,
+            lambda: ball_recurrence.plan(group, parts, infos, domain, operands),
+            *_key(domain, operands),
+        )
 
     def kernel(
         self,
@@ -62,21 +89,28 @@ class _Plan:
     ) -> ball_kernel.Prepared | None:
         """The kernel of an equation, for these operands; None where there is none."""
         operands = ball_kernel.known(eq.reads(equation.body), tensors)
-        key = (
-            id(equation), domain.dtype.name, id(domain.arithmetic), operands.exact,
-            tuple(operands.terms.items()),
-        )  # fmt: skip
-        if key not in self._kernels:
-            name = equation.target
-            kept = frozenset({name} if name in self._read or name not in self._all else ())
-            made = ball_kernel.prepare(equation, infos, domain, tensors, kept)
-            self._kernels[key] = (equation, domain.arithmetic), made
-        return self._kernels[key][1]
+        if operands is None:
+            return None
+        name = equation.target
+        kept = frozenset({name} if name in self._read or name not in self._all else ())
+        return self.note(
+            "kernel",
+            equation,
+            lambda: ball_kernel.prepare(equation, infos, domain, operands, kept),
+            *_key(domain, operands),
+        )
 
 
-def _products(
-    equation: eq.Equation, tensors: Mapping[str, eq.TensorInfo]
-) -> tuple[tuple[contraction.Contraction, ...], eq.Equation]:
+def _key(domain: Balls, operands: Operands) -> tuple[object, ...]:
+    """What the numbers of a kernel hang on besides its equations."""
+    arithmetic = id(domain.arithmetic)  # a kernel keeps it, so that its id stays its own
+    return domain.dtype.name, arithmetic, operands.exact, tuple(operands.terms.items())
+
+
+_Parted = tuple[tuple[contraction.Contraction, ...], eq.Equation]
+
+
+def _products(equation: eq.Equation, tensors: Mapping[str, eq.TensorInfo]) -> _Parted:
     """The products in an equation; none are looked for where it is too small to have any."""
     if math.prod(equation.info.shape) * inner(equation.body) < _PRODUCT:
         return (), equation
@@ -108,9 +142,9 @@ def evaluate(
         run_ready(run.walk, pending)
         for step in plan.steps:
             if isinstance(step, Recurrence):
-                run.walk.recurrence(step)
+                run.recurrence(step)
             else:
-                tensors[step.target] = run.equation(step, *plan.found[step.target])
+                tensors[step.target] = run.equation(step)
         run_ready(run.walk, pending)
         for mask in expansion.unspecified:
             _unspecify(run.walk, mask)
@@ -140,19 +174,20 @@ class _Run:
         self._domain = domain
         self._plan = plan
 
-    def equation(
-        self,
-        equation: eq.Equation,
-        products: tuple[contraction.Contraction, ...] = (),
-        rest: eq.Equation | None = None,
-    ) -> Ball:
+    def equation(self, equation: eq.Equation) -> Ball:
         """The ball of an equation without recurrence."""
-        if rest is None or not products or not all(map(self._pays, products)):
+        products, rest = self._plan.products(equation, self.infos)
+        if not products or not all(map(self._pays, products)):
             return self._nest(equation)
         for product in products:
-            ball = product_ball(product, self._domain, self.tensors, self.equation)
+            spare = further(rest, product, {n: t.terms for n, t in self.tensors.items()}, products)
+            ball = product_ball(product, self._domain, self.tensors, self._factor, spare)
             self._keep(product.target, product.info, ball)
         return self._nest(rest)
+
+    def _factor(self, equation: eq.Equation) -> Ball:
+        """A factor of a product, which has no product in it that is worth BLAS."""
+        return self._nest(equation)
 
     def _pays(self, product: contraction.Contraction) -> bool:
         return product.work >= _PRODUCT and applies(product)
@@ -176,6 +211,18 @@ class _Run:
         balls = prepared.balls()
         prepared.run(prepared.arrays({**self.tensors, **balls}))
         return balls[equation.target]
+
+    def recurrence(self, group: Recurrence) -> None:
+        """Fills in the tensors of a group of equations that read one another."""
+        if group.length * _STEP >= _NEST:
+            before, parts, work = self._plan.note("loops", group, lambda: parted(group, self.infos))
+            for equation in before:
+                self._keep(equation.target, equation.info, self.equation(equation))
+            made = self._plan.loop(group, parts, self.infos, self._domain, self.tensors)
+            if made is not None and worth([p.kernel for p in made.parts], _LOOSER * work):
+                ball_recurrence.run(made, self._domain, self.tensors)
+                return
+        self.walk.recurrence(group)
 
     def _vector(self, equation: eq.Equation) -> Ball:
         return self.walk.equation(equation)  # type: ignore[no-any-return]
