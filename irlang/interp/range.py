@@ -97,15 +97,9 @@ def analyse(
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
         first: dict[Any, Node] = {}
         equal: dict[str, str] = {}
-        reported: dict[str, frozenset[tuple[str, str]]] = {}
         for number, node in enumerate(whole.nodes):
             call = Call(node, number, definitions, tensors, domain, flush)
-            places = call.run(_known(node, reported))
-            found = [_point(node, place) for place in places]
-            points += found
-            reported[node.name] = frozenset(
-                (place.target, place.function) for place in places if place.possible
-            )
+            points += [_point(node, place) for place in call.run()]
             call.leave()
             if isinstance(node, Pullback) or call.expansion.is_open:
                 continue
@@ -128,15 +122,6 @@ def _key(node: Node, equal: Mapping[str, str]) -> Any:
     """What calls have in common that give the same. equal: values that are known to be others."""
     feeds = tuple((formal, equal.get(name, name)) for formal, name in node.feeds().items())
     return node.op.name, repr(sorted(node.attrs.items())), feeds
-
-
-def _known(
-    node: Node, reported: Mapping[str, frozenset[tuple[str, str]]]
-) -> frozenset[tuple[str, str]]:
-    """What was reported of the call whose adjoint this is: computed again, it is not news."""
-    if isinstance(node, Pullback) and node.forward is not None:
-        return reported.get(node.forward.name, frozenset())
-    return frozenset()
 
 
 def _point(node: Node, place: Place) -> Point:

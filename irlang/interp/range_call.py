@@ -61,12 +61,8 @@ class Call:
 
     # ---- results
 
-    def run(self, known: frozenset[tuple[str, str]] = frozenset()) -> list[Place]:
-        """Evaluates the call; gives its points.
-
-        known: targets and functions of the forward call that were reported there; this call
-        computes them again.
-        """
+    def run(self) -> list[Place]:
+        """Evaluates the call; gives its points."""
         for check in self.expansion.checks:
             self._required(self._renamed(check.condition, {}))
         for step in schedule(self.expansion.equations):
@@ -74,8 +70,6 @@ class Call:
                 self._recurrence(step)
             else:
                 self.tensors[self.names[step.target]] = self._equation(step)
-                if any(step.target == target for target, _ in known):
-                    self._taken_as_finite(step.target)
         for output in self.expansion.outputs:
             for origin in self.tensors[self.names[output]].hull.origins:
                 if origin in self.places:

@@ -15,6 +15,7 @@ from irlang.interp.interval import (
     interval,
     join,
     may,
+    merged_pieces,
     number,
     truth,
 )
@@ -150,7 +151,36 @@ def _product(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
         for step in range(part.most):
             made, _ = own.apply("*", [found, body], own_kind)
             found = made if step < part.least else join(found, made)
-    return found
+    return found if own_kind == "int" else _any_order(found, parts, own)
+
+
+def _any_order(found: Numbers, parts: Sequence[Part], own: Arithmetic) -> Numbers:
+    """What a product may be in another order: on the way it may leave the type."""
+    count = sum(part.most for part in parts)
+    if count < 3:
+        return found
+    logs = [(math.log(max(part.body.magnitude, 1.0)), part.most) for part in parts]
+    least = [
+        min((abs(end) for piece in part.body.pieces for end in piece if end), default=1.0)
+        for part in parts
+    ]
+    over = sum(log * most for log, most in logs) > math.log(own.largest)
+    under = sum(
+        math.log(min(low, 1.0)) * part.most for low, part in zip(least, parts, strict=True)
+    ) < math.log(own.row.tiny)
+    slack = 2 * count * own.row.unit
+    pieces = []
+    for low, high in found.pieces:
+        if not (low == high and low in (-1, 0, 1)):
+            low, high = low - slack * abs(low) - own.least, high + slack * abs(high) + own.least
+        if under:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if over:
+            low, high = -own.largest if found.low < 0 else 0.0, own.largest
+        pieces.append((max(low, -own.largest), min(high, own.largest)))
+    above, below = found.above or over, found.below or (over and found.low < 0)
+    nan = found.nan or (over and (under or found.holds(0.0)))
+    return replace(found, pieces=merged_pieces(pieces), above=above, below=below, nan=nan)
 
 
 def _powers(body: Numbers, own_kind: str, own: Arithmetic) -> Numbers:

@@ -34,7 +34,8 @@ _ATOMS = 8  # elements of a sum
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT = 48  # sums in the course of one proof
-_LEVELS = 2  # proofs inside one another
+_LEVELS = 1  # proofs inside one another
+_WORK = 8000  # expressions that the proofs of one call may evaluate
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -68,12 +69,22 @@ class Relations(Evaluator):
     _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
     _level = 0
     _left = 0  # sums that the proof under way may still look at
+    _work = 0  # expressions that were evaluated for proofs
+
+    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """What an expression may be at the indices of a box, where the facts hold."""
+        self._work += self._level > 0
+        return super().value(expr, box, facts)
+
+    def _done(self) -> bool:
+        """Whether nothing more is to be proved."""
+        return self._level > _LEVELS or self._work > _WORK
 
     # ---- what improves on the interval of a function
 
     def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum or a quotient, less what relations between its operands exclude."""
-        if self._level > _LEVELS or self.kind(expr) != "real":
+        if self._done() or self.kind(expr) != "real":
             return found
         if expr.function in ("+", "-"):
             ends = self._aside(lambda: self._sum_ends(expr, box, facts))
@@ -101,7 +112,7 @@ class Relations(Evaluator):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self._level > _LEVELS or expr.kind not in ("sum", "max") or expr.where is not None:
+        if self._done() or expr.kind not in ("sum", "max") or expr.where is not None:
             return found
         if self.kind(expr) != "real" or expr.body is None or found.low >= 1.0:
             return found
@@ -236,7 +247,7 @@ class Relations(Evaluator):
             ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
         best = _total(ends)
         self._left -= 1
-        if not left or self._left < 0 or not made.factors:
+        if not left or self._left < 0 or self._work > _WORK or not made.factors:
             return best
         for atom, factor in made.factors.items():
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
