@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -92,6 +93,28 @@ def test_a_kernel_that_a_release_lacks_is_not_used() -> None:
     assert not found.unsupported
     assert not found.native
     assert small(text, "onnxruntime").native
+
+
+def test_a_release_that_takes_no_bfloat16_is_not_given_any() -> None:
+    pytest.importorskip("onnx")
+    text = "nnir 1\nmodel m(x: bf16[4]) -> y: bf16[4] { y = reshape(x; shape = [2, 2]) }\n"
+    text = text.replace("y: bf16[4]", "y: bf16[2, 2]")
+    pretend(dataclasses.replace(OLD, version="1.19.2"))
+    assert "no bfloat16" in small(text, "ort-1.15").unsupported[0]
+    pretend(dataclasses.replace(OLD, name="ort-1.20", version="1.20.1"))
+    assert not small(text, "ort-1.20").unsupported
+
+
+def test_what_a_release_says_it_has_no_kernel_for_is_no_refusal_unless_it_was_asked() -> None:
+    pretend(OLD)
+    message = (
+        "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : Could not find an implementation for IsNaN"
+    )
+    assert re.search(describe("ort-1.15").says_no, message)
+    assert not re.search(describe("ort-1.15").says_no, "Failed to find kernel for FusedMatMul(1)")
+    asked = dataclasses.replace(OLD, name="ort-asked", kernels={"IsNaN": frozenset({"f32"})})
+    pretend(asked)
+    assert not describe("ort-asked").says_no
 
 
 def test_the_registry_is_read_at_the_opset_that_is_written() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Literal
 
 from irlang.diagnostics import fail
@@ -31,7 +32,7 @@ class Mode:
     about: what it is. share: it gets one in so many of the fuzzer's programs. patience: its
     programs may take so many times as long as others. options: of the worker. worker: the name
     that the worker knows it by, if it is another, and packages: which then hold it. compiler:
-    whether it needs one of C++. needs: distributions any of which has to be there too; extra: what
+    whether it needs one of C++; gpu: one of those. needs: distributions any of which has to be there too; extra: what
     installs all; alone: the command that does, where it has to have an environment of its own.
     until: the release that has no such mode any more. says_no: a pattern of what it says where it
     has no kernel for something. environment: of its process.
@@ -44,6 +45,7 @@ class Mode:
     worker: str = ""
     packages: tuple[str, ...] = ()
     compiler: bool = False
+    gpu: bool = False
     needs: tuple[str, ...] = ()
     extra: str = ""
     alone: str = ""
@@ -92,6 +94,7 @@ ROWS = {
                     patience=6.0, compiler=True, environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
                 ),
                 ":export": Mode("the program of torch.export.export, run again", share=4),
+                ":cuda": Mode("PyTorch on a GPU", gpu=True),
             },
         ),
         Row(
@@ -101,12 +104,19 @@ ROWS = {
                 ":graph": Mode("tf.function: a graph, improved by Grappler", share=4),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
                              patience=3.0),
+                ":gpu": Mode("TensorFlow on a GPU", packages=("tensorflow",), gpu=True),
                 ":keras": Mode("tf.keras, with the layers of Keras 2", until=(2, 16)),
             },
         ),
         Row(
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16,
-            modes={":jit": Mode("jax.jit: compiled by XLA as a whole", share=8)},
+            modes={
+                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8),
+                ":gpu": Mode(
+                    "JAX on a GPU", share=16, gpu=True, alone="pip install 'jax[cuda13]'",
+                    needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
+                ),
+            },
         ),
         Row(
             "keras", ("keras",), "tf", "python", "", modes={
@@ -124,6 +134,8 @@ ROWS = {
             modes={
                 ":plain": Mode("ONNX Runtime, graph optimisation off",
                                options={"graph_optimization": "off"}),
+                ":cuda": Mode("ONNX Runtime's CUDA provider", packages=("onnxruntime-gpu",),
+                              gpu=True, alone="pip install onnxruntime-gpu"),
             },
             # A kernel that is missing behind an optimisation has another message.
             unasked="NOT_IMPLEMENTED : Could not find an implementation for",
@@ -245,7 +257,9 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         missing.append(mode.needs[0])
     missing = list(dict.fromkeys(missing))
     reason = ""
-    if missing:
+    if mode.gpu and not _gpu():
+        reason = "no GPU of NVIDIA is found here"
+    elif missing:
         extra = mode.extra or row.extra
         verb = "is" if len(missing) == 1 else "are"
         how = mode.alone or f"pip install 'irlang[{extra}]'"
@@ -268,6 +282,11 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         own.kernels if own else {}, worker,
         row.unasked if own and row.unasked and not own.kernels else mode.says_no,
     )  # fmt: skip
+
+
+def _gpu() -> bool:
+    """Whether the driver of a GPU is there; the worker says whether the framework can use it."""
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
 
 
 def _compiler() -> str | None:
