@@ -125,7 +125,7 @@ class Arithmetic:
                 self.corners(row, pieces, kind, found)
         originates = found.nan or found.below or found.above
         # what follows from an earlier place of the call is that one's doing
-        earlier = any(arg.origins for arg in args)
+        earlier = any(arg.news for arg in args)
         origins = frozenset[Origin]().union(*(arg.origins for arg in args))
         if originates and origin is not None and not earlier:
             origins |= {origin}

@@ -10,6 +10,7 @@ import numpy as np
 
 Piece = tuple[float, float]
 Origin = tuple[str, int]  # a place of an expansion: target of an equation, number of the operation
+REPORTED: Origin = ("", -1)  # a place of an earlier call: what it made is no news
 MOST = 3  # intervals of a set
 INT64 = (-(2**63), 2**63 - 1)
 _INF = math.inf
@@ -73,9 +74,14 @@ class Numbers:
             not self.whole or float(number).is_integer()
         )
 
-    def without_infinities(self) -> Numbers:
-        """The finite numbers of the set."""
-        return self if self.finite else Numbers(self.pieces, whole=self.whole)
+    @property
+    def news(self) -> frozenset[Origin]:
+        """The places of the call itself that made what is not finite."""
+        return self.origins - {REPORTED}
+
+    def reported(self) -> Numbers:
+        """The same set, as the calls see it that come after."""
+        return replace(self, origins=frozenset((REPORTED,))) if self.origins else self
 
     def between(self, low: float, high: float) -> Numbers:
         """The numbers from `low` to `high`; NaN is none of them."""

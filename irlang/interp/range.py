@@ -3,8 +3,8 @@
 Equations are evaluated once per region with sets of numbers (`irlang.interp.interval`) in place of
 numbers. A call is judged as its user sees it: a point is *possible* where its results may be NaN or
 Inf although all that it reads is finite, *safe* where the operation could give one for some
-argument and is proved not to for these. What comes after a possible point is judged as if that
-point had given its finite results only, so that nothing is reported for what it was handed.
+argument and is proved not to for these. What comes after a possible point is not reported for
+passing on what it was handed; what it makes anew, as of the 0 that the reciprocal of Inf is, is.
 """
 
 from __future__ import annotations

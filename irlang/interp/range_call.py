@@ -77,17 +77,15 @@ class Call:
         return [place for place in self.places.values() if place.possible or _tells(place)]
 
     def leave(self) -> None:
-        """Lets the calls behind see the results: what this one reported is taken as finite."""
-        for formal in self.expansion.outputs:
-            self._taken_as_finite(formal)
-
-    def _taken_as_finite(self, target: str) -> None:
-        target = self.names[target]
-        tensor = self.tensors[target]
-        regions = tuple(
-            replace(region, numbers=_cleared(region.numbers)) for region in tensor.regions
-        )
-        self.tensors[target] = Tensor(tensor.info, regions, tensor.body)
+        """Lets the calls behind see the results: what this one made is no news to them."""
+        for name in self.names.values():
+            tensor = self.tensors.get(name)
+            if tensor is None or not tensor.hull.origins:
+                continue
+            regions = tuple(
+                replace(region, numbers=region.numbers.reported()) for region in tensor.regions
+            )
+            self.tensors[name] = Tensor(tensor.info, regions, tensor.body)
 
     # ---- what must hold
 
@@ -259,11 +257,6 @@ def _precision(expansion: eq.Expansion) -> str:
         if reals:
             return max(reals, key=lambda row: row.unit).name
     return "f32"
-
-
-def _cleared(value: Numbers) -> Numbers:
-    """Without what was reported; what is not finite and was given stays."""
-    return value.without_infinities() if value.origins else value
 
 
 def _tells(place: Place) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import (
     INT64,
+    REPORTED,
     Numbers,
     Origin,
     hull,
@@ -53,21 +54,27 @@ def reduced(
         return join(*(part.index for part in parts)), False
     if kind == "the":
         return join(*(part.body for part in parts)), False
-    if kind in ("max", "min"):
-        found = _extreme(kind, parts, own_kind)
-    elif kind == "sum":
-        found = total(parts, own_kind, own)
-    else:
-        found = _product(parts, own_kind, own)
+    found = _folded(kind, parts, own_kind, own)
     origins = frozenset[Origin]().union(*(part.body.origins for part in parts))
-    given = all(part.body.finite for part in parts)
-    originates = not found.finite and given
+    finite = [replace(part, body=_finite(part.body)) for part in parts]
+    same = all(part.body.finite for part in parts)
+    originates = not (found if same else _folded(kind, finite, own_kind, own)).finite
     if found.nan and not any(part.body.nan or part.body.origins for part in parts):
         originates = True
-    originates = originates and not origins
+    originates = originates and not origins - {REPORTED}
     if originates and origin is not None:
         origins |= {origin}
     return replace(found, origins=frozenset() if found.finite else origins), originates
+
+
+def _folded(kind: str, parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
+    if kind in ("max", "min"):
+        return _extreme(kind, parts, own_kind)
+    return total(parts, own_kind, own) if kind == "sum" else _product(parts, own_kind, own)
+
+
+def _finite(body: Numbers) -> Numbers:
+    return body if body.finite else Numbers(body.pieces, whole=body.whole)
 
 
 def _logical(kind: str, parts: Sequence[Part]) -> Numbers:
