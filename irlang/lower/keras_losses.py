@@ -22,7 +22,10 @@ def _loss(call: Keras, kind: str, target: Value, prediction: Value, **options: A
     made = invoke(
         f"{call.build.keras}.losses.{kind}", reduction=_REDUCTIONS[call["reduction"]], **options
     )
-    return call.value(f"{made}({target.text}, {prediction.text})")
+    text = f"{made}({target.text}, {prediction.text})"
+    if call.build.backend == "theano":
+        text = f'K.cast({text}, "float32")'  # which some lose
+    return call.value(text)
 
 
 def _elements(kind: str, options: Options, prediction: str = "prediction") -> Native:
@@ -46,8 +49,8 @@ def _classes(kind: str, options: Options, prediction: str, target: str = "target
     def rule(call: Keras) -> Value | None:
         given = options(call)
         x, t = call.input(prediction), call.input(target)
-        if given is None or call.has("weight") or x.rank < 2:
-            return None
+        if given is None or call.has("weight") or x.rank < 2 or call.build.backend == "theano":
+            return None  # on Theano they ask for shapes that expressions do not say
         axis = call.axis("axis", x.rank)
         t = moved(call, t, axis, x.rank - 1) if t.rank == x.rank else t
         return _loss(call, kind, t, moved(call, x, axis, x.rank - 1), **given)

@@ -112,17 +112,20 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
             return None
         if call["zero_output_for_mask"] and call.build.version == 2:
             return None
+        on_theano = call.build.backend == "theano"
+        if on_theano and (call.has("mask") or any(map(call.has, names))):
+            return None
         build, x, first = call.build, call.input("x"), call["batch_first"]
         weights, has_bias = _weights(call, kind)
         inner = x if first else build.transpose(x, (1, 0, 2))
         n, length, _ = inner.shape
         units = call.outputs[1].shape[1]
         options = {**activations, "use_bias": None if has_bias else False}
-        if kind == "GRU" and not call["reset_after"]:
-            options["reset_after"] = False
+        if kind == "GRU" and (not call["reset_after"] or call.build.version == 2):
+            options["reset_after"] = call["reset_after"]
         options |= {
             "return_sequences": True, "return_state": True,
-            "go_backwards": call["reverse"] or None, **_begun(call),
+            "go_backwards": call["reverse"] or None, "unroll": on_theano or None, **_begun(call),
         }  # fmt: skip
         extra = []
         if call["zero_output_for_mask"]:

@@ -66,6 +66,9 @@ def _conv(call: Keras) -> Value | None:
     if call["groups"] != 1 and (call.build.version, call.build.backend) == (2, "theano"):
         return None
     kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
+    if call.build.backend == "theano":  # which turns kernels round, as Keras documents
+        for axis, size in enumerate(kernel.shape[:-2]):
+            kernel = call.build.slice(kernel, axis, size - 1, -1, -1)
     options = {
         **steps, "padding": padding, "groups": None if call["groups"] == 1 else call["groups"],
         "use_bias": None if call.has("b") else False,

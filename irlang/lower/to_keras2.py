@@ -66,7 +66,7 @@ from pathlib import Path
 
 collections.Iterable = collections.abc.Iterable  # which Keras 2.3 looks for there
 os.environ["KERAS_BACKEND"] = "theano"
-os.environ["THEANO_FLAGS"] = "blas.ldflags="
+os.environ["THEANO_FLAGS"] = "blas.ldflags=,floatX=float32"
 
 import keras
 import numpy as np
