@@ -18,6 +18,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import target as targets
 from irlang.lower.lower import lower
+from irlang.lower.pool import Target, Worker, WorkerError
 from irlang.lower.target import ROWS, describe, names, require_installed, usual
 from irlang.parser import parse
 from tests.test_lower_text import SMALL
@@ -137,3 +138,28 @@ def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(InvalidInput, match=r"torch:compile: no C\+\+ compiler is found"):
         require_installed("torch:compile")
     assert describe("torch").installed
+
+
+@pytest.mark.parametrize("target", ["torch:cuda", "tf:gpu", "jax:gpu", "onnxruntime:cuda"])
+def test_without_a_gpu_the_reason_is_told(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "_gpu", lambda: False)
+    found = describe(target)
+    assert (found.installed, found.reason) == (False, "no GPU of NVIDIA is found here")
+
+
+@pytest.mark.parametrize("target", ["torch:cuda", "onnxruntime:cuda"])
+def test_a_framework_that_finds_no_gpu_says_so(target: str) -> None:
+    """It does not compute on the processor in its place."""
+    usable(target.partition(":")[0])
+    with Worker(Target(target, environment={"CUDA_VISIBLE_DEVICES": ""})) as worker:
+        if target == "onnxruntime:cuda" and describe("onnxruntime:cuda").installed:
+            pytest.skip("the provider is there, whatever is visible")
+        with pytest.raises(WorkerError, match="finds no GPU"):
+            worker.hello()
+
+
+def test_programs_for_a_gpu_say_so() -> None:
+    case = small()
+    said = {"torch:cuda": 'torch.set_default_device("cuda")', "jax:gpu": '"jax_platforms", "cuda"'}
+    for target, text in said.items():
+        assert text in str(lower(case.graph, target, case.catalog, case.params).code)

@@ -32,10 +32,10 @@ class Mode:
     about: what it is. share: it gets one in so many of the fuzzer's programs. patience: its
     programs may take so many times as long as others. options: of the worker. worker: the name
     that the worker knows it by, if it is another, and packages: which then hold it. compiler:
-    whether it needs one of C++; gpu: one of those. needs: distributions any of which has to be there too; extra: what
-    installs all; alone: the command that does, where it has to have an environment of its own.
-    until: the release that has no such mode any more. says_no: a pattern of what it says where it
-    has no kernel for something. environment: of its process.
+    whether it needs one of C++; gpu: or a GPU. needs: distributions any of which has to be there
+    too; extra: what installs all; alone: the command that does, where an extra does not. until:
+    the release that has no such mode any more. says_no: a pattern of what it says where it has no
+    kernel for something. environment: of its process.
     """
 
     about: str

@@ -72,4 +72,7 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as T
     """The program's layout in a mode."""
     if mode == "jit":
         return replace(LAYOUT, framework="JAX, compiled by XLA", decorator="@jax.jit\n")
+    if mode == "gpu":
+        imports = LAYOUT.imports + 'jax.config.update("jax_platforms", "cuda")\n'
+        return replace(LAYOUT, framework="JAX, on a GPU", imports=imports)
     return LAYOUT

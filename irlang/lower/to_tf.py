@@ -87,6 +87,8 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         option = "jit_compile" if release >= (2, 5) else "experimental_compile"
         decorator = f"@tf.function({option}=True)\n"
         return replace(LAYOUT, framework="TensorFlow, compiled by XLA", decorator=decorator)
+    if mode == "gpu":
+        return replace(LAYOUT, framework="TensorFlow, on a GPU")
     if mode == "tflite":
         return replace(
             LAYOUT, framework="TensorFlow Lite", wrapper=_CONVERTED, wrapped="converted",

@@ -109,7 +109,19 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as T
     if mode == "export":
         framework = "PyTorch, by way of torch.export"
         return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
+    if mode == "cuda":
+        return replace(
+            LAYOUT, framework="PyTorch, on a GPU",
+            imports=LAYOUT.imports + '\ntorch.set_default_device("cuda")\n',
+            **{name: _on_gpu(getattr(LAYOUT, name)) for name in ("helpers", "bfloat16_helpers")},
+        )  # fmt: skip
     return LAYOUT
+
+
+def _on_gpu(helpers: str) -> str:
+    """Arrays go there and come back."""
+    there = helpers.replace("torch.from_numpy(np.array(value))", "torch.tensor(np.array(value))")
+    return there.replace("value.detach()", "value.detach().cpu()")
 
 
 _EXPORTED = '''

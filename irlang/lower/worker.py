@@ -458,7 +458,22 @@ def _setup_compile(torch: Any) -> None:
     torch.compile(double)(torch.ones(3))
 
 
-_MODES = {"compile": _setup_compile}
+def _setup_gpu(framework: Any) -> None:
+    """A framework that was not built for the GPU would compute on the processor instead."""
+    name = framework.__name__
+    if name == "torch":
+        there = framework.cuda.is_available()
+    elif name == "tensorflow":
+        there = framework.config.list_physical_devices("GPU")
+    elif name == "jax":
+        there = framework.devices()[0].platform == "gpu"
+    else:
+        there = "CUDAExecutionProvider" in framework.get_available_providers()
+    if not there:
+        raise RuntimeError(f"{name} finds no GPU")
+
+
+_MODES = {"compile": _setup_compile, "cuda": _setup_gpu, "gpu": _setup_gpu}
 # A target's name up to the colon, the module that it needs, and what to set once at the start.
 FRAMEWORKS = {
     "numpy": ("numpy", _setup_nothing),
