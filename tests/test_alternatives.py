@@ -234,7 +234,7 @@ def test_another_formula_is_not_wrong(key: str, seed: int, size: int) -> None:
 
 
 # What a formula differs in by more than half of the digits stays wrong.
-WRONG = {
+WRONG: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "the wrong axis": ("softmax", lambda x: np.exp(x) / np.sum(np.exp(x), 0, keepdims=True)),
     "gelu by tanh": ("gelu", lambda x: x * _sigmoid(F(1.702) * x)),
     "the divisor n - 1": (
