@@ -1,0 +1,66 @@
+"""Values that are computed lie in the ranges of the analysis; see `tests.soundness`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
+from irlang.gen.build import generate
+from irlang.gen.draw import Limits
+from irlang.graph import Param, Port
+from irlang.interp.range import Analysis, analyse
+from tests import soundness
+from tests.soundness import programs, ranges, violations
+
+CATALOG = builtin()
+NAMES = sorted(op.name for op in CATALOG)
+SMALL = Limits(elements=12, length=3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_definition_stays_in_its_ranges(name: str) -> None:
+    for graph, seed in programs(CATALOG, name, 4, SMALL):
+        try:
+            faults, _, compared = violations(graph, CATALOG, seed, count=4)
+        except InvalidInput:
+            continue  # of no value in these ranges
+        assert not faults
+        if compared:
+            return
+    pytest.fail("no call of this definition could be compared")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_programs_and_their_gradients_stay_in_their_ranges(seed: int) -> None:
+    graph = ranges(generate(CATALOG, seed, size=(1, 4), limits=SMALL).graph, seed)
+    for domain in ("relations", "regions", "tensor"):
+        faults, _, _ = violations(
+            graph, CATALOG, seed, gradient=domain == "relations", domain=domain, count=4
+        )
+        assert not faults, domain
+
+
+def test_what_lies_outside_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test itself: ranges that are too narrow, and points that are called safe, are faults."""
+    graph = generate(CATALOG, 3, ops=("exp",), size=(1, 1), limits=SMALL).graph
+    given: list[Port | Param] = [*graph.inputs.values(), *graph.params.values()]
+    for one in given:
+        one.within = 0.0, 100.0
+    assert not violations(graph, CATALOG, 3)[0]
+
+    def wrong(*args: Any, **options: Any) -> Analysis:
+        found = analyse(*args, **options)
+        values = {
+            name: replace(one, high=min(one.high, 50.0)) for name, one in found.values.items()
+        }
+        points = tuple(replace(point, status="safe") for point in found.points)
+        return replace(found, values=values, points=points)
+
+    monkeypatch.setattr(soundness, "analyse", wrong)
+    told = [fault.what for fault in violations(graph, CATALOG, 3)[0]]
+    assert any("no point is possible" in what for what in told)
+    assert any("the range is" in what for what in told)
