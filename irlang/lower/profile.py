@@ -70,6 +70,12 @@ PROFILES = (
         (("distributes", True),),
     ),
     Accepted("tf:xla", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
+    Accepted("jax:jit", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
+    Accepted("openvino*", "multiplications are fused into weights", (("distributes", True),)),
+    Accepted(
+        "openvino:default", "sums of products are computed in bfloat16 where the processor has it",
+        (("factors", "bf16"),),
+    ),
     Accepted("torch:compile", "Inductor fuses calls", (("distributes", True),)),
 )  # fmt: skip
 
