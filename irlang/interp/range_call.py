@@ -10,6 +10,7 @@ from irlang.dtypes import DTYPES
 from irlang.equation_rules import conjuncts, simplify
 from irlang.graph import Node
 from irlang.instance import Definitions
+from irlang.interp import reasons
 from irlang.interp.arithmetic import Arithmetic, stored
 from irlang.interp.assumptions import assume
 from irlang.interp.declared import numbers_within
@@ -74,7 +75,21 @@ class Call:
             for origin in self.tensors[self.names[output]].hull.origins:
                 if origin in self.places:
                     self.places[origin].possible = True
-        return [place for place in self.places.values() if place.possible or _tells(place)]
+        found = [place for place in self.places.values() if place.possible or _tells(place)]
+        for place in found:
+            place.reasons = self._reasons(place)
+        return found
+
+    def _reasons(self, place: Place) -> list[str]:
+        """Why a place is what it is: what reaches it, and the relations that were of use."""
+        if place.possible:
+            return [reasons.possible(place.function, place.operand, self.own)]
+        found = [reasons.safe(place.function, place.operand)]
+        if place.threatens:
+            found.append("what it makes beyond that is finite again in the result of the call")
+        read = {name for body in self._bodies for name in eq.reads(body)}
+        earlier = [why for name in sorted(read) for why in self.tensors[name].reasons]
+        return [*found, *dict.fromkeys((*self.walk.reasons, *earlier))][:4]
 
     def leave(self) -> None:
         """Lets the calls behind see the results: what this one made is no news to them."""
@@ -85,7 +100,7 @@ class Call:
             regions = tuple(
                 replace(region, numbers=region.numbers.reported()) for region in tensor.regions
             )
-            self.tensors[name] = Tensor(tensor.info, regions, tensor.body)
+            self.tensors[name] = Tensor(tensor.info, regions, tensor.body, tensor.reasons)
 
     # ---- what must hold
 
@@ -118,7 +133,7 @@ class Call:
                 replace(region, numbers=meet(region.numbers, facts[read]))
                 for region in tensor.regions
             )
-            self.tensors[read.tensor] = Tensor(tensor.info, regions, tensor.body)
+            self.tensors[read.tensor] = Tensor(tensor.info, regions, tensor.body, tensor.reasons)
 
     # ---- equations
 
@@ -157,6 +172,7 @@ class Call:
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
         if small(body) and equation.info.dtype in (self.own.row.name, "bool"):
             found.body = body
+        found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
 
     def _regions(

@@ -87,6 +87,7 @@ class Evaluator:
         self.note = note
         self.split = split
         self.origins: dict[int, Origin] = {}
+        self.reasons: list[str] = []  # relations that were of use
         self._kinds: dict[int, tuple[eq.Expr, str]] = {}  # with the expression, kept for its id
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:

@@ -34,12 +34,13 @@ class Region:
 class Tensor:
     """A tensor by regions, which are disjoint and, once it is computed, cover it.
 
-    body: what an element is, wherever it lies.
+    body: what an element is, wherever it lies. reasons: relations that its numbers rest on.
     """
 
     info: eq.TensorInfo
     regions: tuple[Region, ...]
     body: eq.Expr | None = None
+    reasons: tuple[str, ...] = ()
     hull: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ def copied(tensor: Tensor, name: str) -> Tensor:
     index = tuple(eq.Index(f"#{axis}") for axis in range(len(tensor.info.shape)))
     term = eq.Read(name, index)
     regions = tuple(Region(region.box, region.numbers, term) for region in tensor.regions)
-    return Tensor(tensor.info, regions, term)
+    return Tensor(tensor.info, regions, term, tensor.reasons)
 
 
 def merged(info: eq.TensorInfo, regions: Sequence[Region]) -> Tensor:

@@ -36,6 +36,7 @@ _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT = 48  # sums in the course of one proof
 _LEVELS = 1  # proofs inside one another
 _WORK = 8000  # expressions that the proofs of one call may evaluate
+_NO_LESS = "the divisor is no less than the dividend"
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -88,9 +89,10 @@ class Relations(Evaluator):
             return found
         if expr.function in ("+", "-"):
             ends = self._aside(lambda: self._sum_ends(expr, box, facts))
-            return found if ends is None else self._cut(found, *ends)
+            return found if ends is None else self._cut(found, *ends, "elements cancel in a sum")
         if expr.function == "*" and found.low < 0 and self._same(expr, box):
             args = [self.value(expr.args[0], box, facts)]
+            self._because("a number times itself is not negative")
             return meet(found, self.own.apply("sq", args, "real")[0])
         if expr.function == "/":
             return self._aside(lambda: self._quotient(expr, found, box, facts))
@@ -119,7 +121,10 @@ class Relations(Evaluator):
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
         least = self._aside(lambda: self._attained(expr, box, facts))
-        return found if least is None else self._cut(found, least, math.inf)
+        if least is None:
+            return found
+        why = f"a term, that at the maximum, is {least:.6g} at least"
+        return self._cut(found, least, math.inf, why)
 
     def _aside(self, proof: Callable[[], _T]) -> _T:
         """Evaluates without a word to the listener."""
@@ -132,12 +137,18 @@ class Relations(Evaluator):
             self.note, self._left = note, left
             self._level -= 1
 
-    def _cut(self, found: Numbers, low: float, high: float) -> Numbers:
-        """A set less what lies outside two proved ends."""
+    def _because(self, why: str) -> None:
+        if not self._level:
+            self.reasons.append(why)
+
+    def _cut(self, found: Numbers, low: float, high: float, why: str) -> Numbers:
+        """A set less what lies outside two proved ends, and why."""
         allowed = Numbers(((max(low, -_TOP), min(high, _TOP)),))
         if low > high:
             return found
         cut = meet(found, allowed)
+        if cut.pieces != found.pieces:
+            self._because(why)
         above = cut.above and high > self.own.largest
         below = cut.below and low < -self.own.largest
         cut = replace(cut, above=above, below=below)
@@ -345,7 +356,7 @@ class Relations(Evaluator):
         if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
             found = self._by_case(expr.args[0], chosen, found, box, facts)
         if not found.finite and self._same(expr, box):
-            found = self._cut(found, 1.0, 1.0)
+            found = self._cut(found, 1.0, 1.0, "a number is divided by itself")
         if divisor.low <= 0:
             return found
         high = low = math.inf
@@ -357,7 +368,7 @@ class Relations(Evaluator):
         elif high == 1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
             low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
-        return found if high > 1.0 else self._cut(found, -low, high)
+        return found if high > 1.0 else self._cut(found, -low, high, _NO_LESS)
 
     def _by_case(
         self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts

@@ -1,0 +1,58 @@
+"""Why a place is safe or not, in words for whoever wrote the model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.interval import Numbers
+from irlang.scalar import SCALARS, Scalar
+
+
+def span(value: Numbers) -> str:
+    """The ends of a set, as text."""
+    if value.empty:
+        return "nothing"
+    if value.only is not None:
+        return f"{value.only:.6g} always"
+    return f"between {value.low:.6g} and {value.high:.6g}"
+
+
+def safe(function: str, operand: Numbers) -> str:
+    """Why an operation stays finite."""
+    what = "the divisor" if function == "/" else f"what reaches `{function}`"
+    return f"{what} is {span(operand)}"
+
+
+def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
+    """Why an operation may leave the finite numbers."""
+    name = own.row.name
+    row = SCALARS.get(function)
+    if function == "/":
+        if operand.holds(0.0):
+            return f"the divisor is {span(operand)}: it may be 0"
+        return f"the divisor is {span(operand)}: the quotient may be beyond the largest {name}"
+    if function == "inf":
+        return "an infinite number of the definition may be left in the result"
+    if function == "index":
+        return f"an index read from data is {span(operand)}: it may lie outside the tensor"
+    if row is not None and row.arity == 1:
+        return _of_function(row, operand, name)
+    return f"the terms are {span(operand)}: the result may be beyond the largest {name}"
+
+
+def _of_function(row: Scalar, operand: Numbers, name: str) -> str:
+    """By the domain and the poles of a function of one argument."""
+    low, high = row.domain
+    reach = f"what reaches `{row.name}` is {span(operand)}"
+    if operand.low < low or operand.high > high:
+        where = f"below {low:g}" if operand.low < low else f"above {high:g}"
+        return f"{reach}: the function is not defined {where}"
+    with np.errstate(all="ignore"):
+        for end in (low, high, *(row.monotone or ())):
+            met = math.isfinite(end) and operand.holds(end)
+            if met and math.isinf(float(row.numpy(np.float64(end)))):
+                return f"{reach}: the function is infinite at {end:g}"
+    return f"{reach}: the result may be beyond the largest {name}"
