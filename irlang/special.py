@@ -7,6 +7,7 @@ and Stegun, Handbook of Mathematical Functions, chapters 6, 7, 9 and 26.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -72,7 +73,29 @@ def polygamma_exact(order: Any, x: Any) -> Any:
         return mpmath.inf if order == 0 else mpmath.mpf(0)
     if x <= 0 and mpmath.isint(x):
         return mpmath.inf if int(order) % 2 else mpmath.nan
+    if x < _SLOWEST:
+        return _reflected(int(order), x)
     return mpmath.re(mpmath.psi(int(order), x))
+
+
+def _reflected(n: int, x: Any) -> Any:
+    """By the value at 1 - x: mpmath goes from there to a negative x in steps of 1."""
+    with mpmath.extraprec(64 + 8 * n):  # the two may nearly cancel
+        cotangent = mpmath.cospi(x) / mpmath.sinpi(x)
+        periodic = mpmath.pi ** (n + 1) * mpmath.polyval(_cotangents(n), cotangent)
+        found = (-1) ** n * mpmath.re(mpmath.psi(n, 1 - x)) - periodic
+    return +found
+
+
+@functools.cache
+def _cotangents(n: int) -> tuple[int, ...]:
+    """The n-th derivative of cot as a polynomial in cot, by falling powers."""
+    if n == 0:
+        return (1, 0)
+    before = _cotangents(n - 1)
+    degree = len(before) - 1
+    slope = [c * (degree - k) for k, c in enumerate(before[:-1])]  # times -(1 + cot²)
+    return tuple(-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True))
 
 
 def polygamma(order: Array, x: Array) -> Array:

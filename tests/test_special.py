@@ -1,0 +1,31 @@
+"""Special functions where their usual series do not reach."""
+
+from __future__ import annotations
+
+import time
+
+import mpmath
+import numpy as np
+import pytest
+
+from irlang import special
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 8, 40])
+@pytest.mark.parametrize("x", [-50.3, -60.25, -120.9999, -300.0001])
+def test_polygamma_left_of_many_poles(order: int, x: float) -> None:
+    """Against mpmath's recurrence, with digits to spare for what cancels in it."""
+    with mpmath.workdps(120):
+        right = mpmath.re(mpmath.psi(order, mpmath.mpf(x)))
+    with mpmath.workdps(30):
+        assert abs(special.polygamma_exact(order, mpmath.mpf(x)) / right - 1) < 1e-28
+
+
+def test_polygamma_far_to_the_left_takes_no_longer() -> None:
+    start = time.monotonic()
+    with mpmath.workdps(30):
+        far = special.polygamma_exact(1, mpmath.mpf(-(10**9)) - mpmath.mpf(1) / 4)
+        # of the trigamma function nothing but the periodic part is left: pi² / sin²(pi / 4)
+        assert abs(far - 2 * mpmath.pi**2) < 2e-9
+    assert np.isfinite(special.polygamma([[3.0]], [[-4_000_000.5]])).all()
+    assert time.monotonic() - start < 5
