@@ -49,6 +49,7 @@ class Seconds(click.ParamType[float]):
 )
 @click.option("--ops", metavar="A,B", help="Only these operators.")
 @click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@click.option("--analyze", is_flag=True, help="Test `irlang analyze` instead: no target is needed.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
 @click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
@@ -62,6 +63,7 @@ def command(
     jobs: int | None,
     ops: str | None,
     grad: bool,
+    analyze: bool,
     out: Path | None,
     resume: Path | None,
     profile: str | None,
@@ -81,6 +83,15 @@ def command(
             "--resume goes on as the campaign was started",
             help="give --time alone with it",
         )
+    if analyze and (resume or targets or profile or known):
+        raise fail("usage.analyze", "--analyze goes with --programs, --time, --seed, --ops, --grad")
+    if analyze:
+        from irlang.commands import fuzz_analysis
+
+        seed = random.SystemRandom().randrange(10**7) if seed is None else seed
+        span = 60.0 if programs is None and seconds is None else seconds
+        count = jobs or min(os.cpu_count() or 1, 4)
+        return fuzz_analysis.run(programs, span, seed, count, _operators(ops), grad, out, form)
     if resume is not None:
         campaign = Campaign(resume, None)
         seconds = seconds or campaign.settings.seconds or 60.0

@@ -1,0 +1,66 @@
+"""`irlang fuzz --analyze`: what is called safe is run, and a proof that is wrong is found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.analysis import campaign
+from irlang.cli import status
+from irlang.graph import Param, Port
+from irlang.interp.range import Analysis, analyse
+from irlang.interp.values import accept
+from tests.test_analyze import loads
+
+RISKY = ("log", "exp", "divide", "subtract", "softmax", "sqrt", "concat", "slice")
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+def test_what_is_called_safe_does_not_go_wrong(gradient: bool) -> None:
+    tally = campaign.run_batch(range(25), RISKY, gradient)
+    assert tally.findings == []
+    assert tally.programs == 25
+    assert min(tally.points["safe"], tally.points["reached"]) > 5
+
+
+def test_a_wrong_proof_is_found_and_its_program_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def careless(*arguments: Any, **options: Any) -> Analysis:
+        found = analyse(*arguments, **options)
+        safe = tuple(replace(point, status="safe") for point in found.points)
+        return replace(found, points=safe)
+
+    monkeypatch.setattr(campaign, "analyse", careless)
+    tally = campaign.run_batch(range(40), RISKY, False)
+    assert tally.findings
+    finding = tally.findings[0]
+    assert not np.isfinite(finding.value)
+    graph = loads(finding.text).graph
+    given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
+    assert set(finding.inputs) <= set(given)
+    for name, array in finding.inputs.items():
+        accept(name, given[name], array)  # raises where it leaves its range
+
+
+def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["fuzz", "--analyze", "--programs", "12", "--seed", "5", "--jobs", "1"]
+    code = status([*arguments, "--ops", ",".join(RISKY), "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert found["programs"] == 12
+    assert found["findings"] == []
+    assert sum(found["points"].values()) > 0
+    assert status([*arguments, "--targets", "torch"]) == 2
+    assert "usage.analyze" in capsys.readouterr().err
+
+
+def test_the_same_seed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (campaign.examine(11, RISKY) for _ in range(2))
+    assert first.as_json() == second.as_json()
+    monkeypatch.setattr(campaign, "TRIES", 1)
+    assert campaign.examine(11, RISKY).calls == first.calls
