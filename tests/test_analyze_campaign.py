@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from irlang.analysis import campaign
+from irlang.api import loads
 from irlang.cli import status
 from irlang.graph import Param, Port
 from irlang.interp.range import Analysis, analyse
 from irlang.interp.values import accept
-from tests.test_analyze import loads
 
 RISKY = ("log", "exp", "divide", "subtract", "softmax", "sqrt", "concat", "slice")
 
