@@ -15,11 +15,13 @@ from irlang.diagnostics import fail
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.lower import (
+    mx_ops,
     onnx_scripts,
     python_program,
     to_jax,
     to_keras,
     to_keras2,
+    to_mx,
     to_onnx,
     to_tf,
     to_torch,
@@ -28,6 +30,7 @@ from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.keras_builder import JaxKerasBuilder, KerasBuilder, TorchKerasBuilder
+from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.names import Names
 from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime
 from irlang.lower.python_builder import PythonBuilder
@@ -78,6 +81,7 @@ _PYTHON = {
     "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _NARROW),
     "jax": _Python(JaxBuilder, to_jax.TABLE, to_jax.layout, frozenset()),
     "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW),
+    "mxnet": _Python(MxBuilder, mx_ops.TABLE, to_mx.layout, _NARROW),
 }
 # Modes whose programs have other words, by the framework's name and theirs.
 _MODES = {

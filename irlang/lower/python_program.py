@@ -23,7 +23,7 @@ from irlang.lower.value import Value
 RESERVED = (
     "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
     "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
-    "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed",
+    "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed", "mx", "where",
 )  # fmt: skip
 _WIDTH = 100
 

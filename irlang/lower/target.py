@@ -59,9 +59,9 @@ class Row:
     """A framework.
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
-    it. about: its usual mode; empty where it has to be said which; share, options, says_no: of
-    that mode; unasked: that of a release that was not asked for its kernels. needs: distributions
-    that lowering itself needs. modes: the others, by what stands behind the colon.
+    it. about: its usual mode; empty where it has to be said which; share, options, says_no,
+    alone: of that mode; unasked: that of a release that was not asked for its kernels. needs:
+    distributions that lowering itself needs. modes: the others, by what stands behind the colon.
     """
 
     name: str
@@ -75,11 +75,14 @@ class Row:
     options: Mapping[str, Any] = field(default_factory=dict)
     says_no: str = ""
     unasked: str = ""
+    alone: str = ""
 
     @property
     def usual(self) -> Mode:
         """The usual mode."""
-        return Mode(self.about, self.share, options=self.options, says_no=self.says_no)
+        return Mode(
+            self.about, self.share, options=self.options, says_no=self.says_no, alone=self.alone
+        )
 
 
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
@@ -117,6 +120,10 @@ ROWS = {
                     needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
                 ),
             },
+        ),
+        Row(
+            "mxnet", ("mxnet",), "", "python", "MXNet, operator by operator",
+            alone="irlang target add mxnet-1.6 --pip mxnet==1.6.0 numpy==1.23.5",
         ),
         Row(
             "keras", ("keras",), "tf", "python", "", modes={

@@ -481,6 +481,7 @@ FRAMEWORKS = {
     "tf": ("tensorflow", _setup_tensorflow),
     "jax": ("jax", _setup_nothing),
     "keras": ("keras", _setup_keras),
+    "mxnet": ("mxnet", _setup_nothing),
     "onnxruntime": ("onnxruntime", _setup_nothing),
     "onnx-reference": ("onnx", _setup_nothing),
     "openvino": ("openvino", _setup_nothing),

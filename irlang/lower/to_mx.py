@@ -1,0 +1,61 @@
+"""MXNet: the program around a model."""
+
+from __future__ import annotations
+
+from irlang.lower.python_program import Layout
+
+_HELPERS = '''
+def tensor(name, value):
+    return mx.np.array(value, dtype=value.dtype)
+
+
+def array(name, value):
+    return value.asnumpy()
+
+
+def where(condition, yes, no):
+    """Element by element, of tensors of one shape."""
+    values = (value.as_nd_ndarray() for value in (condition, yes, no))
+    return mx.nd.where(*values).as_np_ndarray()
+'''
+LAYOUT = Layout(
+    framework="MXNet",
+    imports="""
+import sys
+from pathlib import Path
+
+import mxnet as mx
+import numpy as np
+
+mx.npx.set_np()
+""",
+    helpers=_HELPERS,
+    bfloat16_helpers=_HELPERS,
+    run='''
+def run(inputs, params):
+    """The outputs as arrays by name."""
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    values += [tensor(name, params[name]) for name in PARAMS]
+    results = {function}(*values)
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+''',
+    gradients='''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs and parameters."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{n: v for n, v in values.items() if np.dtype(v.dtype).kind == "f"}}
+    for value in wanted.values():
+        value.attach_grad()
+    with mx.autograd.record():
+        *_, loss = {function}(*values.values())
+    loss.backward()
+    return {{name: array(name, value.grad) for name, value in wanted.items()}}
+''',
+    watched="",
+)
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
+    """The program's layout."""
+    return LAYOUT
