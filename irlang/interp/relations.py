@@ -10,97 +10,54 @@ summation, so that e / sum(e) is 1 at most; (c + o) - (c - o) is 2 o but for rou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from itertools import product
-from typing import TypeVar
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.interval import Numbers, join, meet
-from irlang.interp.range_eval import Evaluator, Limits
-from irlang.interp.unfolding import (
-    inner_box,
-    instance,
-    match,
-    settled,
-    small,
-    source,
-    within,
-)
+from irlang.interp.range_eval import Limits
+from irlang.interp.regions import Ends
+from irlang.interp.sums import Sum, Sums
+from irlang.interp.unfolding import inner_box, instance, match, settled, small, source, within
 
-_DEPTH = 6  # definitions that are looked into, one behind another
-_ATOMS = 8  # elements of a sum
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
-_REPLACED = 3  # elements replaced by what bounds them
-_LOOKED_AT = 48  # sums in the course of one proof
-_LEVELS = 1  # proofs inside one another
-_WORK = 8000  # expressions that the proofs of one call may evaluate
 _NO_LESS = "the divisor is no less than the dividend"
-_T = TypeVar("_T")
-_TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """`constant + sum of factor * element`, but for an error of rounding."""
-
-    factors: Mapping[eq.Expr, float]
-    constant: float = 0.0
-    error: float = 0.0
-
-    def plus(self, other: Sum, times: float = 1.0) -> Sum:
-        """`self + times * other`."""
-        merged = dict(self.factors)
-        for atom, factor in other.factors.items():
-            merged[atom] = merged.get(atom, 0.0) + times * factor
-        constant = self.constant + times * other.constant
-        error = self.error + abs(times) * other.error
-        if constant not in (self.constant, times * other.constant) or abs(times) != 1:
-            error += _SLACK * abs(constant)
-        return Sum({a: f for a, f in merged.items() if f}, constant, error)
-
-
-_SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
-
-
-class Relations(Evaluator):
+class Relations(Sums):
     """An evaluator that uses relations between elements, as far as regions have terms."""
-
-    _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
-    _level = 0
-    _left = 0  # sums that the proof under way may still look at
-    _work = 0  # expressions that were evaluated for proofs
-
-    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """What an expression may be at the indices of a box, where the facts hold."""
-        self._work += self._level > 0
-        return super().value(expr, box, facts)
-
-    def _done(self) -> bool:
-        """Whether nothing more is to be proved."""
-        return self._level > _LEVELS or self._work > _WORK
 
     # ---- what improves on the interval of a function
 
     def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum or a quotient, less what relations between its operands exclude."""
-        if self._done() or self.kind(expr) != "real":
+        if self.done() or self.kind(expr) != "real":
             return found
+        if expr.function == "+":
+            found = self.aside(lambda: self._average(expr, found, box, facts))
         if expr.function in ("+", "-"):
-            ends = self._aside(lambda: self._sum_ends(expr, box, facts))
-            return found if ends is None else self._cut(found, *ends, "elements cancel in a sum")
+            ends = self.aside(lambda: self.sum_ends(expr, box, facts))
+            return found if ends is None else self.cut(found, *ends, "elements cancel in a sum")
         if expr.function == "*" and found.low < 0 and self._same(expr, box):
             args = [self.value(expr.args[0], box, facts)]
-            self._because("a number times itself is not negative")
+            self.because("a number times itself is not negative")
             return meet(found, self.own.apply("sq", args, "real")[0])
         if expr.function == "/":
-            return self._aside(lambda: self._quotient(expr, found, box, facts))
+            made = self.aside(lambda: self._quotient(expr, found, box, facts))
+            if made != found:
+                self.because(_NO_LESS)
+            return made
+        if expr.function == "*":
+            made = self.aside(lambda: self._scaled(expr, found, box))
+            if made != found:
+                self.because(_NO_LESS)
+            return made
         return found
 
     def _same(self, expr: eq.Apply, box: Limits) -> bool:
         """Whether both arguments are one number."""
-        one, other = (self._copies(arg, box) for arg in expr.args)
+        one, other = (self.copies(arg, box) for arg in expr.args)
         return any(look in other for look in one)
 
     def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -114,249 +71,29 @@ class Relations(Evaluator):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self._done() or expr.kind not in ("sum", "max") or expr.where is not None:
+        if self.done() or expr.kind not in ("sum", "max") or expr.where is not None:
             return found
         if self.kind(expr) != "real" or expr.body is None or found.low >= 1.0:
             return found
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
-        least = self._aside(lambda: self._attained(expr, box, facts))
+        least = self.aside(lambda: self._attained(expr, box, facts))
         if least is None:
             return found
         why = f"a term, that at the maximum, is {least:.6g} at least"
-        return self._cut(found, least, math.inf, why)
-
-    def _aside(self, proof: Callable[[], _T]) -> _T:
-        """Evaluates without a word to the listener."""
-        note, self.note = self.note, None
-        left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
-        self._level += 1
-        try:
-            return proof()
-        finally:
-            self.note, self._left = note, left
-            self._level -= 1
-
-    def _because(self, why: str) -> None:
-        if not self._level:
-            self.reasons.append(why)
-
-    def _cut(self, found: Numbers, low: float, high: float, why: str) -> Numbers:
-        """A set less what lies outside two proved ends, and why."""
-        allowed = Numbers(((max(low, -_TOP), min(high, _TOP)),))
-        if low > high:
-            return found
-        cut = meet(found, allowed)
-        if cut.pieces != found.pieces:
-            self._because(why)
-        above = cut.above and high > self.own.largest
-        below = cut.below and low < -self.own.largest
-        cut = replace(cut, above=above, below=below)
-        return cut if not cut.finite else replace(cut, origins=frozenset())
-
-    # ---- sums of elements
-
-    def sum_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int = _DEPTH) -> Sum:
-        """An expression as a sum of elements; of one, itself, where it is nothing better."""
-        if self._equal is not None and expr == self._equal[0]:
-            return Sum({self._equal[1]: 1.0})
-        if isinstance(expr, (eq.Const, eq.Size)):
-            return Sum({}, self.own.nearest(float(expr.value)))
-        if isinstance(expr, eq.Read) and expr.default is None:
-            return self._element(expr, box, facts, depth)
-        if isinstance(expr, eq.Apply):
-            made = self._combined(expr, box, facts, depth)
-            if made is not None and len(made.factors) <= _ATOMS:
-                return made
-        return Sum({expr: 1.0})
-
-    def _element(self, expr: eq.Read, box: Limits, facts: Facts, depth: int) -> Sum:
-        read, region = source(expr, box, self.tensors)
-        if self._equal is not None and read == self._equal[0]:
-            return Sum({self._equal[1]: 1.0})
-        if region is None:
-            return Sum({read: 1.0})
-        only = region.numbers.only
-        if only is not None:
-            return Sum({}, float(only))
-        term = region.term
-        if depth and isinstance(term, eq.Apply) and self._as_here(read.tensor):
-            made = self._combined(instance(term, read), box, facts, depth - 1)
-            # a reduction inside is known by its bounds only: the element as a whole is better
-            if made is not None and len(made.factors) <= _ATOMS and all(map(_plain, made.factors)):
-                return made
-        return Sum({read: 1.0})
-
-    def _as_here(self, tensor: str) -> bool:
-        """Whether a tensor was computed in the type of this call."""
-        return self.infos[tensor].dtype in (self.own.row.name, "bool")
-
-    def _combined(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum | None:
-        """Sums, differences and multiples; None of anything else."""
-        if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
-            return None
-        function = expr.function
-        if function in ("neg", "real", "about"):
-            return Sum({}).plus(
-                self.sum_of(expr.args[0], box, facts, depth), -1.0 if function == "neg" else 1.0
-            )
-        if function not in ("+", "-", "*", "/"):
-            return None
-        left, right = expr.args
-        if function in ("+", "-"):
-            made = self.sum_of(left, box, facts, depth).plus(
-                self.sum_of(right, box, facts, depth), 1.0 if function == "+" else -1.0
-            )
-        else:
-            one, other = self.sum_of(left, box, facts, depth), self.sum_of(right, box, facts, depth)
-            if function == "*" and other.factors:
-                one, other = other, one
-            if other.factors or other.error or not other.constant:
-                return None
-            times = other.constant if function == "*" else 1 / other.constant
-            made = Sum({}).plus(one, times)
-        size = self._interval(expr, box, facts)
-        if not size.finite:
-            return None
-        unit = self.own.row.unit * size.magnitude + self.own.least
-        return replace(made, error=made.error + unit)
-
-    def _interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """A value by intervals alone."""
-        level, self._level = self._level, _LEVELS + 1
-        try:
-            return self.value(expr, box, facts)
-        finally:
-            self._level = level
-
-    def _sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float] | None:
-        """Between which numbers a sum lies by what cancels in it; None where nothing does."""
-        # as it stands: the difference of two elements is rounded once, so it is on the side of 0
-        # where the exact one is
-        one, other = (self._whole(arg, box) for arg in expr.args)
-        made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
-        low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
-        high = self.upper(made, box, facts)
-        low, high = self.own.outward(low, high, 0.5)
-        # with the definitions of its elements, the rounding of all steps added up
-        made_ = self._combined(expr, box, facts, _DEPTH)
-        if made_ is not None and len(made_.factors) <= _ATOMS:
-            low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
-            high = min(high, self.upper(made_, box, facts) + made_.error)
-        return low, high
-
-    def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
-        """No value of a sum is above this, rounding errors aside."""
-        ends = [made.constant]
-        for atom, factor in made.factors.items():
-            numbers = self.value(atom, box, facts)
-            end = numbers.high if factor > 0 else numbers.low
-            if numbers.empty or not math.isfinite(end):
-                ends = [math.inf]
-                break
-            product = factor * end
-            ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
-        best = _total(ends)
-        self._left -= 1
-        if not left or self._left < 0 or self._work > _WORK or not made.factors:
-            return best
-        for atom, factor in made.factors.items():
-            rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
-            for bound in self._bounds(atom, factor < 0, rest, box, facts):
-                replaced = rest.plus(bound, factor)
-                if len(replaced.factors) <= len(made.factors):
-                    error = abs(factor) * bound.error
-                    best = min(best, self.upper(replaced, box, facts, left - 1) + error)
-        return best
-
-    # ---- what bounds an element
-
-    def meaning(self, atom: eq.Expr, box: Limits) -> eq.Expr:
-        """What an element is computed as; itself where that is not known."""
-        if isinstance(atom, eq.Read) and atom.default is None:
-            read, region = source(atom, box, self.tensors)
-            term = self.tensors[read.tensor].body if region is None else region.term
-            if term is not None and self._as_here(read.tensor):
-                return instance(term, read)
-            return read
-        return atom
-
-    def _bounds(
-        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        """Sums that are no larger (`below`), or no less, than an element."""
-        term = self.meaning(atom, box)
-        if isinstance(term, eq.Apply):
-            yield from self._bounds_of_apply(term, below, box, facts)
-        elif isinstance(term, eq.Reduce):
-            yield from self._bounds_of_reduction(term, below, rest, box)
-
-    def _bounds_of_apply(
-        self, term: eq.Apply, below: bool, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        if term.function == ("max" if below else "min"):
-            for arg in term.args:
-                yield self._whole(arg, box)
-        elif term.function == "abs" and below:
-            inner = self._whole(term.args[0], box)
-            yield inner
-            yield Sum({}).plus(inner, -1.0)
-        elif term.function == "+":  # rounding is monotone: adding what is not negative lowers none
-            for one, other in (term.args, term.args[::-1]):
-                added = self.value(other, box, {})
-                if added.finite and (added.low >= 0 if below else added.high <= 0):
-                    yield self._whole(one, box)
-        elif term.function == "select":
-            ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
-            for least, most in (ends, ends[::-1]):
-                gap = least.plus(most, -1.0) if below else most.plus(least, -1.0)
-                if self.upper(gap, box, facts, 0) + gap.error <= 0:
-                    yield least
-
-    def _bounds_of_reduction(
-        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
-    ) -> Iterator[Sum]:
-        """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
-        inner = inner_box(term, box)
-        if inner is None or term.where is not None or term.body is None:
-            return
-        if term.kind == "sum":
-            if not below or self.value(term.body, inner, {}).low < 0:
-                return
-        elif term.kind != ("max" if below else "min"):
-            return
-        free = {name: inner[name] for name, _ in term.binders}
-        patterns = self._looks(term.body, inner)
-        first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
-        yield self._whole(settled(eq.substitute(term.body, first)), box)
-        for other in rest.factors:
-            for pattern, target in product(patterns, self._looks(other, box)):
-                found: dict[str, eq.Expr] = {}
-                if match(pattern, target, free, found) and within(found, free, box):
-                    yield Sum({other: 1.0})
-
-    def _looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
-        """An element, what it is a copy of, and what that is computed as."""
-        found = [*self._copies(expr, box), self.meaning(expr, box)]
-        return [one for at, one in enumerate(found) if one not in found[:at]]
-
-    def _copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
-        """An element, and what it is a copy of."""
-        if isinstance(expr, eq.Read) and expr.default is None:
-            return expr, source(expr, box, self.tensors)[0]
-        return (expr,)
+        return self.cut(found, least, math.inf, why)
 
     # ---- quotients and reductions
 
     def _quotient(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A quotient by what is no less than the dividend is 1 at most."""
-        top, bottom = (self._whole(arg, box) for arg in expr.args)
+        top, bottom = (self.whole(arg, box) for arg in expr.args)
         divisor = self.value(expr.args[1], box, facts)
         chosen = self.meaning(expr.args[1], box)
         if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
             found = self._by_case(expr.args[0], chosen, found, box, facts)
         if not found.finite and self._same(expr, box):
-            found = self._cut(found, 1.0, 1.0, "a number is divided by itself")
+            found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
         if divisor.low <= 0:
             return found
         high = low = math.inf
@@ -368,7 +105,143 @@ class Relations(Evaluator):
         elif high == 1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
             low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
-        return found if high > 1.0 else self._cut(found, -low, high, _NO_LESS)
+        if high > 1.0:
+            low = high = self._most(expr, box, divisor)
+        return found if math.isinf(high) else self.cut(found, -low, high, _NO_LESS)
+
+    def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
+        top, bottom = expr.args
+        for rooted in (False, True):
+            share = self.share(bottom, self.looks(top, box), rooted, False, box)
+            if share:
+                # a square may have been flushed to 0: the dividend's size is known up to that
+                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
+                return 1 / share * (1 + 16 * self.own.row.unit) + lost
+        return math.inf
+
+    def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A product with the reciprocal of a root that the other factor is part of."""
+        for top, factor in (expr.args, expr.args[::-1]):
+            root = self.meaning(factor, box)
+            if isinstance(root, eq.Apply) and root.function == "rsqrt":
+                reach = self.value(factor, box, {})
+                divisor = eq.Apply("sqrt", root.args)
+                share = self.share(divisor, self.looks(top, box), True, False, box)
+                if share and reach.finite:
+                    lost = math.sqrt(4 * self.own.least) * reach.magnitude
+                    end = 1 / share * (1 + 32 * self.own.row.unit) + lost
+                    return self.cut(found, -end, end, _NO_LESS)
+        return found
+
+    def share(
+        self,
+        expr: eq.Expr,
+        tops: list[eq.Expr],
+        rooted: bool,
+        squared: bool,
+        box: Limits,
+        free: Limits | None = None,
+        depth: int = 12,
+    ) -> float:
+        """A factor f > 0 so that an expression is no less than f times the size of an element.
+
+        tops: how the element may be written. rooted: whether its square may be met under a root;
+        squared: whether that is so here. free: indices of sums around, of which one value will do.
+        0 for none.
+        """
+        if not depth or self.done():
+            return 0.0
+        less = 1 - 4 * self.own.row.unit
+        best = 0.0
+        for look in self.looks(expr, box):
+            if self._is_size(look, tops, squared, box, free or {}):
+                return less
+            if isinstance(look, eq.Reduce):
+                inner = self._terms(look, box)
+                if inner is None or look.body is None:
+                    continue
+                own = {**(free or {}), **{name: inner[name] for name, _ in look.binders}}
+                found = self.share(look.body, tops, rooted, squared, inner, own, depth - 1)
+                best = max(best, found)
+            if not isinstance(look, eq.Apply):
+                continue
+            if look.function == "sqrt" and rooted and not squared:
+                under = self.share(look.args[0], tops, rooted, True, box, free, depth - 1)
+                best = max(best, math.sqrt(under) * less)
+            for part, factor in self._parts(look, box):
+                found = self.share(part, tops, rooted, squared, box, free, depth - 1)
+                best = max(best, found * factor * less)
+        return best
+
+    def _parts(self, look: eq.Apply, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """Expressions that, times a factor, a result is no less than."""
+        args = look.args
+        if look.function == "max" or (
+            look.function == "+" and all(self.value(arg, box, {}).low >= 0 for arg in args)
+        ):
+            for arg in args:
+                yield arg, 1.0
+        elif look.function in ("*", "/"):
+            for one, other in (args, args[::-1]) if look.function == "*" else (args,):
+                times = self.value(other, box, {})
+                if times.finite and times.low > 0:
+                    yield one, 1 / times.high if look.function == "/" else times.low
+
+    def _terms(self, look: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
+        """The indices of a sum of terms that are not negative, or of a maximum: it is no less than
+        any of its terms.
+        """
+        inner = inner_box(look, box)
+        if inner is None or look.where is not None or look.body is None:
+            return None
+        positive = look.kind == "sum" and self.value(look.body, inner, {}).low >= 0
+        return inner if positive or look.kind == "max" else None
+
+    def _is_size(
+        self, look: eq.Expr, tops: list[eq.Expr], squared: bool, box: Limits, free: Limits
+    ) -> bool:
+        """Whether an expression is the size of an element, or its square."""
+        inner: eq.Expr | None = None
+        if isinstance(look, eq.Apply):
+            inner = look.args[0]
+            if not squared:
+                inner = inner if look.function == "abs" else None
+            elif look.function == "pow":
+                inner = inner if self.value(look.args[1], box, {}).only == 2 else None
+            elif look.function != "sq" and not (look.function == "*" and self._same(look, box)):
+                inner = None
+        if inner is None:
+            return False
+        outer = {name: ends for name, ends in box.items() if name not in free}
+        for pattern, target in product(self.looks(inner, box), tops):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and within(found, free, outer):
+                return True
+        return False
+
+    def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """`a * u + b * v` with weights that are not negative and add up to a number."""
+        terms = [self.meaning(arg, box) for arg in expr.args]
+        if not all(isinstance(term, eq.Apply) and term.function == "*" for term in terms):
+            return found
+        one, other = (term.args for term in terms if isinstance(term, eq.Apply))
+        for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
+            total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
+            if total.factors or total.constant <= 0:
+                continue
+            if self.value(a, box, facts).low < 0 or self.value(b, box, facts).low < 0:
+                continue
+            ends = join(self.value(u, box, facts), self.value(v, box, facts))
+            if not ends.finite or not ends.pieces:
+                continue
+            weight = total.constant + total.error
+            slack = 8 * self.own.row.unit * weight * ends.magnitude + 2 * self.own.least
+            low, high = ends.low * weight, ends.high * weight
+            low, high = min(low, ends.low * total.constant), max(high, ends.high * total.constant)
+            slack += total.error * ends.magnitude
+            return self.cut(found, low - slack, high + slack, "an average of two numbers")
+        return found
 
     def _by_case(
         self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts
@@ -381,14 +254,6 @@ class Relations(Evaluator):
                 arms.append(self.value(eq.Apply("/", (top, arm)), box, known))
         made = join(*arms)
         return made if made.finite else found
-
-    def _whole(self, expr: eq.Expr, box: Limits) -> Sum:
-        """An expression as one element, with no rounding."""
-        if isinstance(expr, (eq.Const, eq.Size)):
-            return Sum({}, self.own.nearest(float(expr.value)))
-        if self._equal is not None and self._equal[0] in self._copies(expr, box):
-            return Sum({self._equal[1]: 1.0})
-        return Sum({expr: 1.0})
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
         """A number that some term of a reduction reaches: that at the index of a maximum."""
@@ -437,7 +302,7 @@ class Relations(Evaluator):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
                 continue
             target = source(atom, inner, self.tensors)[0]
-            looks = product(self._looks(largest.body, own), self._looks(atom, inner))
+            looks = product(self.looks(largest.body, own), self.looks(atom, inner))
             if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
                 yield target
 
@@ -458,7 +323,7 @@ class Relations(Evaluator):
         """An expression with the definitions of its elements written out, reductions excepted."""
         if isinstance(expr, eq.Read) and expr.default is None:
             read, region = source(expr, box, self.tensors)
-            if not depth or not self._as_here(read.tensor):
+            if not depth or not self.as_here(read.tensor):
                 return read
             term = self.tensors[read.tensor].body if region is None else region.term
             if isinstance(term, eq.Apply) and small(term):
@@ -467,15 +332,3 @@ class Relations(Evaluator):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
         return expr
-
-
-def _total(ends: list[float]) -> float:
-    """A sum, no less than the exact one."""
-    if any(abs(end) > 1e290 for end in ends):  # only the sum of very large numbers overflows
-        return math.inf
-    total = math.fsum(ends)
-    return math.nextafter(total, math.inf) if len(ends) > 2 else total
-
-
-def _plain(expr: eq.Expr) -> bool:
-    return not any(isinstance(part, eq.Reduce) for part in eq.walk(expr))

@@ -1,0 +1,319 @@
+"""Sums of elements in which some cancel, and what bounds an element.
+
+An expression is taken apart into elements of tensors; an element that stands in a sum may be
+replaced by what bounds it, as a maximum by one of those that it is taken over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TypeVar
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers, meet
+from irlang.interp.range_eval import Evaluator, Limits
+from irlang.interp.unfolding import (
+    inner_box,
+    instance,
+    match,
+    settled,
+    source,
+    within,
+)
+
+_DEPTH = 6  # definitions that are looked into, one behind another
+_ATOMS = 8  # elements of a sum
+
+_REPLACED = 3  # elements replaced by what bounds them
+_LOOKED_AT = 48  # sums in the course of one proof
+_LEVELS = 1  # proofs inside one another
+_WORK = 8000  # expressions that the proofs of one call may evaluate
+
+_T = TypeVar("_T")
+_TOP = float.fromhex("0x1.fffffffffffffp+1023")
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`constant + sum of factor * element`, but for an error of rounding."""
+
+    factors: Mapping[eq.Expr, float]
+    constant: float = 0.0
+    error: float = 0.0
+
+    def plus(self, other: Sum, times: float = 1.0) -> Sum:
+        """`self + times * other`."""
+        merged = dict(self.factors)
+        for atom, factor in other.factors.items():
+            merged[atom] = merged.get(atom, 0.0) + times * factor
+        constant = self.constant + times * other.constant
+        error = self.error + abs(times) * other.error
+        if constant not in (self.constant, times * other.constant) or abs(times) != 1:
+            error += _SLACK * abs(constant)
+        return Sum({a: f for a, f in merged.items() if f}, constant, error)
+
+
+_SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
+
+
+class Sums(Evaluator):
+    """An evaluator that knows between which numbers a sum of elements lies."""
+
+    _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
+    _level = 0
+    _left = 0  # sums that the proof under way may still look at
+    _work = 0  # expressions that were evaluated for proofs
+
+    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """What an expression may be at the indices of a box, where the facts hold."""
+        self._work += self._level > 0
+        return super().value(expr, box, facts)
+
+    def done(self) -> bool:
+        """Whether nothing more is to be proved."""
+        return self._level > _LEVELS or self._work > _WORK
+
+    def aside(self, proof: Callable[[], _T]) -> _T:
+        """Evaluates without a word to the listener."""
+        note, self.note = self.note, None
+        left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
+        self._level += 1
+        try:
+            return proof()
+        finally:
+            self.note, self._left = note, left
+            self._level -= 1
+
+    def because(self, why: str) -> None:
+        """Keeps a reason, but for those inside a proof."""
+        if not self._level:
+            self.reasons.append(why)
+
+    def cut(self, found: Numbers, low: float, high: float, why: str) -> Numbers:
+        """A set less what lies outside two proved ends, and why."""
+        allowed = Numbers(((max(low, -_TOP), min(high, _TOP)),))
+        if low > high:
+            return found
+        cut = meet(found, allowed)
+        if cut.pieces != found.pieces:
+            self.because(why)
+        above = cut.above and high > self.own.largest
+        below = cut.below and low < -self.own.largest
+        cut = replace(cut, above=above, below=below)
+        return cut if not cut.finite else replace(cut, origins=frozenset())
+
+    # ---- sums of elements
+
+    def sum_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int = _DEPTH) -> Sum:
+        """An expression as a sum of elements; of one, itself, where it is nothing better."""
+        if self._equal is not None and expr == self._equal[0]:
+            return Sum({self._equal[1]: 1.0})
+        if isinstance(expr, (eq.Const, eq.Size)):
+            return Sum({}, self.own.nearest(float(expr.value)))
+        if isinstance(expr, eq.Read) and expr.default is None:
+            return self._element(expr, box, facts, depth)
+        if isinstance(expr, eq.Apply):
+            made = self._combined(expr, box, facts, depth)
+            if made is not None and len(made.factors) <= _ATOMS:
+                return made
+        return Sum({expr: 1.0})
+
+    def _element(self, expr: eq.Read, box: Limits, facts: Facts, depth: int) -> Sum:
+        read, region = source(expr, box, self.tensors)
+        if self._equal is not None and read == self._equal[0]:
+            return Sum({self._equal[1]: 1.0})
+        if region is None:
+            return Sum({read: 1.0})
+        only = region.numbers.only
+        if only is not None:
+            return Sum({}, float(only))
+        term = region.term
+        if depth and isinstance(term, eq.Apply) and self.as_here(read.tensor):
+            made = self._combined(instance(term, read), box, facts, depth - 1)
+            # a reduction inside is known by its bounds only: the element as a whole is better
+            if made is not None and len(made.factors) <= _ATOMS and all(map(_plain, made.factors)):
+                return made
+        return Sum({read: 1.0})
+
+    def as_here(self, tensor: str) -> bool:
+        """Whether a tensor was computed in the type of this call."""
+        return self.infos[tensor].dtype in (self.own.row.name, "bool")
+
+    def _combined(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum | None:
+        """Sums, differences and multiples; None of anything else."""
+        if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
+            return None
+        function = expr.function
+        if function in ("neg", "real", "about"):
+            return Sum({}).plus(
+                self.sum_of(expr.args[0], box, facts, depth), -1.0 if function == "neg" else 1.0
+            )
+        if function not in ("+", "-", "*", "/"):
+            return None
+        left, right = expr.args
+        if function in ("+", "-"):
+            made = self.sum_of(left, box, facts, depth).plus(
+                self.sum_of(right, box, facts, depth), 1.0 if function == "+" else -1.0
+            )
+        else:
+            one, other = self.sum_of(left, box, facts, depth), self.sum_of(right, box, facts, depth)
+            if function == "*" and other.factors:
+                one, other = other, one
+            if other.factors or other.error or not other.constant:
+                return None
+            times = other.constant if function == "*" else 1 / other.constant
+            made = Sum({}).plus(one, times)
+        size = self.interval(expr, box, facts)
+        if not size.finite:
+            return None
+        unit = self.own.row.unit * size.magnitude + self.own.least
+        return replace(made, error=made.error + unit)
+
+    def interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """A value by intervals alone."""
+        level, self._level = self._level, _LEVELS + 1
+        try:
+            return self.value(expr, box, facts)
+        finally:
+            self._level = level
+
+    def sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float] | None:
+        """Between which numbers a sum lies by what cancels in it; None where nothing does."""
+        # as it stands: the difference of two elements is rounded once, so it is on the side of 0
+        # where the exact one is
+        one, other = (self.whole(arg, box) for arg in expr.args)
+        made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
+        low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
+        high = self.upper(made, box, facts)
+        low, high = self.own.outward(low, high, 0.5)
+        # with the definitions of its elements, the rounding of all steps added up
+        made_ = self._combined(expr, box, facts, _DEPTH)
+        if made_ is not None and len(made_.factors) <= _ATOMS:
+            low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
+            high = min(high, self.upper(made_, box, facts) + made_.error)
+        return low, high
+
+    def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
+        """No value of a sum is above this, rounding errors aside."""
+        ends = [made.constant]
+        for atom, factor in made.factors.items():
+            numbers = self.value(atom, box, facts)
+            end = numbers.high if factor > 0 else numbers.low
+            if numbers.empty or not math.isfinite(end):
+                ends = [math.inf]
+                break
+            product = factor * end
+            ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
+        best = _total(ends)
+        self._left -= 1
+        if not left or self._left < 0 or self._work > _WORK or not made.factors:
+            return best
+        for atom, factor in made.factors.items():
+            rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
+            for bound in self._bounds(atom, factor < 0, rest, box, facts):
+                replaced = rest.plus(bound, factor)
+                if len(replaced.factors) <= len(made.factors):
+                    error = abs(factor) * bound.error
+                    best = min(best, self.upper(replaced, box, facts, left - 1) + error)
+        return best
+
+    # ---- what bounds an element
+
+    def meaning(self, atom: eq.Expr, box: Limits) -> eq.Expr:
+        """What an element is computed as; itself where that is not known."""
+        if isinstance(atom, eq.Read) and atom.default is None:
+            read, region = source(atom, box, self.tensors)
+            term = self.tensors[read.tensor].body if region is None else region.term
+            if term is not None and self.as_here(read.tensor):
+                return instance(term, read)
+            return read
+        return atom
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        term = self.meaning(atom, box)
+        if isinstance(term, eq.Apply):
+            yield from self._bounds_of_apply(term, below, box, facts)
+        elif isinstance(term, eq.Reduce):
+            yield from self._bounds_of_reduction(term, below, rest, box)
+
+    def _bounds_of_apply(
+        self, term: eq.Apply, below: bool, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        if term.function == ("max" if below else "min"):
+            for arg in term.args:
+                yield self.whole(arg, box)
+        elif term.function == "abs" and below:
+            inner = self.whole(term.args[0], box)
+            yield inner
+            yield Sum({}).plus(inner, -1.0)
+        elif term.function == "+":  # rounding is monotone: adding what is not negative lowers none
+            for one, other in (term.args, term.args[::-1]):
+                added = self.value(other, box, {})
+                if added.finite and (added.low >= 0 if below else added.high <= 0):
+                    yield self.whole(one, box)
+        elif term.function == "select":
+            ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
+            for least, most in (ends, ends[::-1]):
+                gap = least.plus(most, -1.0) if below else most.plus(least, -1.0)
+                if self.upper(gap, box, facts, 0) + gap.error <= 0:
+                    yield least
+
+    def _bounds_of_reduction(
+        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
+    ) -> Iterator[Sum]:
+        """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
+        inner = inner_box(term, box)
+        if inner is None or term.where is not None or term.body is None:
+            return
+        if term.kind == "sum":
+            if not below or self.value(term.body, inner, {}).low < 0:
+                return
+        elif term.kind != ("max" if below else "min"):
+            return
+        free = {name: inner[name] for name, _ in term.binders}
+        patterns = self.looks(term.body, inner)
+        first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
+        yield self.whole(settled(eq.substitute(term.body, first)), box)
+        for other in rest.factors:
+            for pattern, target in product(patterns, self.looks(other, box)):
+                found: dict[str, eq.Expr] = {}
+                if match(pattern, target, free, found) and within(found, free, box):
+                    yield Sum({other: 1.0})
+
+    def looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
+        """An element, what it is a copy of, and what that is computed as."""
+        found = [*self.copies(expr, box), self.meaning(expr, box)]
+        return [one for at, one in enumerate(found) if one not in found[:at]]
+
+    def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
+        """An element, and what it is a copy of."""
+        if isinstance(expr, eq.Read) and expr.default is None:
+            return expr, source(expr, box, self.tensors)[0]
+        return (expr,)
+
+    def whole(self, expr: eq.Expr, box: Limits) -> Sum:
+        """An expression as one element, with no rounding."""
+        if isinstance(expr, (eq.Const, eq.Size)):
+            return Sum({}, self.own.nearest(float(expr.value)))
+        if self._equal is not None and self._equal[0] in self.copies(expr, box):
+            return Sum({self._equal[1]: 1.0})
+        return Sum({expr: 1.0})
+
+
+def _total(ends: list[float]) -> float:
+    """A sum, no less than the exact one."""
+    if any(abs(end) > 1e290 for end in ends):  # only the sum of very large numbers overflows
+        return math.inf
+    total = math.fsum(ends)
+    return math.nextafter(total, math.inf) if len(ends) > 2 else total
+
+
+def _plain(expr: eq.Expr) -> bool:
+    return not any(isinstance(part, eq.Reduce) for part in eq.walk(expr))
