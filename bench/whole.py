@@ -66,8 +66,9 @@ def oracle(model: irlang.Model, values: dict[str, Array]) -> object:
 
 
 def with_radius(model: irlang.Model, values: dict[str, Array]) -> object:
-    """Every value, and its radius for a target that computes in float32."""
-    return balls(model.graph, values, model.catalog, "f32")
+    """The outputs, and their radii for a target that computes in float32."""
+    keep = set(model.graph.outputs.values())
+    return balls(model.graph, values, model.catalog, "f32", keep=keep)
 
 
 def timed(call: Callable[[], object]) -> float:

@@ -16,7 +16,8 @@ class Ball:
     A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
     in any order with them (a bias that starts the accumulation), and is rounded as often. Its
     radius has gamma_(terms - 1 + spare) times the magnitude in it; a product counts as one term
-    more. What is added within the spare roundings leaves them as they are.
+    more. What is added within the spare roundings leaves them as they are. `share` is what to
+    divide the radius by for a bound of the magnitude, where that is not there itself.
     """
 
     value: Any
@@ -24,6 +25,7 @@ class Ball:
     terms: int = 1
     magnitude: Any = None
     spare: int = 0
+    share: float = 0.0
 
     @property
     def roundings(self) -> int:
@@ -43,6 +45,8 @@ def whole(array: Any, shape: tuple[int, ...]) -> Any:
 
 def magnitude(ball: Ball) -> Any:
     """The sum of the magnitudes of what a value was summed from."""
+    if ball.magnitude is None and ball.share:
+        ball.magnitude = ball.radius / ball.share
     return np.abs(ball.value) + ball.bound if ball.magnitude is None else ball.magnitude
 
 

@@ -92,6 +92,7 @@ def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands | Non
         {
             name: (tensors[name].terms, tensors[name].spare)
             for name in sorted(names)
-            if tensors[name].radius is not None and tensors[name].magnitude is not None
+            if tensors[name].radius is not None and tensors[name].terms > 1
         },
+        {name: tensors[name].share for name in sorted(names) if tensors[name].share},
     )

@@ -17,6 +17,7 @@ from irlang.arithmetic import Allowance
 from irlang.dtypes import DTYPES
 from irlang.interp.ball_kernel_functions import ARITHMETIC, FUNCTIONS, HELPERS
 from irlang.interp.balls import Balls
+from irlang.interp.contraction import harmless
 from irlang.interp.kernel_functions import COMPARE
 from irlang.interp.kernel_source import Source, Writer
 from irlang.interp.schedule import Recurrence
@@ -104,6 +105,7 @@ class _Writer(Writer):
     kept: frozenset[str] = frozenset()
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
     guarded: bool = True  # whether what is not chosen is not evaluated either
+    known: dict[eq.Expr, Number] = field(default_factory=dict)  # before the innermost loop
 
     # ---- numbers
 
@@ -162,11 +164,29 @@ class _Writer(Writer):
             self.sums[equation.target] = number.terms, number.spare
             self.put(f"{self.tensor(equation.target + SIZE)}[{position}] = {number.size}")
         self.depth = depth
+        self.known = {}
+
+    def ahead(self, body: eq.Expr) -> None:
+        """Evaluates what does not need the loops to come, outside of them.
+
+        A compiler does not: for all that it knows the results may lie in what is read.
+        """
+        if body in self.known or not isinstance(body, eq.Apply):
+            return
+        free = eq.indices(body)
+        if free <= self.indices.keys():
+            if self.kind(body) == "real" and harmless(body, self.bounds, self.infos):
+                self.known[body] = self.ball(body)
+            return
+        for part in body.args[:1] if body.function in ("select", "and", "or") else body.args:
+            self.ahead(part)
 
     # ---- real numbers
 
     def ball(self, expr: eq.Expr) -> Number:
         """The number of an expression; statements that it needs are written before."""
+        if expr in self.known:
+            return self.known[expr]
         if self.kind(expr) != "real":
             return Number(self.convert(self.plain(expr), self.kind(expr), "real"))
         match expr:

@@ -42,6 +42,10 @@ class _Factor:
         if not self.viewed:
             assert self._factor.equation is not None
             self.ball = evaluate(self._factor.equation)
+        self.value = np.asarray(self.ball.value, dtype=np.float64)
+        self.radius = self.ball.radius
+        if self.radius is not None:
+            self.radius = np.broadcast_to(np.asarray(self.radius, float), self.value.shape)
 
     def operand(self, array: Array) -> Array:
         """An array of the ball (values, sizes, radii), with an axis for each index."""
@@ -51,17 +55,10 @@ class _Factor:
         assert view is not None
         return view
 
-    def size(self) -> Array:
-        """|value|."""
-        return np.abs(np.asarray(self.ball.value, dtype=np.float64))
-
-    def wide(self) -> Array:
-        """What no admissible value exceeds."""
-        return self.size() if self.ball.radius is None else self.size() + self.ball.radius
-
-    def radius(self) -> Array:
-        """The radius of every element."""
-        return np.broadcast_to(np.asarray(self.ball.bound, float), np.shape(self.ball.value)).copy()
+    def parts(self, of_size: float, of_radius: float) -> list[tuple[Array, float]]:
+        """What makes |value| of_size + radius of_radius: arrays, and what to multiply them by."""
+        found = [(self.value, of_size)] if of_size else []
+        return found + ([(self.radius, of_radius)] if of_radius and self.radius is not None else [])
 
 
 def applies(product: Contraction) -> bool:
@@ -87,27 +84,23 @@ def product_ball(
     spare: the number of terms that will be added to it.
     """
     a, b = (_Factor(product, number, tensors, evaluate) for number in (0, 1))
-    value = product.multiply(
-        [f.operand(np.asarray(f.ball.value, dtype=np.float64)) for f in (a, b)]
-    )
+    value = product.multiply([f.operand(f.value) for f in (a, b)])
     terms = count(product)
     # one sum for the roundings and for what the radius of the first factor makes of it
     counted = domain.growth(terms + spare)
     growth = counted + domain.arithmetic.rougher(terms, 2, domain.unit)
-    own = a.wide()
-    own *= growth
-    if a.ball.radius is not None:
-        own += a.ball.radius
     bound = _single if domain.tiny >= LEAST else _double
-    radius = bound(product, (a.operand, own), (b.operand, b.wide()), terms)
-    if b.ball.radius is not None:
-        radius += bound(product, (a.operand, a.size()), (b.operand, b.radius()), terms)
+    radius = bound(product, (a, growth, 1 + growth), (b, 1, 1), terms)
+    if b.radius is not None:
+        radius += bound(product, (a, 1, 0), (b, 0, 1), terms)
     radius += terms * domain.lost
     if domain.arithmetic.fast:
-        most = _by_largest(product, a.operand(a.wide()), b.operand(b.wide()))
+        most = _by_largest(product, *(f.operand(_double_of(f, 1, 1)) for f in (a, b)))
         radius += domain.arithmetic.fast * growth * most
     # as much as what is added later may count on: it has at least the roundings in it
-    return domain.bounded(Ball(value, radius, terms + 1, radius / counted, spare))
+    found = Ball(value, radius, terms + 1, spare=spare, share=counted)
+    most = np.max(radius, initial=0.0)
+    return found if most / counted + most <= domain.dtype.largest else domain.bounded(found)
 
 
 def further(
@@ -146,13 +139,18 @@ def _by_largest(product: Contraction, left: Array, right: Array) -> Array:
     return np.maximum(product.multiply([most[0], right]), product.multiply([left, most[1]]))
 
 
-Side = tuple[Callable[[Array], Array], Array]
+Side = tuple[_Factor, float, float]  # and what to multiply its |value| and its radius by
 
 
 def _double(product: Contraction, left: Side, right: Side, terms: int) -> Array:
     """The sum of products, for a type whose least numbers single precision has not."""
-    total = product.multiply([view(array) for view, array in (left, right)])
+    total = product.multiply([side[0].operand(_double_of(*side)) for side in (left, right)])
     return total * (1 + 2 * (terms + 2) * 2.0**-53)
+
+
+def _double_of(factor: _Factor, of_size: float, of_radius: float) -> Array:
+    parts = [np.abs(array) * by for array, by in factor.parts(of_size, of_radius)]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
 def _single(product: Contraction, left: Side, right: Side, terms: int) -> Array:
@@ -162,13 +160,12 @@ def _single(product: Contraction, left: Side, right: Side, terms: int) -> Array:
     known. A side that is too large for single precision is scaled by a power of two.
     """
     scales, operands = [], []
-    for view, array in (left, right):
-        scale = _scale(array)
+    for factor, of_size, of_radius in (left, right):
+        array, scale = _scaled(factor.parts(of_size, of_radius))
         scales.append(scale)
-        operands.append(view(upward(array, scale)))
+        operands.append(factor.operand(array))
     total = product.multiply(operands)
-    factor = enlargement(terms) * scales[0] * scales[1]
-    found: Array = np.multiply(total, factor, dtype=np.float64)
+    found: Array = np.multiply(total, enlargement(terms) * scales[0] * scales[1], dtype=np.float64)
     found += terms * LEAST * scales[0] * scales[1]
     return found
 
@@ -178,16 +175,38 @@ def enlargement(terms: int) -> float:
     return 1 + 2 * (terms + 2) * SINGLE
 
 
-def _scale(array: Array) -> float:
-    """1, or a power of two that brings the largest number down to what products may have."""
-    most = float(np.max(array, initial=0.0))
-    if not most < math.inf:  # some are infinite, or nothing is known of them
-        most = float(np.max(array, initial=0.0, where=np.isfinite(array)))
-    return 1.0 if most <= _MOST else 2.0 ** math.ceil(math.log2(most / _MOST))
+def _scaled(parts: list[tuple[Array, float]]) -> tuple[Array, float]:
+    """A sum of arrays in single precision, divided by a power of two if it is too large for it."""
+    found = upward(parts)
+    if np.max(found, initial=0.0) <= _MOST:
+        return found, 1.0
+    whole = [array[np.isfinite(array)] for array, _ in parts]
+    largest = [
+        by * float(np.max(np.abs(array), initial=0.0))
+        for array, (_, by) in zip(whole, parts, strict=True)
+    ]
+    if max(largest) <= _MOST:  # but for those that are infinite
+        return found, 1.0
+    scale = 2.0 ** math.ceil(math.log2(max(largest) / _MOST))
+    return upward([(array / scale, by) for array, by in parts]), scale
 
 
-def upward(array: Array, scale: float = 1.0) -> Array:
-    """In single precision, none of them smaller and none of them lost."""
-    found = np.multiply(array, (1 + 4 * SINGLE) / scale)
-    found += LEAST
-    return found.astype(np.float32)
+def upward(parts: list[tuple[Array, float]]) -> Array:
+    """The sum of |array| times a number over `parts`, in single precision.
+
+    No element is smaller than it should be, and none is lost.
+    """
+    total: Array | None = None
+    for array, by in parts:
+        found = np.empty(array.shape, np.float32)
+        np.abs(array, out=found, casting="same_kind")
+        if by != 1:
+            found *= np.float32(by * (1 + 2 * SINGLE))
+        if total is None:
+            total = found
+        else:
+            total += found
+    assert total is not None
+    total *= np.float32(1 + 8 * SINGLE)
+    total += np.float32(LEAST)
+    return total

@@ -25,6 +25,7 @@ from irlang.interp.vector import evaluate_equation
 
 Array = np.ndarray[Any, Any]
 Step = Callable[[int], None]
+Parts = list[tuple[Array, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +149,21 @@ class _Product:
         self._floor = terms * (LEAST + domain.lost)
         self._own, self._axis = tensors[own.tensor], axes[own.tensor]
         self._grown = np.zeros(np.shape(self._own.value), np.float32)
-        size = np.abs(fixed.value)
-        wide = size if fixed.radius is None else size + fixed.radius
+        wide = [(fixed.value, 1.0)]
+        if fixed.radius is not None:
+            wide.append((np.broadcast_to(fixed.radius, np.shape(fixed.value)), 1.0))
         self._value = product.stepper(values, _passing, self._ball.value, steps)
         self._bounds = [self._bound(product, own.tensor, self._grown, other.tensor, wide, steps)]
         self._sizes = None
         if fixed.radius is not None:
             self._sizes = np.zeros_like(self._grown)
             self._bounds.append(
-                self._bound(product, own.tensor, self._sizes, other.tensor, fixed.radius, steps)
+                self._bound(product, own.tensor, self._sizes, other.tensor, wide[1:], steps)
             )
 
     @staticmethod
     def _bound(
-        product: Contraction, own: str, grown: Array, other: str, fixed: Array, steps: int
+        product: Contraction, own: str, grown: Array, other: str, fixed: Parts, steps: int
     ) -> tuple[Step, Array]:
         out = np.empty(product.shape, np.float32)
         return product.stepper({own: grown, other: upward(fixed)}, _passing, out, steps), out
@@ -184,13 +186,10 @@ class _Product:
         if step >= extent:
             return
         at = (slice(None),) * self._axis + (step,)
-        size, radius = np.abs(self._own.value[at]), self._own.radius[at]
+        value, radius = self._own.value[at], self._own.radius[at]
         if self._sizes is not None:
-            self._sizes[at] = upward(size)
-        size += radius
-        size *= self._growth
-        size += radius
-        self._grown[at] = upward(size)
+            self._sizes[at] = upward([(value, 1.0)])
+        self._grown[at] = upward([(value, self._growth), (radius, 1 + self._growth)])
 
 
 def _passing(equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:

@@ -77,9 +77,9 @@ class Balls(BallFunctions):
             return Ball(change(value.value))
         shape = np.shape(value.value)
         changed = Ball(change(value.value), change(whole(value.radius, shape)))
-        if value.magnitude is not None:
+        if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
-            changed.magnitude = change(whole(value.magnitude, shape))
+            changed.magnitude = change(whole(magnitude(value), shape))
         return changed
 
     def padded(self, value: Ball, default: Ball, change: Callable[[Any, Any], Any]) -> Ball:
@@ -247,9 +247,9 @@ class Balls(BallFunctions):
             # NaN: a radius that has no value says nothing
             radius = np.where(np.isnan(radius), np.inf, radius)
         stored = Ball(value, radius)
-        if ball.magnitude is not None and info.kind == "real":
+        if ball.terms > 1 and info.kind == "real":
             stored.terms, stored.spare = ball.terms, ball.spare
-            stored.magnitude = whole(ball.magnitude, shape)
+            stored.magnitude = whole(magnitude(ball), shape)
         return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:

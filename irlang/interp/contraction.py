@@ -366,7 +366,7 @@ def _contraction(
         extents[index] = max(form.constant, 0)
     parts = _factors(expr.body)
     whole = expr.body if expr.where is None else eq.Apply("select", (expr.where, expr.body))
-    if len(parts) < 2 or not _harmless(whole, bounds, tensors):
+    if len(parts) < 2 or not harmless(whole, bounds, tensors):
         return None
     free = [index for index in free if index != step]
     shape = tuple(extents[index] for index in free)
@@ -446,7 +446,7 @@ def _joined(factors: list[Factor]) -> tuple[Factor, ...]:
     return tuple(kept)
 
 
-def _harmless(
+def harmless(
     expr: eq.Expr, bounds: Mapping[str, eq.Expr], tensors: Mapping[str, eq.TensorInfo]
 ) -> bool:
     """Whether evaluation cannot fail, so that a branch not taken does not matter."""

@@ -168,12 +168,16 @@ class Writer:
             if fixed is not None and axis == fixed[0]:
                 variable = fixed[1]
             else:
+                self.ahead(equation.body)
                 variable = self.fresh("i")
                 self.put(f"for {variable} in range({self.extent(equation.target, axis)}):")
                 self.depth += 1
             self.indices[name] = variable
             position.append(variable)
         return position
+
+    def ahead(self, body: eq.Expr) -> None:
+        """What may be written before one more loop over `body` is opened."""
 
     def stored(self, expr: eq.Expr, info: eq.TensorInfo) -> str:
         """The value of an expression as a tensor of that type holds it."""

@@ -47,6 +47,7 @@ def run(
             raise _placed(error, node) from None
         for formal, name in node.results().items():
             found[name] = tensors[formal]
+        del tensors  # a call's own operands are among them
         for name in dropped.get(number, ()):
             del found[name]
     return found
@@ -78,11 +79,13 @@ def balls(
     definitions: Definitions,
     dtype: str,
     arithmetic: Arithmetic = STANDARD,
+    keep: Collection[str] | None = None,
 ) -> dict[str, Ball]:
     """Every value with its radius, propagated through the whole program, at a precision.
 
     The oracle's own error is added once, at the end: it goes through the program as any other.
-    Raises `InvalidInput`, placed at the call, where a precondition on values fails.
+    keep: the values that are wanted, as in `run`. Raises `InvalidInput`, placed at the call, where
+    a precondition on values fails.
     """
     loaded = _loaded(graph, values)
     found = {
@@ -91,8 +94,11 @@ def balls(
         else Ball(array)
         for name, array in loaded.items()
     }
-    for node in graph.nodes:
+    dropped = last_reads(graph, keep) if keep is not None else {}
+    for number, node in enumerate(graph.nodes):
         found.update(_results(node, found, definitions, dtype, arithmetic))
+        for name in dropped.get(number, ()):
+            del found[name]
     return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
 
 
@@ -104,11 +110,10 @@ def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD
     """
     ball = Ball(array)
     if info.kind == "real" and arithmetic.flush:
-        size = np.abs(ball.value)
         tiny = DTYPES[info.dtype].tiny
-        flushed = (size < tiny) & (size > 0)
+        flushed = (ball.value < tiny) & (ball.value > -tiny) & (ball.value != 0)
         if flushed.any():
-            ball.radius = np.where(flushed, size + tiny, 0.0)
+            ball.radius = np.where(flushed, np.abs(ball.value) + tiny, 0.0)
     return ball
 
 

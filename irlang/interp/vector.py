@@ -39,19 +39,10 @@ class Vector:
         self.domain = domain
         self.tensors = tensors
         self.infos = infos
-        self._walk: dict[type, Callable[[Any, Frame], Value]] = {
-            eq.Const: self._number,
-            eq.Size: self._number,
-            eq.Index: self._index,
-            eq.Read: self._read,
-            eq.Inside: lambda expr, frame: domain.array(self._inside(expr, frame)),
-            eq.Apply: self._apply,
-            eq.Reduce: self._reduce,
-        }
 
     def __call__(self, expr: eq.Expr, frame: Frame) -> Value:
         """The value of an expression at all points of a frame at once."""
-        return self._walk[type(expr)](expr, frame)
+        return _WALK[type(expr)](self, expr, frame)
 
     # ---- equations
 
@@ -349,13 +340,13 @@ class Vector:
         default = self(expr.default, frame.where(~np.asarray(inside)))
         return self.domain.select(self.domain.array(np.asarray(inside)), value, default)
 
-    def _inside(self, expr: eq.Inside, frame: Frame) -> Any:
+    def _inside(self, expr: eq.Inside, frame: Frame) -> Value:
         shape = self.infos[expr.tensor].shape
         inside: Any = np.asarray(True)
         for position, size in zip(expr.index, shape, strict=True):
             index = np.asarray(self.domain.sample(self(position, frame)))
             inside = inside & (index >= 0) & (index < size)
-        return inside
+        return self.domain.array(inside)
 
     @staticmethod
     def _whole(index: Any) -> Any:
@@ -366,6 +357,18 @@ class Vector:
                     np.isfinite(array), np.clip(np.trunc(array), -(2**62), 2**62), -1
                 ).astype(np.int64)
         return array.astype(np.int64, copy=False)
+
+
+# functions, not methods of an instance: what holds itself is freed late, and its tensors with it
+_WALK: dict[type, Callable[[Vector, Any, Frame], Value]] = {
+    eq.Const: Vector._number,
+    eq.Size: Vector._number,
+    eq.Index: Vector._index,
+    eq.Read: Vector._read,
+    eq.Inside: Vector._inside,
+    eq.Apply: Vector._apply,
+    eq.Reduce: Vector._reduce,
+}
 
 
 def _factors(expr: eq.Expr) -> list[eq.Expr]:
