@@ -19,6 +19,8 @@ from irlang.arithmetic import FORMATS, STANDARD, Allowance, Arithmetic
 from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
@@ -26,12 +28,15 @@ from irlang.interp import rounding
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.plain import load
 from irlang.interp.program import given_ball
+from irlang.interp.shape import check
 from irlang.lower.profile import PROFILES, arithmetic, read_profile
 from irlang.lower.target import describe
+from irlang.parser import parse
 from irlang.scalar import SCALARS
 
 Array = Any
 CATALOG = builtin()
+ROOT = Path(__file__).parents[1]
 
 
 def ball(
@@ -247,3 +252,28 @@ def test_formats_have_the_digits_they_are_known_for() -> None:
     assert one + ml_dtypes.bfloat16(FORMATS["bf16"]) == one
     assert FORMATS["f16"] == float(np.finfo(np.float16).eps) / 2
     assert FORMATS["f32"] == float(np.finfo(np.float32).eps) / 2
+
+
+@pytest.mark.parametrize(
+    ("target", "package", "name"),
+    [
+        ("onnxruntime", "onnxruntime", "sigmoid"),
+        ("onnxruntime", "onnxruntime", "elu"),
+        ("tf", "tensorflow", "elu"),
+        ("tf", "tensorflow", "reciprocal"),
+    ],
+)
+def test_the_example_accepts_what_is_known(target: str, package: str, name: str) -> None:
+    """By default it is inaccurate: the standard allowance is sharp."""
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    size = 4000
+    text = f"nnir 1\nmodel m(x: f32[{size}]) -> y: f32[{size}] {{\n  y = {name}(x)\n}}\n"
+    graph = check(parse(text, "m"), CATALOG).graphs[0]
+    random = np.random.default_rng(0)
+    sizes = 10.0 ** random.uniform(-4, 1.3, size) * random.choice((-1, 1), size)
+    case = Case(graph, {"x": sizes.astype(np.float32)}, {}, CATALOG)
+    accepted = read_profile(ROOT / "examples" / "profile.toml")
+    for own, right in (((), "inaccurate"), (accepted, "agrees")):
+        with Session([target], accepted=own) as session:
+            (found,) = session.compare([case])[0].verdicts[target]
+        assert found.verdict == right
