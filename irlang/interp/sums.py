@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -67,6 +67,7 @@ class Sums(Evaluator):
     _level = 0
     _left = 0  # sums that the proof under way may still look at
     _work = 0  # expressions that were evaluated for proofs
+    _memory: dict[Any, tuple[Numbers, Limits, Facts]]
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -79,6 +80,8 @@ class Sums(Evaluator):
 
     def aside(self, proof: Callable[[], _T]) -> _T:
         """Evaluates without a word to the listener."""
+        if not self._level:
+            self._memory = {}
         note, self.note = self.note, None
         left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
         self._level += 1
@@ -197,11 +200,19 @@ class Sums(Evaluator):
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
 
+    def _remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """The value of an element, computed once in a proof."""
+        key = (atom, id(box), id(facts), self._equal)
+        found = self._memory.get(key)
+        if found is None:  # what the ids are of is kept too, so that they stay its own
+            found = self._memory[key] = (self.value(atom, box, facts), box, facts)
+        return found[0]
+
     def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
         """No value of a sum is above this, rounding errors aside."""
         ends = [made.constant]
         for atom, factor in made.factors.items():
-            numbers = self.value(atom, box, facts)
+            numbers = self._remembered(atom, box, facts)
             end = numbers.high if factor > 0 else numbers.low
             if numbers.empty or not math.isfinite(end):
                 ends = [math.inf]
