@@ -407,6 +407,62 @@ model m(x: f32[3] in [0.2, 0.7], y: f32[3] in [0.2, 0.7], w: f32[3] in [0.2, 0.7
     assert not {v.verdict for v in verdicts} & FINDINGS
 
 
+# Calls that a target has no operator for: of a branch that is not taken no slope may come through.
+SHELTERED = {
+    "log_ndtr(x)": [-20, -1, 0, 8],
+    "poisson(exp(x), max0(x); full = true, log_input = false, reduction = none)": [0, 0.5, 1, 3],
+    "safe(x)": [-1, 0, 4, 9],
+    "masked(x)": [-1, 0, 4, 9],
+}
+OWN = """
+op max0[T: float](x: T[S..]) -> y: T[S..] {
+  y[s..] = max(x[s..], 0)
+}
+op safe[T: float](x: T[S..]) -> y: T[S..] {
+  y[s..] = if x[s..] > 1 then log(x[s..]) / sqrt(x[s..]) else x[s..]
+}
+op masked[T: float](x: T[N]) -> y: T[N] {
+  y[n] = sum(m < N | x[m] > 1) sqrt(x[m] - 1) * x[n]
+}"""
+
+
+@pytest.mark.parametrize("call", SHELTERED)
+def test_a_branch_that_is_not_taken_has_no_slope(call: str, everywhere: Session) -> None:
+    text = f"{OWN}\nmodel m(x: f32[4]) -> y: f32[4] {{\n  y = {call}\n  loss = reduce_sum(y)\n}}"
+    case = _case(text, x=np.array(SHELTERED[call], np.float32))
+    compared = 0
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        if (target, call.partition("(")[0]) == ("torch", "poisson"):
+            assert {v.name for v in verdicts if v.verdict == "nonfinite"} == {"d_x"}
+            continue  # F.poisson_nll_loss itself, by its target where that is 0
+        assert {v.verdict for v in verdicts} <= {"agrees", "rounding", "unsupported"}, verdicts
+        compared += "d_x" in {v.name for v in verdicts if v.verdict != "unsupported"}
+    assert compared
+
+
+def test_the_remainder_that_tensorflow_does_not_differentiate_is_composed(
+    everywhere: Session,
+) -> None:
+    case = _case("""
+model m(x: f32[3] in [5, 6], z: f32[3] in [1, 2]) -> y: f32[3] {
+  y = modulo(x, z; sign_of = dividend)
+  loss = reduce_sum(multiply(y, z))
+}""")
+    for verdicts in everywhere.compare([case], grad=True)[0].verdicts.values():
+        assert {v.verdict for v in verdicts} <= {"agrees", "rounding"}, verdicts
+
+
+def test_what_is_drawn_anew_is_not_held_to_what_was_drawn_before(session: Session) -> None:
+    case = _case("""
+model m(x: f32[64] in [1, 2]) -> y: f32[64] {
+  h = dropout(x; rate = 0.5, training = true)
+  y = square(h)
+  loss = reduce_sum(y)
+}""")
+    calls = by_calls(session, case, "torch", grad=True)
+    assert (calls.start, calls.forward, calls.backward) == (None, 3, 0)
+
+
 def test_what_flows_back_may_be_added_up_in_any_order(everywhere: Session) -> None:
     """Three uses of a value whose gradients cancel: another order is off by more than one ulp."""
     case = _case("""

@@ -87,7 +87,7 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
         found = find_gradient(session, case, seed, target)
         if found is not None:
             return found
-    elif verdict.verdict in ("wrong", "inaccurate", "nonfinite"):
+    if verdict.verdict in ("wrong", "inaccurate", "nonfinite"):  # of a gradient, by what it is of
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
             return charge(session, case, seed, target, culprit)

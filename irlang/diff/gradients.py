@@ -17,7 +17,7 @@ from irlang import ast
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare, split
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
-from irlang.diff.calls import Array, Case, judge_call
+from irlang.diff.calls import Array, Case, judge_call, open_values
 from irlang.diff.verdict import Verdict
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
@@ -97,10 +97,11 @@ def pulled_by_call(
     """Every call of the gradient judged by itself, given what the target itself had there: the
     verdicts, the case that the call is one of, and what it was fed.
 
-    Nothing where the target gives no gradients, or none but those of inputs and parameters.
+    Nothing where the target gives no gradients, or none but those of inputs and parameters; nor
+    where the program leaves values open.
     """
-    if case.graph.loss is None:
-        return
+    if case.graph.loss is None or open_values(case.graph, case.catalog):
+        return  # what is drawn anew for the gradient is not what the values were drawn from
     graph, forks = split(case.graph, _identity())
     shown = expose(graph)
     lowered = lower(shown, target, case.catalog, case.params, grad=True, watched=True)

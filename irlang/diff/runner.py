@@ -241,6 +241,12 @@ def _same(graph: Graph, target: str, verdict: str, message: str) -> list[Verdict
 _LOST = {"crash": "crash", "timeout": "timeout", "memory": "memory"}
 
 
+# What frameworks say of an operator that they have no gradient of.
+_NO_SLOPE = re.compile(
+    r"derivative for|not differentiable|_backward\S* not implemented|gradient registry has no"
+)
+
+
 def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> list[Verdict]:
     """Judges what a target gave; an oracle that refuses makes a target's value `accepted`."""
     if result.status in _LOST:
@@ -266,7 +272,8 @@ def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> lis
             found.append(judge(name, target, info, outcome.balls[value], result.outputs[name]))
     for name, ball in outcome.slopes.items():
         if result.status == "refused":
-            found.append(Verdict(f"d_{name}", target, "refused", message=_reason(result)))
+            grave = "unsupported" if _NO_SLOPE.search(result.error) else "refused"
+            found.append(Verdict(f"d_{name}", target, grave, message=_reason(result)))
         elif name in result.gradients:
             slope = result.gradients[name]
             found.append(judge(f"d_{name}", target, graph.values[name], ball, slope))

@@ -68,9 +68,10 @@ def spell(
             narrow = any(values[name].dtype in shuns for name in node.operands())
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
-            results, own = _spell(node, builder, own_table, catalog, fed, used)
+            sloped = detach is not None
+            results, own = _spell(node, builder, own_table, catalog, fed, used, sloped)
             if fed is not values and not own:  # its definition has all derivatives
-                results, own = _spell(node, builder, {}, catalog, values, used)
+                results, own = _spell(node, builder, {}, catalog, values, used, sloped)
             if blunt and detach is not None:
                 real = [n for n in node.operands() if graph.values[n].kind == "real"]
                 body.constant.update(dict.fromkeys(real, node.op.name))
@@ -152,6 +153,7 @@ def _spell(
     catalog: Catalog,
     values: Mapping[str, Value],
     used: frozenset[str],
+    sloped: bool,
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
@@ -166,7 +168,7 @@ def _spell(
             assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
             return dict(zip(node.results(), found, strict=False)), True
     expansion = node.expansion(catalog)
-    return lower_expansion(builder, expansion, feeds, node.name, node.results()), False
+    return lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped), False
 
 
 def _is_builtin(op: ast.Op) -> bool:

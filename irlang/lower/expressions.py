@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 
@@ -18,6 +19,14 @@ from irlang.lower.value import Array, Builder, Unsupported, Value
 from irlang.scalar import SCALARS, WHOLE
 
 _KNOWN_LIMIT = 1 << 24  # elements of what is computed at lowering time
+# Functions whose slope may be infinite, or the slope of which overflows: by which argument; and a
+# number at which it is finite, where 0.5 is none.
+_STEEP = {
+    **dict.fromkeys(("log", "log1p", "sqrt", "rsqrt", "pow", "asin", "acos", "acosh", "atanh"), 0),
+    **dict.fromkeys(("exp", "expm1", "sinh", "cosh", "erfcx", "erfinv", "ndtri", "lgamma"), 0),
+    **dict.fromkeys(("/", "polygamma"), 1),
+}
+_TAME = {"acosh": 2.0}
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
 # What gives the same bits with a sign as without.
 _WRAPPING = WHOLE - {"shift_right"} | frozenset(
@@ -31,7 +40,10 @@ class Expressions(ABC):
     order: the bound indices in scope, outermost first, which is the order of axes everywhere;
     fixed: those that have a single value now (the step of a recurrence). real: the type of reals.
     guarded: whether what is read may be thrown away, so that it may lie outside. known, partial:
-    tensors that are known, and those of a recurrence by their axis and its steps so far.
+    tensors that are known, and those of a recurrence by their axis and its steps so far. sloped:
+    whether gradients are asked for; arms: then, the conditions under which a choice takes what is
+    being spelt, and whether it does so where they hold. Where it is not taken, a function is given
+    a number at which it has a slope: an infinite one times 0 would be NaN.
     """
 
     def __init__(
@@ -50,6 +62,8 @@ class Expressions(ABC):
         self.hint = hint
         self.results = results
         self.guarded = False
+        self.sloped = False
+        self.arms: list[tuple[Term, bool]] = []
         self.real = "f64"
         self.order: list[str] = []
         self.extents: dict[str, int] = {}
@@ -135,9 +149,30 @@ class Expressions(ABC):
         guarded = self.guarded
         # An arm that is not taken, and a second operand that does not matter, may read outside.
         self.guarded = guarded or function in ("select", "and", "or")
-        args += [self.term(arg) for arg in expr.args[1:]]
+        for arm, arg in zip((True, False), expr.args[1:], strict=False):
+            with self.under(first, arm) if function == "select" else nullcontext():
+                args.append(self.term(arg))
         self.guarded = guarded
         return self.applied(function, args)
+
+    @contextmanager
+    def under(self, condition: Term, taken: bool) -> Iterator[None]:
+        """What is spelt meanwhile counts only where a condition holds, or does not."""
+        self.arms.append((condition, taken))
+        yield
+        self.arms.pop()
+
+    def _sheltered(self, function: str, args: Sequence[Term]) -> Sequence[Term]:
+        """The arguments of a function, tame where what it gives is not taken."""
+        place = _STEEP.get(function)
+        if not self.sloped or place is None or not isinstance(args[place], Traced):
+            return args
+        tame = number(_TAME.get(function, 0.5))
+        found = list(args)
+        for condition, taken in self.arms:
+            choice = (found[place], tame) if taken else (tame, found[place])
+            found[place] = self.applied("select", [condition, *choice])
+        return found
 
     def as_kind(self, term: Term, kind: str) -> Term:
         """A term of a wider kind."""
@@ -150,6 +185,7 @@ class Expressions(ABC):
     def applied(self, function: str, args: Sequence[Term]) -> Term:
         """A scalar function of terms."""
         row = SCALARS[function]
+        args = self._sheltered(function, args)
         axes = self.union(args)
         operands = args[1:] if function == "select" else args
         kind = "real" if row.kind == "real" else join(*(arg.kind for arg in operands))

@@ -33,12 +33,15 @@ def lower_expansion(
     feeds: Mapping[str, Value],
     hint: str,
     results: Mapping[str, str],
+    sloped: bool = False,
 ) -> dict[str, Value]:
     """The values of the outputs by name.
 
     hint: what the names of intermediate results begin with; results: names for the outputs.
+    sloped: whether the target is asked for gradients.
     """
     walker = _Walker(builder, dict(expansion.tensors), dict(feeds), hint, results)
+    walker.sloped = sloped
     needed = _needed(expansion)
     reads = frozenset().union(*(eq.reads(equation.body) for equation in needed))
     for one in expansion.drawn:

@@ -161,6 +161,7 @@ def _python(
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
+    builder.sloped = gradients
     whole = layout.decorator or layout.wrapper
     table = {
         name: own

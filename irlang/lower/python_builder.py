@@ -30,7 +30,7 @@ class PythonBuilder(Builder, ABC):
     prefix: of the element types of the framework; dtypes: their names where they differ from
     NumPy's; lacks: those that it does not compute in, and why. Subclasses spell the primitives of
     `irlang.lower.value.Builder`. blunt: the functions
-    that were spelt of which the framework has no derivative.
+    that were spelt of which the framework has no derivative; sloped: whether one is asked for.
     """
 
     prefix = ""
@@ -43,6 +43,7 @@ class PythonBuilder(Builder, ABC):
         self.lines: list[str] = []
         self.constants: dict[str, tuple[str, Array]] = {}
         self.blunt: set[str] = set()
+        self.sloped = False
         self._named: dict[str, Value] = {}
 
     # ---- text

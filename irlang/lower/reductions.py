@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ def _reduced(walker: Expressions, expr: eq.Reduce, names: Axes, mask: Term) -> T
         return _over(walker, "count", mask, names, "int")
     assert expr.body is not None
     guarded, walker.guarded = walker.guarded, walker.guarded or not always
-    factors = [walker.term(factor) for factor in _factors(expr.body)]
+    with nullcontext() if always else walker.under(mask, True):
+        factors = [walker.term(factor) for factor in _factors(expr.body)]
     walker.guarded = guarded
     if expr.kind == "sum" and always and _contracts(factors, names):
         return _contraction(walker, factors, names)

@@ -39,8 +39,9 @@ def _divide(call: Tf) -> Value:
 
 
 def _modulo(call: Tf) -> Value | None:
-    if call.out.dtype in ("f16", "bf16") and call["sign_of"] == "dividend":
-        return None  # there is no kernel
+    lacking = call.build.sloped or call.out.dtype in ("f16", "bf16")
+    if lacking and call["sign_of"] == "dividend":
+        return None  # there is no gradient, or no kernel
     function = {"divisor": "tf.math.floormod", "dividend": "tf.truncatemod"}[call["sign_of"]]
     return call.value(invoke(function, *map(call.build.full, call.values.values())))
 
