@@ -101,3 +101,14 @@ def test_a_convolution_in_single_precision_lies_inside(
     error = np.abs(total + single["b"][:, None, None] - ball.value)
     assert np.all(error <= ball.bound)
     assert np.max(error) > 0
+
+
+def test_a_sum_too_long_for_its_type_says_nothing() -> None:
+    """Of bfloat16, 256 roundings may be as large as the sum."""
+    one, other = np.ones((2, 300)), np.ones((300, 3))
+    made = expansion("matmul", {"a": one, "b": other}, "bf16")
+    balls = {"a": Ball(one, np.full(one.shape, 2.0**-9)), "b": Ball(other)}
+    with np.errstate(invalid="ignore"):
+        fast, plain = both_ways(made, balls, "bf16")
+    for ball in (fast, plain):
+        assert not np.isfinite(np.asarray(ball.radius)).any()

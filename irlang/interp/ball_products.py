@@ -185,7 +185,7 @@ def _scaled(parts: list[tuple[Array, float]]) -> tuple[Array, float]:
         by * float(np.max(np.abs(array), initial=0.0))
         for array, (_, by) in zip(whole, parts, strict=True)
     ]
-    if max(largest) <= _MOST:  # but for those that are infinite
+    if max(largest) <= _MOST or math.isinf(max(largest)):  # but for those that are infinite
         return found, 1.0
     scale = 2.0 ** math.ceil(math.log2(max(largest) / _MOST))
     return upward([(array / scale, by) for array, by in parts]), scale
