@@ -27,13 +27,15 @@ _MOST_ROUNDS = 20  # of guards that become possible when others are written
 class Guard:
     """An edit of the text after which a call is safe.
 
-    text: the call as it is then. why: what the edit does. settles: the names of all points' calls
-    that are safe with it and were not before: what followed from this call, too.
+    text: the call as it is then. why: what the edit does. owns: the names of the calls that it
+    was made for, a call and its gradient. settles: the names of all that are safe with it and were
+    not before: what followed from this call, too.
     """
 
     text: str
     why: str
     edits: tuple[Edit, ...]
+    owns: frozenset[str]
     settles: frozenset[str]
 
     def as_json(self) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def guards_of(
             if met & after:
                 continue
             settles = frozenset(unsafe_now - after)
-            guard = Guard(one.text, one.rule.why, one.edits, settles)
+            guard = Guard(one.text, one.rule.why, one.edits, frozenset(met), settles)
             guards.update((name, guard) for name in own | settles if name not in guards)
             unsafe_now, accepted = after, edits
             break

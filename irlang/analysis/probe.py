@@ -16,10 +16,20 @@ from irlang import equations as eq
 from irlang.adjoint_graph import Pullback
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
+from irlang.interp.range import Range
 from irlang.scalar import SCALARS
 
 _MOST_ELEMENTS = 4_000_000
 _FAR = 1e6  # an argument that no exponential survives in any type but a few in f64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the equations of a call that may go wrong. operand: where what decides lies."""
+
+    tensor: str
+    function: str
+    operand: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +46,13 @@ class Probe:
     own: bool = True
 
 
-def probes(
-    graph: Graph, node: Node, tensor: str, function: str, definitions: Definitions
-) -> Iterator[Probe]:
+def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> Iterator[Probe]:
     """What to watch for a point: the operands that decide, then the size of the result itself."""
     expansion = node.expansion(definitions)
     for equation in expansion.equations:
-        if equation.target != tensor:
+        if equation.target != place.tensor:
             continue
-        for operand, binders, goal in _operands(equation.body, function, equation.binders):
+        for operand, binders, goal in _operands(equation.body, place, equation.binders):
             probed = _probed(graph, node, expansion, operand, binders, goal)
             if probed is not None:
                 yield probed
@@ -58,30 +66,34 @@ Binders = tuple[tuple[str, eq.Expr], ...]
 
 
 def _operands(
-    expr: eq.Expr, function: str, binders: Binders
+    expr: eq.Expr, place: Place, binders: Binders
 ) -> Iterator[tuple[eq.Expr, Binders, str]]:
     """The operands of a function inside an expression, each with the indices that it hangs on."""
-    if isinstance(expr, eq.Apply) and expr.function == function:
-        for argument, goal in _goals(expr):
+    if isinstance(expr, eq.Apply) and expr.function == place.function:
+        for argument, goal in _goals(expr, place.operand):
             yield argument, binders, goal
     if isinstance(expr, eq.Reduce):
         binders = (*binders, *expr.binders)
     for part in eq.children(expr):
-        yield from _operands(part, function, binders)
+        yield from _operands(part, place, binders)
 
 
-def _goals(expr: eq.Apply) -> Iterator[tuple[eq.Expr, str]]:
-    """Which way an argument of a scalar function has to go for its value not to be finite."""
+def _goals(expr: eq.Apply, within: Range) -> Iterator[tuple[eq.Expr, str]]:
+    """Which way an argument of a scalar function has to go for its value not to be finite.
+
+    within: where the argument lies; what is not there is not aimed at.
+    """
     row = SCALARS[expr.function]
     if expr.function in ("/", "//", "%"):
-        yield expr.args[1], "zero"
+        if within.low <= 0 <= within.high:
+            yield expr.args[1], "zero"
         return
     if row.arity != 1 or row.kind != "real":
         return
     low, high = row.domain
-    if np.isfinite(low):
+    if np.isfinite(low) and within.low <= low:
         yield expr.args[0], "low"
-    if np.isfinite(high):
+    if np.isfinite(high) and within.high >= high:
         yield expr.args[0], "high"
     with np.errstate(all="ignore"):
         for far, goal in ((_FAR, "high"), (-_FAR, "low")):

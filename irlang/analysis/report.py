@@ -41,13 +41,15 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         told = f"{what} may give NaN or infinity: this could be neither excluded nor shown"
     if report.node != report.call:
         told = f"{report.node}: {told}"
-    notes = [Note(reason) for reason in report.point.reasons]
+    lies = f"{operand(report.point.function)} lies in {told_range(report.point.operand)}"
+    label, *reasons = report.point.reasons or (lies,)
+    notes = [Note(reason) for reason in reasons]
     if report.witness is not None:
         notes += [Note(text) for text in told_witness(report.witness, subject)]
     return Diagnostic(
         f"analyze.{report.status}", told, report.span,
         "error" if reachable else "warning", report.node,
-        label=f"{operand(report.point.function)} lies in {told_range(report.point.operand)}",
+        label=label,
         help=f"write {guard.text}: {_within(guard.why)}" if guard else "",
         notes=tuple(notes), edits=guard.edits if guard else (),
     )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from irlang.analysis.confirm import Frameworks, Programs, Shown
 from irlang.analysis.patterns import CONSTANT, stored, tries
-from irlang.analysis.probe import Probe, probes
+from irlang.analysis.probe import Place, Probe, probes
 from irlang.analysis.pursue import Pursuit, Values
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import cone, originates, trace
@@ -31,15 +31,21 @@ _POLE = 4  # times the time, and the starts, for a pole or an end as for a value
 _STARTS = 3  # tries from which one of these is pursued
 _PLAINER = 0.1  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
+_ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call at which something may go wrong. places: in its equations, as (tensor, function)."""
+    """A call at which something may go wrong.
+
+    places: in its equations. follows: whether it is safe once an earlier call is mended; then it is
+    pursued only where it has a pole of its own.
+    """
 
     node: Node
-    places: tuple[tuple[str, str], ...]
+    places: tuple[Place, ...]
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +80,20 @@ class Search:
             self._confirm(met, programs, start + (_SHARE + _PLAINER) * seconds)
             if not met:
                 break
-        left = [(node, self._watched(one)) for one in wanted for node in self._left([one]).values()]
-        left.sort(key=lambda pair: _is_large(pair[1]))
-        for number, (node, watched) in enumerate(left):
-            now = clock()
-            weights = [1 if _is_large(one) else _POLE for _, one in left[number:]]
-            until = now + (start + seconds - now) * weights[0] / sum(weights)
-            self._pursue(node, watched, until, programs)
+        watched = {one.node.name: self._watched(one) for one in wanted}
+        slight = {one.node.name for one in wanted if one.follows}
+        for attempt in range(_ATTEMPTS):
+            left = [
+                node
+                for name, node in self._left(wanted).items()
+                if not _is_large(watched[name]) or not (attempt or name in slight)
+            ]
+            left.sort(key=lambda node: _is_large(watched[node.name]))
+            for number, node in enumerate(left):
+                now = clock()
+                weights = [1 if _is_large(watched[one.name]) else _POLE for one in left[number:]]
+                until = now + (start + seconds - now) * weights[0] / sum(weights)
+                self._pursue(node, watched[node.name], until, programs, attempt)
         return self.found
 
     def _left(self, wanted: Sequence[Wanted]) -> dict[str, Node]:
@@ -149,22 +162,27 @@ class Search:
         """What to watch for a call: first what has a pole or an end, then how large results are."""
         catalog = self.subject.catalog
         found = [
-            probe
-            for tensor, function in one.places
-            for probe in probes(self.graph, one.node, tensor, function, catalog)
+            probe for place in one.places for probe in probes(self.graph, one.node, place, catalog)
         ]
         unique = {(probe.goal, probe.value if probe.own else id(probe)): probe for probe in found}
         return sorted(unique.values(), key=lambda probe: probe.goal == "large")
 
     def _pursue(
-        self, node: Node, watched: Sequence[Probe], deadline: float, programs: Programs
+        self,
+        node: Node,
+        watched: Sequence[Probe],
+        deadline: float,
+        programs: Programs,
+        attempt: int,
     ) -> None:
         """Climbs from one try after the other, and looks between them, until it is confirmed."""
         for number, probe in enumerate(watched):
             now = clock()
-            until = now + (deadline - now) / (len(watched) - number)
+            weights = [1 if one.goal == "large" else _POLE for one in watched[number:]]
+            until = now + (deadline - now) * weights[0] / sum(weights)
             doubts = 0
-            for values in self._hits(node, probe, until):
+            starts = self._starts(node, probe, attempt)
+            for values in Pursuit(self.subject, node, probe, until).hits(starts):
                 (shown,) = programs.confirm([(node, values)])
                 if shown is None:
                     self.found.setdefault(node.name, self._witness(node, values, None))
@@ -174,18 +192,24 @@ class Search:
                     continue
                 self._confirm([(node, values)], programs, clock() + _PLAINER * (until - now))
                 return
-            if doubts and probe.own and self._by_framework(node, probe, until, programs):
+            starts = self._starts(node, probe, attempt)
+            if doubts and probe.own and self._by_framework(node, probe, deadline, programs, starts):
                 return
 
-    def _hits(self, node: Node, probe: Probe, deadline: float) -> Iterator[Values]:
-        return Pursuit(self.subject, node, probe, deadline).hits(self._starts(node, probe))
-
-    def _starts(self, node: Node, probe: Probe) -> Iterator[Values]:
+    def _starts(self, node: Node, probe: Probe, attempt: int) -> Iterator[Values]:
         wanted = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
         count = 1 if probe.goal == "large" else _POLE
-        return itertools.islice(tries(self.subject.graph, self.seed, wanted), _STARTS * count)
+        seed = self.seed + attempt
+        return itertools.islice(tries(self.subject.graph, seed, wanted), _STARTS * count)
 
-    def _by_framework(self, node: Node, probe: Probe, deadline: float, programs: Programs) -> bool:
+    def _by_framework(
+        self,
+        node: Node,
+        probe: Probe,
+        deadline: float,
+        programs: Programs,
+        starts: Iterator[Values],
+    ) -> bool:
         """The same with a framework in the place of the oracle, whose rounding is another."""
         target = programs.first()
         if target is None:
@@ -194,7 +218,7 @@ class Search:
         pursuit = Pursuit(
             self.subject, node, probe, deadline, lambda values: own.values(target, [values])[0]
         )
-        for values in pursuit.hits(self._starts(node, probe)):
+        for values in pursuit.hits(starts):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
                 self.found[node.name] = self._witness(node, values, shown)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import Guard, guards_of
+from irlang.analysis.probe import Place
 from irlang.analysis.search import Search, Wanted, Witness
 from irlang.analysis.subject import Subject
 from irlang.diagnostics import NOWHERE, Span
@@ -87,7 +88,7 @@ def verdicts(
         frameworks.start()
         deadline = time.monotonic() + seconds
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
-        reports = _witnessed(subject, whole, points, reports, frameworks, seconds, seed)
+        reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)
     safe = tuple(point for point in points if point.status == "safe")
     return Verdicts(subject, tuple(reports), safe, time.monotonic() - start)
@@ -124,21 +125,24 @@ def _witnessed(
     graph: Graph,
     points: Sequence[Point],
     reports: list[Report],
+    guards: Mapping[str, Guard],
     frameworks: Frameworks,
     seconds: float,
     seed: int,
 ) -> list[Report]:
     """The reports with what the search finds: first of the forward stage, which is the smaller."""
     nodes: dict[str, Node] = {node.name: node for node in graph.nodes}
-    places: dict[str, dict[tuple[str, str], None]] = {}
+    places: dict[str, dict[Place, None]] = {}
     for point in points:
         if point.status != "safe":
-            places.setdefault(point.node, {})[point.tensor, point.function] = None
+            place = Place(point.tensor, point.function, point.operand)
+            places.setdefault(point.node, {})[place] = None
+    follow = {name for name, guard in guards.items() if name not in guard.owns}
     found: dict[str, Witness] = {}
     left = seconds
     for stage, whole in (("forward", subject.graph), ("gradient", graph)):
         wanted = [
-            Wanted(nodes[name], tuple(own))
+            Wanted(nodes[name], tuple(own), name in follow)
             for name, own in places.items()
             if isinstance(nodes[name], Pullback) == (stage == "gradient")
         ]

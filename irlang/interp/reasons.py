@@ -17,7 +17,7 @@ def span(value: Numbers) -> str:
         return "nothing"
     if value.only is not None:
         return f"{value.only:.6g} always"
-    return f"between {value.low:.6g} and {value.high:.6g}"
+    return f"between {value.low + 0.0:.6g} and {value.high + 0.0:.6g}"  # -0 is no news
 
 
 def safe(function: str, operand: Numbers) -> str:
@@ -33,7 +33,10 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     if function == "/":
         if operand.holds(0.0):
             return f"the divisor is {span(operand)}: it may be 0"
-        return f"the divisor is {span(operand)}: the quotient may be beyond the largest {name}"
+        least = min(abs(end) for piece in operand.pieces for end in piece)
+        return (
+            f"the divisor may be as small as {least:.3g}: the quotient exceeds the largest {name}"
+        )
     if function == "inf":
         return "an infinite number of the definition may be left in the result"
     if function == "index":
