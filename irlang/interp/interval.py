@@ -79,6 +79,10 @@ class Numbers:
         """The places of the call itself that made what is not finite."""
         return self.origins - {REPORTED}
 
+    def finite_part(self) -> Numbers:
+        """The finite numbers; given infinities stay."""
+        return Numbers(self.pieces, whole=self.whole) if self.origins else self
+
     def reported(self) -> Numbers:
         """The same set, as the calls see it that come after."""
         return replace(self, origins=frozenset((REPORTED,))) if self.origins else self

@@ -98,8 +98,14 @@ def analyse(
         first: dict[Any, Node] = {}
         equal: dict[str, str] = {}
         for number, node in enumerate(whole.nodes):
+            handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
+            tensors.update({name: tensor.finite() for name, tensor in handed.items()})
             call = Call(node, number, definitions, tensors, domain, flush)
             points += [_point(node, place) for place in call.run()]
+            if handed:  # judged as if it read finite numbers only; what it gives may be more
+                tensors.update(handed)
+                call = Call(node, number, definitions, tensors, domain, flush)
+                call.run()
             call.leave()
             if isinstance(node, Pullback) or call.expansion.is_open:
                 continue

@@ -7,13 +7,13 @@ the boxes of what it reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from math import prod
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
-from irlang.interp.interval import NOTHING, Numbers, join
+from irlang.interp.interval import NOTHING, REPORTED, Numbers, join
 
 Box = tuple[tuple[int, int], ...]  # for every axis the first index and the one after the last
 Ends = tuple[int, int]  # both included
@@ -45,6 +45,18 @@ class Tensor:
 
     def __post_init__(self) -> None:
         self.hull = join(*(region.numbers for region in self.regions))
+
+    @property
+    def handed(self) -> bool:
+        """Whether an earlier call, which is reported, may have made it NaN or infinite."""
+        return REPORTED in self.hull.origins
+
+    def finite(self) -> Tensor:
+        """The same without what was reported."""
+        regions = tuple(
+            replace(region, numbers=region.numbers.finite_part()) for region in self.regions
+        )
+        return Tensor(self.info, regions, self.body, self.reasons)
 
     def at(self, ends: Sequence[Ends]) -> Numbers:
         """What the elements may be whose indices lie between the ends; nothing outside."""

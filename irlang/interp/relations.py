@@ -286,7 +286,7 @@ class Relations(Sums):
                     numbers = self.value(body, inner, facts)
                 finally:
                     self._equal = None
-                if numbers.pieces and not (numbers.below or numbers.nan):
+                if numbers.pieces and not numbers.below:
                     best = numbers.low if best is None else max(best, numbers.low)
         return best
 
