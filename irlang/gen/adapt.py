@@ -14,9 +14,9 @@ from typing import Any
 
 from irlang import ast
 from irlang.equations import TensorInfo
+from irlang.gen.draft import Draft, Nested
 from irlang.gen.judge import judge, score
 from irlang.gen.pattern import Pattern, only_moves
-from irlang.gen.solve import Draft, Nested
 
 _TRIALS = 6  # calls of one definition that are judged in a search
 _AT_ONCE = 1  # optional attributes that are given together

@@ -19,6 +19,7 @@ from irlang.equations import TensorInfo
 from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
+from irlang.gen.draft import NOTHING, Draft, Fixed, Nested, Number, Source, Value
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import GIVEN, Idiom, fix, idioms, operand_of
 from irlang.gen.judge import judge, score, types
@@ -26,7 +27,7 @@ from irlang.gen.pattern import Pattern, Slot, pattern
 from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
 from irlang.gen.repair import repair
-from irlang.gen.solve import NOTHING, Draft, Fixed, Nested, Number, Source, Value, solve
+from irlang.gen.solve import solve
 from irlang.gen.tame import Tamers
 from irlang.graph import Graph, Initial, Node, Operand, Param, Port
 from irlang.graph_text import to_ast

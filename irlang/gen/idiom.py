@@ -17,8 +17,8 @@ from irlang import ast
 from irlang.dtypes import DTYPES, holds
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
+from irlang.gen.draft import Fixed, Number, Settling, Value
 from irlang.gen.pattern import Slot
-from irlang.gen.solve import Fixed, Number, Settling, Value
 from irlang.parser import parse_expr
 from irlang.scope import CONSTANTS, Scope
 

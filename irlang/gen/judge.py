@@ -9,7 +9,7 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
-from irlang.gen.solve import Draft, Nested, Number, Source, Value
+from irlang.gen.draft import Draft, Nested, Number, Source, Value
 from irlang.instance import Instance, instantiate
 from irlang.signature import Given
 

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any
 
 from irlang.gen.adapt import Adapters
+from irlang.gen.draft import Draft, Source, Value
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge, score, types
 from irlang.gen.moves import Move, Retype, SetAttr, change, moved, moves
-from irlang.gen.solve import Draft, Source, Value
 from irlang.instance import Instance
 from irlang.signature import Given
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from irlang import ast
@@ -18,10 +17,10 @@ from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
+from irlang.gen.draft import NOTHING, Draft, Fixed, Number, Source, Value, source_of
 from irlang.gen.draw import Limits
 from irlang.gen.pattern import Pattern, Slot, names_in
 from irlang.gen.settle import Settled, Stuck, Weights, evaluate
-from irlang.instance import Instance
 from irlang.placement import place
 from irlang.scope import Scope
 
@@ -29,68 +28,6 @@ _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
 _RANKS = (0, 1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
-
-
-@dataclass(slots=True)
-class Value:
-    """A value that a call may take: producer is the operator that made it, uses how often it is
-    read so far.
-    """
-
-    name: str
-    info: TensorInfo
-    producer: str = ""
-    uses: int = 0
-
-
-@dataclass(slots=True)
-class Nested:
-    """The result of a call that is made for the sake of another: an adapter before an input."""
-
-    draft: Draft
-    instance: Instance
-    info: TensorInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number that stands in a call."""
-
-    value: int | float
-    info: TensorInfo
-
-
-# A live value, a tensor that is yet to be made, an adapter, a number.
-Source = str | TensorInfo | Nested | Number
-Settling = Value | Number
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """What is settled of a call before it is drawn.
-
-    inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
-    """
-
-    inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
-    attrs: dict[str, Any] = field(default_factory=dict)
-
-
-NOTHING = Fixed()
-
-
-@dataclass(slots=True)
-class Draft:
-    """A call in the making.
-
-    inputs: a source, or those of a family's members, by formal name. recipes: which recipe of
-    `irlang.gen.draw` gave an attribute.
-    """
-
-    op: ast.Op
-    inputs: dict[str, Source | tuple[Source, ...]] = field(default_factory=dict)
-    attrs: dict[str, Any] = field(default_factory=dict)
-    recipes: dict[str, int] = field(default_factory=dict)
 
 
 def solve(
@@ -183,10 +120,10 @@ class _Solver(Settled):
                 if not slot.takes(value.info) or not self.admit(slot, value.info, number):
                     raise Stuck
             if isinstance(given, tuple):
-                found[slot.item.name] = tuple(map(_source, given))
+                found[slot.item.name] = tuple(map(source_of, given))
                 self.names[slot.item.name] = tuple(value.info for value in given)
             else:
-                found[slot.item.name] = _source(given)
+                found[slot.item.name] = source_of(given)
                 self.names[slot.item.name] = given.info.shape
         return found
 
@@ -488,10 +425,6 @@ class _Solver(Settled):
             sizes += part
         drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
         return tuple(sizes[drop:])
-
-
-def _source(given: Settling) -> Source:
-    return given.name if isinstance(given, Value) else given
 
 
 def _whole(sizes: tuple[Any, ...]) -> bool:

@@ -18,11 +18,11 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, Edit, InvalidInput, Span
 from irlang.equations import TensorInfo
 from irlang.gen.adapt import Adapters
+from irlang.gen.draft import Nested
 from irlang.gen.judge import judge, score
 from irlang.gen.moves import Move, Retype, SetAttr
 from irlang.gen.pattern import pattern
 from irlang.gen.repair import mend
-from irlang.gen.solve import Nested
 from irlang.graph import Graph
 from irlang.graph_text import to_expr, to_type
 from irlang.interp.call import attributes, pair
