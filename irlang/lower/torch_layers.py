@@ -173,6 +173,9 @@ def _avg_pool(call: Torch) -> Value | None:
         return None
     if frame.rank == _MOST_SPACE and x.dtype in _HALVES:
         return None  # there is no kernel
+    small = any(size < own for size, own in zip(x.shape[2:], frame.window, strict=True))
+    if frame.rank == _MOST_SPACE and small:
+        return None  # avg_pool3d does not count the padding
     ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
     if not _fits_half(frame):
         if not counts or ceil:
