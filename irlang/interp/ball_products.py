@@ -178,16 +178,12 @@ def enlargement(terms: int) -> float:
 def _scaled(parts: list[tuple[Array, float]]) -> tuple[Array, float]:
     """A sum of arrays in single precision, divided by a power of two if it is too large for it."""
     found = upward(parts)
-    if np.max(found, initial=0.0) <= _MOST:
+    most = float(np.max(found, initial=0.0))
+    if not most <= _MOST:  # but for those that are infinite, or beyond single precision
+        most = float(np.max(found, initial=0.0, where=np.isfinite(found)))
+    if most <= _MOST:
         return found, 1.0
-    whole = [array[np.isfinite(array)] for array, _ in parts]
-    largest = [
-        by * float(np.max(np.abs(array), initial=0.0))
-        for array, (_, by) in zip(whole, parts, strict=True)
-    ]
-    if max(largest) <= _MOST or math.isinf(max(largest)):  # but for those that are infinite
-        return found, 1.0
-    scale = 2.0 ** math.ceil(math.log2(max(largest) / _MOST))
+    scale = 2.0 ** math.ceil(math.log2(most / _MOST))
     return upward([(array / scale, by) for array, by in parts]), scale
 
 

@@ -437,8 +437,7 @@ def called(body: str, helpers: Mapping[str, str]) -> list[str]:
     wanted: set[str] = set()
     waiting = [body]
     while waiting:
-        text = waiting.pop()
-        names = {name for name in helpers if re.search(rf"\b{name}\(", text)} - wanted
+        names = helpers.keys() & set(re.findall(r"\b(\w+)\(", waiting.pop())) - wanted
         wanted |= names
         waiting += [helpers[name] for name in names]
     return [text for name, text in helpers.items() if name in wanted]

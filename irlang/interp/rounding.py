@@ -28,8 +28,8 @@ from irlang.interp.views import Frame
 T = TypeVar("T")
 
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
-_NEST = 1 << 12  # elements from which on a kernel is asked for
-_STEP = 256  # elements that are as much work as one step of a recurrence
+_NEST = 20_000_000  # scalar steps that NumPy has done for an equation before its kernel is written
+_STEP = 50_000  # scalar steps that one step of a recurrence takes at least
 _LOOSER = 4  # what a step over balls costs NumPy, in steps over numbers
 _SLOWER = 30  # what NumPy needs for a scalar step over balls, in scalar steps of a kernel
 
@@ -41,6 +41,7 @@ class _Plan:
         self.steps: tuple[Step, ...] = schedule(expansion.equations)
         self._all = {e.target for e in expansion.equations}
         self._read = frozenset(n for e in expansion.equations for n in eq.reads(e.body))
+        self._spent: dict[int, int] = {}
         self._notes: dict[tuple[Any, ...], tuple[object, Any]] = {}
 
     def note(self, what: str, item: object, make: Callable[[], T], *key: object) -> T:
@@ -49,6 +50,11 @@ class _Plan:
         if full not in self._notes:
             self._notes[full] = item, make()  # the item is kept, so that its id stays its own
         return cast(T, self._notes[full][1])
+
+    def often(self, item: object, work: int) -> bool:
+        """Whether an equation or a recurrence has been so much work that a kernel is asked for."""
+        self._spent[id(item)] = self._spent.get(id(item), 0) + work
+        return self._spent[id(item)] >= _NEST
 
     def products(self, equation: eq.Equation, infos: Mapping[str, eq.TensorInfo]) -> _Parted:
         """The sums of products in an equation, and what remains of it."""
@@ -199,10 +205,10 @@ class _Run:
     def _nest(self, equation: eq.Equation) -> Ball:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
         size = math.prod(equation.info.shape)
-        if not size or size * inner(equation.body) < _NEST:
+        work = _SLOWER * size * work_of(equation.body)
+        if not self._plan.often(equation, work):
             return self._vector(equation)
         before, rest = self._plan.parts(equation, self.infos)
-        work = _SLOWER * size * work_of(equation.body)
         for part in before:
             self._keep(part.target, part.info, self.equation(part))
         prepared = self._plan.kernel(rest, self.infos, self._domain, self.tensors)
@@ -214,7 +220,7 @@ class _Run:
 
     def recurrence(self, group: Recurrence) -> None:
         """Fills in the tensors of a group of equations that read one another."""
-        if group.length * _STEP >= _NEST:
+        if self._plan.often(group, group.length * _STEP):
             before, parts, work = self._plan.note("loops", group, lambda: parted(group, self.infos))
             for equation in before:
                 self._keep(equation.target, equation.info, self.equation(equation))
