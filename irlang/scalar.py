@@ -678,5 +678,10 @@ WHOLE = frozenset(
     {"bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "integer_power"}
 )
 
+# Functions that few libraries have.
+SPECIAL = frozenset(
+    {"polygamma", "lgamma", "erfc", "erfcx", "erfinv", "ndtri", "i0e", "i1e", "k0e", "k1e"}
+)
+
 # Functions that are written in terms of the rows above wherever they occur.
 VARIADIC = frozenset({"max", "min"})

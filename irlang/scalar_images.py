@@ -45,8 +45,9 @@ def tangent(low: float, high: float) -> Ends:
 def log_gamma(low: float, high: float) -> Ends:
     """For positive numbers by its one turn; infinite at 0 and at the negative integers."""
     if low <= 0:
-        if low < 0:
-            return -745.0 if low > -300 else -math.inf, math.inf
+        if low < 0:  # by reflection: log(pi / |sin(pi x)|) - log(gamma(1 - x))
+            below = 1.14 - math.lgamma(1.0 - low) if low > -1e300 else -math.inf
+            return min(below, -0.125), math.inf
         low = 5e-324
         return log_gamma(low, max(high, low))[0], math.inf
     values = [math.lgamma(end) if end < 1e305 else math.inf for end in (low, high)]

@@ -1,0 +1,157 @@
+"""Where NaN and Inf can arise: what guards prove, and what relations between elements are worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irlang.api import loads
+from irlang.interp.range import DOMAINS, Analysis, analyse
+
+CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
+
+
+def analysed(text: str, *, gradient: bool = False, domain: str = "relations") -> Analysis:
+    model = loads(f"nnir 1\n{text}")
+    return analyse(model.graph, model.catalog, gradient=gradient, domain=domain)
+
+
+def possible(found: Analysis) -> set[tuple[str, str]]:
+    return {(p.node, p.function) for p in found.points if p.status == "possible"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.split(":")[0])
+def test_guards(case: str) -> None:
+    title, signature, *body = case.strip().split("\n")
+    verdict = title.split(": ")[1]
+    found = possible(analysed(f"model m{signature} {{\n" + "\n".join(body) + "\n}\n"))
+    functions = {function for _, function in found}
+    assert (verdict in functions) if verdict != "safe" else not functions
+
+
+CORNERS = """model corners(c: f32[3, 2] in [0, 1], o: f32[3, 2] in [{low}, 2]) -> area: f32[3, 1],
+    y: f32[3, 1] {{
+  first = subtract(c, o)
+  second = add(c, o)
+  box = concat(first, second; axis = 1)
+  low, high = split(box; axis = 1, parts = 2)
+  w, h = split(subtract(high, low); axis = 1, parts = 2)
+  area = multiply(w, h)
+  y = reciprocal(area)
+}}
+"""
+
+
+def test_corners_need_relations() -> None:
+    found = {domain: analysed(CORNERS.format(low=1), domain=domain) for domain in DOMAINS}
+    assert not possible(found["relations"])
+    assert possible(found["tensor"]) == {("y", "/")}
+    assert found["regions"].values["area"].low <= 1  # [1, 5] squared: 2 o is seen by relations only
+    area = found["relations"].values["area"]
+    assert 4 * (1 - 1e-6) < area.low <= 4
+    assert 16 <= area.high < 16 * (1 + 1e-6)
+    assert possible(analysed(CORNERS.format(low=0))) == {("y", "/")}
+
+
+def test_regions_tell_what_a_tensor_hides() -> None:
+    text = """model m(a: f32[2, 3] in [1, 2], b: f32[2, 3] in [-1, 1]) -> y: f32[2, 3] {
+      y = log(slice(concat(a, b; axis = 1); axes = [1], begin = [0], end = [3]))
+    }"""
+    assert not possible(analysed(text, domain="regions"))
+    assert possible(analysed(text, domain="tensor")) == {("y", "log")}
+
+
+def test_a_reported_infinity_is_no_news_but_what_it_becomes_is() -> None:
+    text = """model m(x: f32[3] in [-500, 500]) -> y: f32[3] {
+      e = exp(negate(x))
+      d = multiply(e, 0.5)
+      s = reciprocal(add(e, 1))
+      y = log(s)
+    }"""
+    assert possible(analysed(text)) == {("e", "exp"), ("y", "log")}
+
+
+def test_infinities_inside_a_call_are_its_own_business() -> None:
+    text = """op squash[T: float](x: T[S..]) -> y: T[S..] {
+      y[s..] = 1 / (1 + exp(-x[s..]))
+    }
+    model m(x: f32[3] in [-500, 500]) -> y: f32[3] {
+      y = squash(x)
+    }"""
+    found = analysed(text)
+    assert not possible(found)
+    safe = next(p for p in found.points if p.function == "exp")
+    assert "finite again" in " ".join(safe.reasons)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "eps", "safe"),
+    [("f32", 1e-8, True), ("f16", 1e-8, False), ("f16", 1e-4, True), ("bf16", 1e-8, True)],
+)
+def test_an_epsilon_is_what_the_type_makes_of_it(dtype: str, eps: float, safe: bool) -> None:
+    text = f"""model m(x: {dtype}[3] in [0, 1]) -> y: {dtype}[3] {{
+      y = log(add(x, {eps}))
+    }}"""
+    assert (not possible(analysed(text))) == safe
+
+
+@pytest.mark.parametrize(
+    ("body", "alarms"),
+    [
+        ("sqrt(x)", {("d_h", "/")}),
+        ("sqrt(add(x, 0.001))", set()),
+        ("log(add(x, 0.001))", set()),
+        ("relu(x)", set()),
+        ("abs(x)", set()),
+        ("power(add(x, 0.001), 0.5)", set()),
+        ("power(x, 0.5)", {("d_h", "pow")}),
+        ("softmax(x)", set()),
+        ("divide(x, add(sqrt(reduce_sum(square(x))), 0.001))", {("d_h_add_sqrt", "/")}),
+        ("divide(x, sqrt(add(reduce_sum(square(x)), 0.001)))", set()),
+    ],
+)
+def test_gradients(body: str, alarms: set[tuple[str, str]]) -> None:
+    text = f"""model m(x: f32[4] in [0, 4]) -> h: f32[4] {{
+      h = {body}
+      loss = reduce_sum(h)
+    }}"""
+    found = analysed(text, gradient=True)
+    assert alarms <= possible(found)
+    assert bool(alarms) == bool(possible(found))
+    assert all(p.stage == "gradient" for p in found.points if p.status == "possible")
+
+
+def test_ranges_of_norms() -> None:
+    text = """model m(x: f32[2, 9] in [-50, 50]) -> y: f32[2, 9], n: f32[2, 9] {
+      y = layer_norm(x)
+      n = divide(x, add(sqrt(reduce_sum(square(x); axes = 1, keepdims = true)), 1e-8))
+    }"""
+    values = analysed(text).values
+    assert 3 <= values["y"].high < 3.001
+    assert 1 <= values["n"].high < 1.001
+
+
+def test_recurrences_end() -> None:
+    text = """op grow[T: float](x: T[L]) -> y: T[L] {
+      y[t] = 2 * (y[t - 1] ?? 1) + x[t]
+    }
+    model m(x: f32[5000] in [0, 1]) -> y: f32[5000] {
+      y = grow(x)
+    }"""
+    found = analysed(text)
+    assert found.values["y"].high == np.inf
+    assert possible(found)
+
+
+def test_reasons_are_given() -> None:
+    text = """model m(x: f32[2, 4] in [-500, 500], t: f32[1] in [-1, 1]) -> y: f32[2, 4] {
+      e = exp(subtract(x, reduce_max(x; axes = 1, keepdims = true)))
+      p = divide(e, reduce_sum(e; axes = 1, keepdims = true))
+      y = divide(log(p), t)
+    }"""
+    found = {p.node: p for p in analysed(text).points}
+    assert "at the maximum" in " ".join(found["p"].reasons)
+    assert "infinite at 0" in " ".join(found["y_log"].reasons)
+    assert "may be 0" in " ".join(found["y"].reasons)
