@@ -370,3 +370,19 @@ def test_sizes_follow_from_equations(own: Catalog) -> None:
 def test_what_cannot_be_generated_is_said() -> None:
     with pytest.raises(ValueError, match="none of the operators"):
         generate(builtin(), 0, ops=["no_such_operator"])
+
+
+def test_operators_of_special_functions_are_rare() -> None:
+    """Whatever a program of common operators computes, no equation of it has such a function."""
+    from irlang import equations as eq
+    from irlang.gen.rare import common
+    from irlang.scalar import SPECIAL
+
+    catalog = builtin()
+    usual = common(catalog)
+    assert 0 < len({op.name for op in catalog} - set(usual)) < 20
+    for seed in range(20):
+        for node in generate(catalog, seed, ops=usual, size=(5, 10)).graph.nodes:
+            for equation in node.expansion(catalog).equations:
+                called = {e.function for e in eq.walk(equation.body) if isinstance(e, eq.Apply)}
+                assert not called & SPECIAL, node.op.name

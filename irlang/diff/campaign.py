@@ -35,6 +35,7 @@ from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage, cell, features
 from irlang.gen.draw import varied
 from irlang.gen.edge import with_edges
+from irlang.gen.rare import SHARE, common
 from irlang.graph import Graph, with_loss
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
@@ -226,12 +227,15 @@ def make_case(
 ) -> Case | None:
     """A generated program with values; None where the oracle could judge none of its outputs.
 
+    ops: that it may call; if none are said, one program in some may call those that few have.
     grad: with a loss (`trainable`).
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do.
     """
     limits = varied(seed // _ATTEMPTS)
+    if not ops and seed // _ATTEMPTS % SHARE:
+        ops = common(catalog)
     graph = generate(catalog, seed, ops=ops or None, limits=limits, coverage=coverage).graph
     if grad:
         graph, catalog = trainable(graph, catalog, seed)
