@@ -181,7 +181,18 @@ GUARDED = {
     "l = divide(x, x)": "divide(multiply(x, x), add(square(x), 1e-6))",
     "l = exp(x)": "exp(minimum(x, 79))",
     "l = log(subtract(1, sigmoid(x)))": "log_sigmoid(negate(x))",
-}  # fmt: skip
+}
+
+
+def test_a_guard_inside_another_is_written_in_its_turn(frameworks: Frameworks) -> None:
+    text = model("y = negate(log(negate(log(x))))")
+    assert {r.guard.text for r in judged(text, frameworks).reports if r.guard} == {
+        "log(maximum(x, 1e-6))", "log(maximum(negate(log(x)), 1e-6))",
+    }  # fmt: skip
+    fixed, used = mend(ready(text))
+    assert len(used) == 2
+    assert "log(maximum(negate(log(maximum(x, 1e-6))), 1e-6))" in fixed.text
+    assert judged(fixed.text, frameworks).reports == ()
 
 
 @pytest.mark.parametrize("body", GUARDED)

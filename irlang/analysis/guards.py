@@ -7,7 +7,8 @@ be safe there, and nothing else may have become unsafe.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,8 @@ def guards_of(
     Each is tried together with those before it, from the inputs on: what comes later may be safe
     only then. A call and its gradient share their guard.
     """
-    unsafe_now = set(unsafe(found.points))
+    before = unsafe(found.points)
+    unsafe_now = set(before)
     if not unsafe_now or not subject.text:
         return {}
     fitting = _fitting(subject, found)
@@ -76,29 +78,46 @@ def guards_of(
         for one in fitting.get(node.name, ()) if own else ():
             if time.monotonic() > deadline:
                 return guards
-            edits = (*accepted, *one.edits)
-            after = _unsafe_after(subject, edits, gradient, domain)
-            if after is None or not _known(subject, after - unsafe_now):
+            edits, now = (*accepted, *one.edits), unsafe_now
+            if apply(subject.text, edits) is None:  # it is about a part of the same call
+                edits, now = one.edits, set(before)
+            outcome = _outcome(subject, edits, gradient, domain)
+            if outcome is None or not _no_worse(subject, now, before, outcome):
                 continue
+            after = set(outcome.unsafe)
             met = {name for call in one.met for name in (call.name, PREFIX + call.name)}
             if met & after:
                 continue
-            settles = frozenset(unsafe_now - after)
+            settles = frozenset(now & outcome.calls.keys() - after | own)
             guard = Guard(one.text, one.rule.why, one.edits, frozenset(met), settles)
             guards.update((name, guard) for name in own | settles if name not in guards)
-            unsafe_now, accepted = after, edits
+            if now is unsafe_now:
+                unsafe_now, accepted = after, edits
             break
     return guards
 
 
-def _known(subject: Subject, names: set[str]) -> bool:
-    """Whether calls, or the calls whose gradients they are, were there before any edit.
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A text analysed anew. unsafe, calls: the operators of calls, by their names."""
 
-    What such a call is handed may be judged only when what comes before it is safe; a call that a
-    guard brings in must be safe from the start.
+    unsafe: dict[str, str]
+    calls: dict[str, str]
+
+
+def _no_worse(
+    subject: Subject, unsafe_now: set[str], before: Mapping[str, Point], outcome: _Outcome
+) -> bool:
+    """Whether what is not safe after an edit was there before it.
+
+    What such a call is handed may be judged only when what comes before it is safe. A call that a
+    guard brings in must be safe from the start; one inside the same statement may have another
+    name, so that it is known by its operator.
     """
     there = {node.name for node in subject.source.nodes}
-    return all(name in there or name.removeprefix(PREFIX) in there for name in names)
+    new = {n: op for n, op in outcome.unsafe.items() if n.removeprefix(PREFIX) not in there}
+    gone = (before[n].operator for n in unsafe_now if n in before and n not in outcome.calls)
+    return Counter(new.values()) <= Counter(gone)
 
 
 def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
@@ -118,15 +137,18 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
     return fitting
 
 
-def _unsafe_after(
+def _outcome(
     subject: Subject, edits: Sequence[Edit], gradient: bool, domain: str
-) -> set[str] | None:
-    """The calls that are not safe after some edits; None where these leave no valid text."""
+) -> _Outcome | None:
+    """What the analysis says after some edits; None where these leave no valid text."""
     changed = apply(subject.text, edits)
     again = None if changed is None else reread(subject, changed)
     if again is None:
         return None
-    return set(unsafe(analyse(again.graph, again.catalog, gradient=gradient, domain=domain).points))
+    points = analyse(again.graph, again.catalog, gradient=gradient, domain=domain).points
+    calls = {node.name: node.op.name for node in again.graph.nodes}
+    calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
+    return _Outcome({name: point.operator for name, point in unsafe(points).items()}, calls)
 
 
 def mend(
@@ -142,8 +164,13 @@ def mend(
     for _ in range(_MOST_ROUNDS):
         found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
-        new = list({guard.edits: guard for guard in guards.values()}.values())
-        changed = apply(subject.text, [edit for guard in new for edit in guard.edits])
+        new: list[Guard] = []
+        edits: tuple[Edit, ...] = ()
+        for guard in dict.fromkeys(guards.values()):
+            if apply(subject.text, (*edits, *guard.edits)) is not None:
+                new.append(guard)
+                edits += guard.edits
+        changed = apply(subject.text, edits)
         again = None if changed is None or not new else reread(subject, changed)
         if again is None:
             break

@@ -60,6 +60,14 @@ def _many_sizes(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     return centre + (_even(numbers, shape, ends) - centre) * 10.0 ** -numbers.uniform(0, 8, shape)
 
 
+def _nearly_constant(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """One number, but for what the last places hold: what cancels leaves rounding alone."""
+    centre = numbers.uniform(*ends)
+    unit = 2.0 ** -int(numbers.choice([10, 23]))  # of f16 and of f32
+    nearly: Array = centre * (1 + unit * numbers.integers(-3, 4, shape))
+    return nearly
+
+
 def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     """Zero but for one element."""
     made = np.full(shape, _nearest_zero(ends))
@@ -82,6 +90,7 @@ _VARIED = (
     _one_size,
     _many_sizes,
     _spike,
+    _nearly_constant,
 )
 
 

@@ -146,7 +146,8 @@ class Pursuit:
                 self.backward = prepare(own, self.subject.catalog, self.probe.value)
             given = {**values, **self.subject.fixed}
             found = trace(self.probe.graph, given, self.subject.catalog, self.seen)
-            slopes = gradient.run(self.backward, found, start=start)
+            with np.errstate(all="ignore"):
+                slopes = gradient.run(self.backward, found, start=start)
         except (InvalidInput, NotImplementedError):
             return None
         if not any(slope.any() for slope in slopes.values()):

@@ -7,6 +7,7 @@ possible. The same seed finds the same, unless the time runs out first.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import process_time as clock
@@ -24,7 +25,8 @@ from irlang.graph import Graph, Node
 from irlang.interp.draws import generator, open_values
 from irlang.interp.values import Array
 
-_IDLE = 32  # tries by patterns that bring nothing, before each point is pursued by itself
+_IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
+_WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _POLE = 4  # times the time, and the starts, for a pole or an end as for a value that is large
@@ -124,8 +126,8 @@ class Search:
         """The next tries, until they have brought nothing for a while."""
         met: dict[str, tuple[Node, Values]] = {}
         graph = self._cone(left)
-        idle = 0
-        while left and idle < _IDLE and (not idle or clock() < deadline):
+        idle, most = 0, _idle(graph)
+        while left and idle < most and (not idle or clock() < deadline):
             values = next(source)
             idle += 1
             found = self._trace(graph, values)
@@ -254,6 +256,12 @@ class Search:
                 simple = changed
                 break
         return simple
+
+
+def _idle(graph: Graph) -> int:
+    """How many tries may bring nothing: fewer for a larger graph."""
+    elements = sum(math.prod(info.shape) for info in graph.values.values())
+    return max(_IDLE[0], min(_IDLE[1], _WORTH // max(1, elements)))
 
 
 def _is_large(watched: Sequence[Probe]) -> bool:
