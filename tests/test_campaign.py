@@ -145,3 +145,47 @@ def test_the_command_gives_the_keys_of_the_design(tmp_path: Path) -> None:
             "script",
             "report",
         } <= finding.keys()
+
+
+def test_two_processes_share_a_campaign(tmp_path: Path) -> None:
+    """Each batch is run by one of them; what a dead one had claimed is run by the other."""
+    settings = Settings(("torch",), 5, 4 * BATCH)
+    first, second = Campaign(tmp_path, settings), Campaign(tmp_path, None)
+    assert first.store.claim(0)
+    assert not second.store.claim(0)
+    assert not first.store.claim(0)
+    assert first.store.reserve("a") == "f-001"
+    assert second.store.reserve("a") is None
+    assert second.store.reserve("b") == "f-002"
+    second.run(lambda _: None)
+    assert [number for number, _ in second.store.batches()] == [1, 2, 3]
+    first.close()  # as when it is killed: the lock is gone
+    assert second.store.reserve("a") is not None
+    second.run(lambda _: None)
+    second.close()
+    whole = Campaign(tmp_path, None)
+    assert whole.report()["programs"] == 4 * BATCH
+    assert len({f["id"] for f in whole.findings}) == len(whole.findings)
+    whole.close()
+    assert not list(tmp_path.glob(".running-*"))
+
+
+def test_a_batch_is_recorded_after_its_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that dies while it writes a finding leaves the batch to be run again."""
+    settings = Settings(("torch",), 1, BATCH, ops=("softplus",))
+    campaign = Campaign(tmp_path, settings)
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("irlang.diff.campaign.write", dies)
+        with pytest.raises(KeyboardInterrupt):
+            campaign.run(lambda _: None)
+    campaign.close()
+    resumed = _run(tmp_path, None)
+    assert resumed.report()["programs"] == BATCH
+    assert any(f["verdict"] == "accepted" for f in resumed.findings)
+    resumed.close()

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,10 +111,11 @@ def command(
             names, seed, programs, seconds, chosen, grad, count, known or "", profile or ""
         )
         campaign = Campaign(folder, settings)
-    _run(campaign, seconds, form)
-    report = campaign.report()
-    (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")
-    shown = write_page(campaign)
+    with closing(campaign):
+        _run(campaign, seconds, form)
+        report = campaign.report()
+        (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")
+        shown = write_page(campaign)
     if form == "json":
         click.echo(json.dumps(report))
     else:

@@ -285,16 +285,19 @@ class Campaign:
             saved.update(targets=tuple(saved["targets"]), ops=tuple(saved["ops"]))
             settings = Settings(**saved)
         self.settings = settings
-        self.tally = Tally(targets={name: Counter() for name in settings.targets})
-        self.done: set[int] = set()
-        for number, batch in self.store.batches():
-            self.tally.add(batch)
-            self.done.add(number)
-        self.findings = self.store.findings()
+        self.tally = Tally()
+        self.findings: list[dict[str, Any]] = []
+        self._reload()
         self.known = read_known(Path(settings.known)) if settings.known else []
         if settings.profile:
             read_profile(Path(settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
+
+    def _reload(self) -> None:
+        self.tally = Tally(targets={name: Counter() for name in self.settings.targets})
+        for _, batch in self.store.batches():
+            self.tally.add(batch)
+        self.findings = self.store.findings()
 
     def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:
         """Runs until the programs or the time are used up; `progress` is called after batches."""
@@ -303,11 +306,10 @@ class Campaign:
         before = self.tally.seconds
 
         def finished(number: int, batch: dict[str, Any], found: list[Found]) -> None:
-            self.store.add_batch(number, batch)
-            self.done.add(number)
-            self.tally.add(batch)
             for one in found:
                 self._keep(one)
+            self.store.add_batch(number, batch)  # last: a batch that is there is there with all
+            self.tally.add(batch)
             self.tally.seconds = before + time.monotonic() - start
             progress(self)
 
@@ -320,6 +322,7 @@ class Campaign:
                 close_sessions()
         else:
             self._run_apart(numbers, finished)
+        self._reload()  # with what other processes have done
         self.tally.seconds = before + time.monotonic() - start
 
     def _numbers(self, start: float, limit: float | None) -> Iterator[int]:
@@ -328,7 +331,7 @@ class Campaign:
         while self.settings.programs is None or number * BATCH < self.settings.programs:
             if limit is not None and time.monotonic() - start >= limit:
                 return
-            if number not in self.done:
+            if self.store.claim(number):
                 yield number
             number += 1
 
@@ -350,16 +353,20 @@ class Campaign:
 
     def _keep(self, found: Found) -> None:
         """Records a finding unless one like it is there."""
-        if self.store.known(found.signature):
-            return
         entry = known_as(found.identity(), self.known, dt.datetime.now(tz=dt.UTC).date())
         if entry is not None:
             self.suppressed[entry.reason] += 1
             return
-        identity = f"f-{len(self.findings) + 1:03d}"
+        identity = self.store.reserve(found.signature)
+        if identity is None:
+            return
         described = write(found, self.folder / identity, identity)
         self.store.add_finding(identity, found.signature, described)
         self.findings.append(described)
+
+    def close(self) -> None:
+        """Leaves the campaign to other processes."""
+        self.store.close()
 
     def report(self) -> dict[str, Any]:
         """The keys of `irlang fuzz --format json`."""

@@ -1,13 +1,18 @@
 """A campaign on disk: one SQLite file in its directory, a transaction for every finished batch.
 
 What was finished when a process was killed is there afterwards; `--resume` goes on behind it.
+Several processes may work on one campaign: each claims the batches that it runs, and what a dead
+process had claimed is free again. A process is alive as long as it holds the lock on its file.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sqlite3
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +23,11 @@ create table if not exists settings (key text primary key, value text not null);
 create table if not exists batches (number integer primary key, result text not null);
 create table if not exists findings
     (id text primary key, signature text unique, result text not null);
+create table if not exists claims (number integer primary key, owner text not null);
+create table if not exists pending (id text primary key, signature text unique, owner text);
 """
+_PATIENCE = 60.0  # seconds that one process waits for another's transaction
+_RUNNING = ".running-"
 
 
 class Store:
@@ -31,8 +40,11 @@ class Store:
             raise fail("file.campaign", f"{folder} holds no campaign to resume")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE)
             self._db.executescript(_SCHEMA)
+            self.owner = uuid.uuid4().hex
+            self._lock = (folder / f"{_RUNNING}{self.owner}").open("w", encoding="utf-8")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
         except (OSError, sqlite3.Error) as error:
             raise fail("file.campaign", f"{folder} cannot hold a campaign: {error}") from None
         if settings is not None:
@@ -45,6 +57,40 @@ class Store:
                     self._db.execute(
                         "replace into settings values (?, ?)", (key, json.dumps(value))
                     )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A transaction in which no other process writes."""
+        self._db.execute("begin immediate")
+        with self._db:
+            yield
+
+    def _alive(self, owner: str) -> bool:
+        """Whether a process still works on the campaign."""
+        path = self.folder / f"{_RUNNING}{owner}"
+        try:
+            with path.open(encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        path.unlink(missing_ok=True)
+        return False
+
+    def claim(self, number: int) -> bool:
+        """Whether a batch is this process's to run: none has finished it, and none is at it."""
+        with self._alone():
+            if self._one("select 1 from batches where number = ?", number):
+                return False
+            row = self._one("select owner from claims where number = ?", number)
+            if row is not None and self._alive(row[0]):
+                return False
+            self._db.execute("replace into claims values (?, ?)", (number, self.owner))
+        return True
+
+    def _one(self, query: str, *values: object) -> Any:
+        return self._db.execute(query, values).fetchone()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -67,20 +113,33 @@ class Store:
         rows = self._db.execute("select result from findings order by id")
         return [json.loads(text) for (text,) in rows]
 
-    def known(self, signature: str) -> bool:
-        """Whether a finding of that signature is there."""
-        row = self._db.execute(
-            "select 1 from findings where signature = ?", (signature,)
-        ).fetchone()
-        return row is not None
+    def reserve(self, signature: str) -> str | None:
+        """The name of a new finding; None where there is one of that signature already."""
+        with self._alone():
+            if self._one("select 1 from findings where signature = ?", signature):
+                return None
+            row = self._one("select owner from pending where signature = ?", signature)
+            if row is not None:
+                if self._alive(row[0]):
+                    return None
+                self._db.execute("delete from pending where signature = ?", (signature,))
+            taken = "select id from findings union select id from pending"
+            last = max((int(name[2:]) for (name,) in self._db.execute(taken)), default=0)
+            identity = f"f-{last + 1:03d}"
+            values = (identity, signature, self.owner)
+            self._db.execute("insert into pending values (?, ?, ?)", values)
+        return identity
 
     def add_finding(self, identity: str, signature: str, result: dict[str, Any]) -> None:
-        """Records a finding."""
+        """Records a finding whose name was reserved, once its files are written."""
         with self._db:
+            self._db.execute("delete from pending where id = ?", (identity,))
             self._db.execute(
                 "insert into findings values (?, ?, ?)", (identity, signature, json.dumps(result))
             )
 
     def close(self) -> None:
-        """Releases the file."""
+        """Releases the file, and what is claimed and not done."""
         self._db.close()
+        self._lock.close()
+        (self.folder / f"{_RUNNING}{self.owner}").unlink(missing_ok=True)
