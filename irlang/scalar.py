@@ -33,6 +33,7 @@ class Scalar:
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
     image: of a function that is not monotone, an interval around its values on intervals.
+    near: of a function whose value stays close to its argument, least and largest difference.
     symbol: how it is printed where it is an operator.
     """
 
@@ -49,6 +50,7 @@ class Scalar:
     least: float = 0.0
     steepest: Callable[[Array, Array], Array] | None = None
     image: Callable[..., tuple[float, float] | None] | None = None
+    near: tuple[float, float] | None = None
 
 
 def _sigmoid(x: Array) -> Array:
@@ -335,6 +337,7 @@ _ROWS = (
         lambda a: mpmath.floor(a) if _finite(a) else a,
         ("",),
         monotone=(),
+        near=(-1.0, 0.0),
     ),
     Scalar(
         "ceil",
@@ -344,6 +347,7 @@ _ROWS = (
         lambda a: mpmath.ceil(a) if _finite(a) else a,
         ("",),
         monotone=(),
+        near=(0.0, 1.0),
     ),
     Scalar(
         "round",
@@ -353,6 +357,7 @@ _ROWS = (
         lambda a: _round_even(a) if _finite(a) else a,
         ("",),
         monotone=(),
+        near=(-0.5, 0.5),
     ),
     # the nearest number of so many binary digits that is a multiple of a power of two, ties to even
     Scalar(
@@ -364,7 +369,16 @@ _ROWS = (
         ("1", "", ""),
         image=scalar_images.rounded,
     ),
-    Scalar("trunc", 1, "same", _ufunc("trunc"), _exact_trunc, ("",), monotone=()),
+    Scalar(
+        "trunc",
+        1,
+        "same",
+        _ufunc("trunc"),
+        _exact_trunc,
+        ("",),
+        monotone=(),
+        near=(-1.0, 1.0),
+    ),
     Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
     # integers as bits, two's complement; shifts by 0 to 63 places
     Scalar("bit_and", 2, "same", np.bitwise_and, operator.and_, ("", "")),

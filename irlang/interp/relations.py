@@ -36,6 +36,9 @@ class Relations(Sums):
             return found
         if expr.function == "+":
             found = self.aside(lambda: self._average(expr, found, box, facts))
+            if 0.0 <= found.low < 1.0:
+                least = self.aside(lambda: self._of_larger(expr, box, facts))
+                found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if expr.function in ("+", "-"):
             ends = self.aside(lambda: self.sum_ends(expr, box, facts))
             return found if ends is None else self.cut(found, *ends, "elements cancel in a sum")
@@ -288,6 +291,27 @@ class Relations(Sums):
                     self._equal = None
                 if numbers.pieces and not numbers.below:
                     best = numbers.low if best is None else max(best, numbers.low)
+        return best
+
+    def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
+        """What a sum is at least, whichever of two elements is the larger that it is taken of."""
+        best = -math.inf
+        for depth in range(_UNFOLDED):
+            body = self.unfolded(expr, box, depth)
+            if not small(body):
+                break
+            for atom in set(eq.walk(body)):
+                larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
+                if not isinstance(larger, eq.Apply) or larger.function != "max":
+                    continue
+                lows = []
+                for arg in larger.args:
+                    self._equal = (self.copies(arg, box)[-1], settled(atom))
+                    try:
+                        lows.append(self.value(body, box, facts).low)
+                    finally:
+                        self._equal = None
+                best = max(best, min(lows))
         return best
 
     def _choices(

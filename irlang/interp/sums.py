@@ -24,6 +24,7 @@ from irlang.interp.unfolding import (
     source,
     within,
 )
+from irlang.scalar import SCALARS
 
 _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
@@ -269,12 +270,15 @@ class Sums(Evaluator):
                 added = self.value(other, box, {})
                 if added.finite and (added.low >= 0 if below else added.high <= 0):
                     yield self.whole(one, box)
+        elif SCALARS[term.function].near is not None:
+            least, most = SCALARS[term.function].near or (0.0, 0.0)
+            yield self.whole(term.args[0], box).plus(Sum({}, least if below else most))
         elif term.function == "select":
             ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
-            for least, most in (ends, ends[::-1]):
-                gap = least.plus(most, -1.0) if below else most.plus(least, -1.0)
+            for end, rest in (ends, ends[::-1]):
+                gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
-                    yield least
+                    yield end
 
     def _bounds_of_reduction(
         self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
