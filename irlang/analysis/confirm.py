@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import is_finite, originates, results
+from irlang.analysis.trace import cone, is_finite, originates, results
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph, Node
 from irlang.interp.draws import open_values
@@ -104,6 +104,8 @@ class Programs:
         The first that can run the graph is asked, or all that were named, until one shows it.
         Where the model draws numbers, it is asked a few times.
         """
+        if len(wanted) and self.first() is None:
+            return [self._alone(node, values) for node, values in wanted]
         found: list[Shown | None] = [None] * len(wanted)
         times = _DRAWS if open_values(self.graph, 0, self.subject.catalog) else 1
         able = (t for t in self.frameworks.targets if not self.lowered(t).unsupported)
@@ -114,6 +116,13 @@ class Programs:
                 for number, given in zip(left, had, strict=True):
                     found[number] = self._judge(wanted[number][0], given, target)
         return found
+
+    def _alone(self, node: Node, values: Mapping[str, Array]) -> Shown | None:
+        """A call with what it hangs on alone, where no framework can run the whole graph."""
+        part = cone(self.graph, node.outputs)
+        if len(part.nodes) == len(self.graph.nodes):
+            return None
+        return Programs(self.subject, part, self.frameworks).confirm([(node, values)])[0]
 
     def values(self, target: str, tries: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
         """Every value as a framework has it, for some inputs; what it does not give is missing."""

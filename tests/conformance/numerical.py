@@ -22,7 +22,7 @@ import numpy as np
 
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.verdict import Report, Verdicts, verdicts
-from irlang.commands.loading import load_subject
+from irlang.commands.loading import load_source, load_subject
 from irlang.diagnostics import InvalidInput
 from irlang.importers.files import READERS
 
@@ -81,13 +81,17 @@ def _graph(
     name = side["id"] if kind == "onnx" else f"{side['id']}.{kind}"
     given = (*side["inputs"], *side["parameters"])
     ranges = {one["name"]: (float(one["range"][0]), float(one["range"][1])) for one in given}
-    defects = [d["node"] for d in side["defects"] if not d.get("extra")]
+    defects = [d["node"] for d in side.get("defects", ()) if not d.get("extra")]
     score.confirmed += len(defects)
     try:
-        subject = load_subject(str(folder / side[kind]), ranges=_known(ranges, kind))
+        subject = load_subject(
+            str(folder / side[kind]),
+            _shapes(folder / side[kind], given),
+            ranges=_known(ranges, kind),
+        )
         found = verdicts(subject, frameworks, domain=domain)
-    except InvalidInput as error:
-        score.failures.append(f"{name}: {error}")
+    except Exception as error:  # noqa: BLE001 (a graph that irlang breaks at is a failure, too)
+        score.failures.append(f"{name}: {type(error).__name__}: {error}")
         score.missed += [f"{name}: {node}" for node in defects]
         return
     score.seconds[name] = round(found.seconds, 3)
@@ -102,12 +106,25 @@ def _graph(
             score.unwitnessed.append(f"{name}: {node}: {problem}")
         else:
             score.witnessed += 1
-    labels = {one["node"]: one["label"] for one in side["risk_nodes"]}
+    labels = {one["node"]: one["label"] for one in side.get("risk_nodes", ())}
     score.false_alarms += [
         f"{name}: {report.node} ({report.status})"
         for report in found.reports
         if side["kind"] == "twin" or labels.get(report.node) == "safe"
     ]
+
+
+def _shapes(path: Path, given: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The shapes that a file does not say itself, from the side file, as `--bind` takes them."""
+    try:
+        load_source(str(path))
+    except InvalidInput as error:
+        wanting = {diagnostic.node for diagnostic in error.diagnostics}
+        sizes = {one["name"].removesuffix(":0"): one["shape"] for one in given}
+        return [
+            f"{name}={','.join(map(str, sizes[name]))}" for name in sorted(wanting & sizes.keys())
+        ]
+    return []
 
 
 def _known(ranges: Mapping[str, tuple[float, float]], kind: str) -> dict[str, tuple[float, float]]:
