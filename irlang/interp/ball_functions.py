@@ -17,7 +17,7 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Allowance, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, gap, magnitude, settled, spread
+from irlang.interp.ball import Ball, gamma, gap, least, magnitude, settled, spread
 from irlang.scalar import SCALARS, WHOLE, Scalar
 from irlang.special import steepest_polygamma
 
@@ -77,7 +77,8 @@ class BallFunctions:
         if condition.radius is None:
             if yes.radius is None and no.radius is None:
                 return Ball(value)
-            return Ball(value, np.where(condition.value, yes.bound, no.bound))
+            own = np.where(condition.value, yes.bound, no.bound)
+            return Ball(value, own, least=min(least(yes), least(no)))
         apart = gap(yes.value, no.value)
         doubtful = np.asarray(condition.radius) > 0
         if value.dtype == np.float64:
@@ -89,7 +90,7 @@ class BallFunctions:
         own = np.where(condition.value, yes.bound, no.bound)
         if value.dtype == np.bool_:
             apart = np.minimum(apart, 1.0)
-        return Ball(value, np.where(doubtful, apart, own))
+        return Ball(value, np.where(doubtful, apart, own), least=min(least(yes), least(no)))
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
@@ -99,9 +100,18 @@ class BallFunctions:
                 return self._of_integers(value, args)
             args = [Ball(np.asarray(a.value, dtype=np.float64), a.radius) for a in args]
         rule = _RULES.get(function)
-        if rule is not None:
-            return rule(self, function, args)
-        return self._function(function, args)
+        found = self._function(function, args) if rule is None else rule(self, function, args)
+        if found.radius is not None:
+            found.least = self.least(function, args)
+        return found
+
+    def least(self, function: str, args: list[Ball]) -> float:
+        """What no value of a function is smaller than, as far as it is not negative."""
+        if function not in _LEAST:
+            return -math.inf
+        found = _LEAST[function](*map(least, args))
+        found *= 1 - 16 * self.unit  # more than any of these functions is off
+        return -math.inf if found < 0 else found if found >= self.tiny else 0.0
 
     def bounded(self, ball: Ball) -> Ball:
         """Nothing is known beyond the largest number: on the way there a program may overflow.
@@ -139,7 +149,7 @@ class BallFunctions:
             slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
             slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
         else:
-            low = np.abs(b.value) - b.bound
+            low = np.maximum(np.abs(b.value) - b.bound, least(b))
             slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)
             # a divisor that may be zero, or a numerator that may: the quotient may be NaN
             doubtful = (np.asarray(b.bound) > 0) | ((a.bound > 0) & (np.abs(a.value) <= a.bound))
@@ -167,14 +177,22 @@ class BallFunctions:
 
     def _distributed(self, found: Ball, a: Ball, b: Ball, function: str, slack: Any) -> Ball:
         """A product with a sum whose terms may each have been multiplied instead."""
-        terms = a.terms + (b.terms - 1 if function == "*" else 0)
-        if terms == 1:
+        if function == "*" and b.terms > a.terms:
+            a, b = b, a
+        if a.terms == 1:
             return found
+        more = 1 if function == "*" else 2  # roundings of each term: the reciprocal's is one
         other = magnitude(b) if function == "*" else 1 / np.maximum(np.abs(b.value) - b.bound, 0)
         total = magnitude(a) * other
-        # a factor for every term, and the rounding of the factor itself
-        radius = np.maximum(found.bound, slack + self.growth(terms + 2) * total)
-        return self.bounded(Ball(found.value, radius, terms + 3, total))
+        grown = self.growth(a.terms - 1 + more)
+        if b.terms == 1 or function == "/":
+            terms = a.terms + more
+            grown -= self.growth(a.terms - 1)  # which the radius of the sum has in it
+        else:
+            terms = a.terms + b.terms
+            grown = self.growth(terms)
+        radius = np.maximum(found.bound, slack + grown * total)
+        return self.bounded(Ball(found.value, radius, terms, total))
 
     def longer(self, parts: list[Ball], value: Any) -> Ball:
         """Sums and what is added to them, as one sum; its roundings take the place of theirs."""
@@ -342,14 +360,14 @@ class BallFunctions:
         slack: Any = 0.0
         for da in (a.bound, -np.asarray(a.bound)):
             for db in (b.bound, -np.asarray(b.bound)):
-                corner = row.numpy(a.value + da, b.value + db)
+                corner = row.numpy(np.maximum(a.value + da, least(a)), b.value + db)
                 slack = np.maximum(slack, np.abs(corner - value))
         whole = (b.radius is None) & (np.floor(b.value) == b.value)
         crosses = np.abs(a.value) <= a.bound  # a turning point, or a pole, at zero
         near_zero = np.where(np.asarray(b.value) > 0, np.abs(value), np.inf)
         slack = np.where(crosses, np.maximum(slack, near_zero), slack)
         with np.errstate(invalid="ignore"):
-            fits = np.where(whole, True, np.asarray(a.value) - a.bound >= 0)
+            fits = np.where(whole, True, np.maximum(a.value - a.bound, least(a)) >= 0)
         allowed = self.allowed(function)
         return self._rounded(value, np.where(fits, slack, np.inf), allowed)
 
@@ -379,7 +397,7 @@ class BallFunctions:
             else:
                 slack = np.minimum(bound * radius, 2.0)
         else:
-            low, high = a.value - radius, a.value + radius
+            low, high = np.maximum(a.value - radius, a.least), a.value + radius
             at_low, at_high = row.numpy(low), row.numpy(high)
             slack = np.maximum(np.abs(at_high - value), np.abs(at_low - value))
             for turn in row.monotone:
@@ -450,6 +468,18 @@ def _is_power(value: Any) -> Any:
 def _moves(value: Any) -> Any:
     return (value == 0) | _is_power(value)
 
+
+_LEAST: dict[str, Callable[..., float]] = {
+    "+": lambda a, b: a + b if a >= 0 and b >= 0 else -math.inf,
+    "*": lambda a, b: a * b if a >= 0 and b >= 0 else -math.inf,
+    "/": lambda a, b: 0.0 if a >= 0 and b >= 0 else -math.inf,
+    "max": max,
+    "min": min,
+    "pow": lambda a, b: 0.0 if a >= 0 else -math.inf,  # noqa: ARG005
+    **dict.fromkeys(("real", "about"), lambda a: a),
+    **dict.fromkeys(("sq", "abs", "exp", "sigmoid", "softplus", "rsqrt", "erfc"), lambda a: 0.0),  # noqa: ARG005
+    "sqrt": lambda a: math.sqrt(a) if a > 0 else 0.0,
+}
 
 _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     **dict.fromkeys(("+", "-", "*", "/"), BallFunctions._arithmetic),

@@ -62,6 +62,11 @@ class Accepted:
 # What targets say of themselves, by the names of frameworks and their modes.
 PROFILES = (
     Accepted(
+        "torch*", "normalisations multiply the scale into both terms of x - mean"
+        " (batch_norm_cpu_collect_linear_and_constant_terms)",
+        (("distributes", True),),
+    ),
+    Accepted(
         "onnxruntime", "graph optimisation multiplies scales into the weights of Conv and MatMul",
         (("distributes", True),),
     ),
@@ -76,7 +81,6 @@ PROFILES = (
         "openvino:default", "sums of products are computed in bfloat16 where the processor has it",
         (("factors", "bf16"),),
     ),
-    Accepted("torch:compile", "Inductor fuses calls", (("distributes", True),)),
 )  # fmt: skip
 
 
