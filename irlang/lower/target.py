@@ -59,9 +59,10 @@ class Row:
     """A framework.
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
-    it. about: its usual mode; empty where it has to be said which; share, options, says_no,
-    alone: of that mode; unasked: that of a release that was not asked for its kernels. needs:
-    distributions that lowering itself needs. modes: the others, by what stands behind the colon.
+    it. about: its usual mode; empty where it has to be said which; share, patience, options,
+    says_no, alone: of that mode; unasked: what a release says no with that was not asked for its
+    kernels. needs: distributions that lowering itself needs. modes: the others, by what stands
+    behind the colon.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Row:
     needs: tuple[str, ...] = ()
     modes: Mapping[str, Mode] = field(default_factory=dict)
     share: int = 1
+    patience: float = 1.0
     options: Mapping[str, Any] = field(default_factory=dict)
     says_no: str = ""
     unasked: str = ""
@@ -81,7 +83,12 @@ class Row:
     def usual(self) -> Mode:
         """The usual mode."""
         return Mode(
-            self.about, self.share, options=self.options, says_no=self.says_no, alone=self.alone
+            self.about,
+            self.share,
+            self.patience,
+            options=self.options,
+            says_no=self.says_no,
+            alone=self.alone,
         )
 
 
@@ -112,9 +119,9 @@ ROWS = {
             },
         ),
         Row(
-            "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16,
+            "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
             modes={
-                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8),
+                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0),
                 ":gpu": Mode(
                     "JAX on a GPU", share=16, gpu=True, alone="pip install 'jax[cuda13]'",
                     needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
