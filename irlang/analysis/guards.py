@@ -88,8 +88,12 @@ def guards_of(
             met = {name for call in one.met for name in (call.name, PREFIX + call.name)}
             if met & after:
                 continue
-            settles = frozenset(now & outcome.calls.keys() - after | own)
-            guard = Guard(one.text, one.rule.why, one.edits, frozenset(met), settles)
+            renamed = {outcome.unsafe[n] for n in after if n not in now}
+            gone = before.keys() & (now - after)
+            settles = own.union(
+                n for n in gone if n in outcome.calls or before[n].operator not in renamed
+            )
+            guard = Guard(one.text, one.rule.why, one.edits, frozenset(met), frozenset(settles))
             guards.update((name, guard) for name in own | settles if name not in guards)
             if now is unsafe_now:
                 unsafe_now, accepted = after, edits
