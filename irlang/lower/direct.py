@@ -14,6 +14,7 @@ import numpy as np
 from irlang.lower.lower import Lowered
 
 _MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change the layout
+_AROUND = frozenset({"expand_dims", "squeeze"})  # which do where they stand beside another
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
@@ -28,6 +29,7 @@ def is_direct(lowered: Lowered) -> bool:
             return False
         kinds = [call.func.attr for call in _calls(lowered.code)]
     own = [kind for kind in kinds if kind not in _MOVING]
+    own = [kind for kind in own if kind not in _AROUND] or own
     return len(own) == 1 and own[0] not in _WRITTEN
 
 

@@ -89,7 +89,8 @@ def spell(
             info = graph.values[name]
             given = results.get(formal)
             if given is None:  # so that later nodes are judged too
-                values[name] = Value("unsupported", info.shape, info.dtype)
+                # Of its own, so that no two expressions read alike.
+                values[name] = Value(f"unsupported_{len(values)}", info.shape, info.dtype)
             else:
                 assert (given.shape, given.dtype) == (info.shape, info.dtype), (node, given, info)
                 values[name] = builder.result(given, name)

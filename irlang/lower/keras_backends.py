@@ -26,7 +26,7 @@ _ADD = (
     "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "
     "'setuptools<60'"
 )
-_THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": "blas.ldflags=,floatX=float32"}
+_THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"}
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
 BACKENDS = {
     "tensorflow": Backend(

@@ -234,6 +234,17 @@ def _upsample(call: Keras) -> Value | None:
 # ---- edges
 
 
+def _module(call: Keras) -> str:
+    return "ops" if call.build.version == 3 else "tf"
+
+
+def _between(call: Keras, x: Value) -> Value:
+    """A tensor between an axis for a batch and one for channels, both of size 1."""
+    module = "K" if call.build.backend == "theano" else _module(call)
+    text = f"{module}.expand_dims({module}.expand_dims({x.text}, 0), -1)"
+    return Value(text, (1, *x.shape, 1), x.dtype)
+
+
 def _edges(kind: str, argument: str) -> Native:
     """Of an image, or of all axes of a tensor that is put between a batch and a channel of 1."""
 
@@ -251,13 +262,15 @@ def _edges(kind: str, argument: str) -> Native:
         rank = len(space)
         if not 1 <= rank <= _MOST_SPACE:
             return None
-        inner = x if image else call.build.reshape(x, (1, *x.shape, 1))
+        inner = x if image else _between(call, x)
         amounts: Any = space[0] if rank == 1 else tuple(space)
         text = layer(call, f"{kind}{rank}D", inner, **{argument: amounts})
         if image:
             return call.value(text)
-        shape = call.out.shape
-        return call.build.reshape(Value(text, (1, *shape, 1), call.out.dtype), shape)
+        squeezed = {
+            "theano": f"K.squeeze(K.squeeze({text}, {rank + 1}), 0)",
+        }.get(call.build.backend, f"{_module(call)}.squeeze({text}, (0, {rank + 1}))")
+        return call.value(squeezed)
 
     return Native(f"keras.layers.{kind}{{1,2,3}}D", rule)
 

@@ -56,6 +56,10 @@ class TensorFlowBuilder(PythonBuilder):
     prefix = "tf"
     copied = "tf.identity({})"
     detached = "tf.stop_gradient({})"
+    # Of the layers that TensorFlow has as Keras's only.
+    keras = "tf.keras"
+    version = 2
+    backend = "tensorflow"
 
     def tensor(self, value: Value) -> str:
         """A literal as a tensor."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
+from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
 from irlang.lower.legalise import Windows, around, channels_first, channels_last, moved, windows
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -345,4 +346,5 @@ LAYERS: dict[str, Native] = {
     "binary_cross_entropy_logits": Native("tf.nn.sigmoid_cross_entropy_with_logits", _binary),
     "mse": Native("tf.math.squared_difference", _mse),
     "mae": Native("tf.abs", _mae),
+    "crop": KERAS_WINDOWS["crop"],
 }

@@ -17,10 +17,6 @@ TENSORFLOW: dict[str, Native] = {**to_tf.TABLE, **_OLD}
 class OldKerasBuilder(TensorFlowBuilder):
     """TensorFlow's words, beside which its Keras stands."""
 
-    keras = "tf.keras"
-    version = 2
-    backend = "tensorflow"
-
 
 _APPLIED = '''
 
@@ -66,7 +62,7 @@ from pathlib import Path
 
 collections.Iterable = collections.abc.Iterable  # which Keras 2.3 looks for there
 os.environ["KERAS_BACKEND"] = "theano"
-os.environ["THEANO_FLAGS"] = "blas.ldflags=,floatX=float32"
+os.environ["THEANO_FLAGS"] = "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"
 
 import keras
 import numpy as np
