@@ -19,12 +19,35 @@ from irlang.render import visible
 
 MOST_LISTED = 10_000  # elements of a witness that JSON lists; more are in files (--out)
 _MOST_NAMES = 6  # listed in a line
+_MOST_ALIKE = 3  # possible overflows that are shown
+_LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
     "/": "the divisor", "//": "the divisor", "%": "the divisor", "+": "the sum",
     "-": "the difference", "*": "the product", "sum": "the sum", "prod": "the product",
 }  # fmt: skip
+
+
+def diagnostics(found: Verdicts, *, all_of_them: bool = False) -> list[Diagnostic]:
+    """The reports as they are shown, but for what follows from others.
+
+    Of many calls whose sums or products may only be too large, a few are: one wide bound makes the
+    next one wider. all_of_them: for programs, which leave nothing out.
+    """
+    shown = [report for report in found.reports if not report.because]
+    left = () if all_of_them else _alike(found)
+    return [diagnostic(report, found.subject) for report in shown if report not in left]
+
+
+def _alike(found: Verdicts) -> list[Report]:
+    """The reports that are left out where there are many."""
+    large = [
+        report
+        for report in found.reports
+        if not (report.because or report.witness) and report.point.function in _LARGE
+    ]
+    return large[_MOST_ALIKE:]
 
 
 def diagnostic(report: Report, subject: Subject) -> Diagnostic:
@@ -65,6 +88,9 @@ def conclusion(found: Verdicts) -> list[str]:
     safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
     lines = [f"{name}: {verdict or 'no NaN or infinity can arise'}"]
     lines[0] += f"; {safe}   ({found.seconds:.1f} s)"
+    alike = [report.node for report in _alike(found)]
+    if alike:
+        lines.append(f"Possible in the same way, bounds being wide after many sums: {_some(alike)}")
     following = [report.node for report in found.reports if report.because]
     if following:
         lines.append(f"Safe once these are: {_some(following)}")

@@ -55,10 +55,10 @@ class Verdicts:
 
     def __str__(self) -> str:
         """As `irlang analyze` shows it."""
-        from irlang.analysis.report import conclusion, diagnostic
+        from irlang.analysis.report import conclusion, diagnostics
         from irlang.render import text_of
 
-        shown = [diagnostic(one, self.subject) for one in self.reports if not one.because]
+        shown = diagnostics(self)
         sources = {self.subject.file: self.subject.text}
         return f"{text_of(shown, sources)}\n" * bool(shown) + "\n".join(conclusion(self))
 

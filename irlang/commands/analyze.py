@@ -70,7 +70,7 @@ def command(
     """
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
-    from irlang.analysis.report import conclusion, diagnostic, to_json
+    from irlang.analysis.report import conclusion, diagnostics, to_json
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written
     from irlang.commands.loading import load_subject, split_names
@@ -99,7 +99,7 @@ def command(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
         )
         files = written(found, out) if out is not None else {}
-    shown = [diagnostic(one, subject) for one in found.reports if not one.because]
+    shown = diagnostics(found, all_of_them=style == "sarif")
     if style == "json":
         click.echo(json.dumps(to_json(found, files)))
     elif style == "sarif":
