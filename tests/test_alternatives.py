@@ -233,6 +233,16 @@ def test_another_formula_is_not_wrong(key: str, seed: int, size: int) -> None:
     assert found in (allowed | {"nonfinite"} if row.overflows else allowed)
 
 
+def test_squares_that_overflow_where_those_of_differences_do_not() -> None:
+    """A variance in one pass is infinite there, so that the result is 0."""
+    x = np.zeros((1, 1, 8), F)
+    x[..., 2] = 1.9e19
+    with np.errstate(all="ignore"):
+        got = _normal(lambda x: (x.mean(-1, keepdims=True), np.mean(x * x, -1, keepdims=True)))(x)
+    assert not got[..., 2].any()
+    assert verdict("layer_norm", {"x": x}, got, {}) == "inaccurate"
+
+
 # What a formula differs in by more than half of the digits stays wrong.
 WRONG: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "the wrong axis": ("softmax", lambda x: np.exp(x) / np.sum(np.exp(x), 0, keepdims=True)),

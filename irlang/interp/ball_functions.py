@@ -50,6 +50,8 @@ class BallFunctions:
         self.arithmetic = arithmetic
         self.unit = math.sqrt(self.dtype.unit) if arithmetic.halved else self.dtype.unit
         self.tiny = self.dtype.tiny
+        # a formula that loses half of the digits may also meet larger numbers on its way
+        self.most = self.dtype.largest * (self.unit if arithmetic.halved else 1.0)
         self.lost = self.tiny if arithmetic.flush else self.tiny * self.unit
 
     def growth(self, roundings: int) -> float:
@@ -120,7 +122,7 @@ class BallFunctions:
         """
         size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
         with np.errstate(invalid="ignore"):
-            within = size + ball.bound <= self.dtype.largest
+            within = size + ball.bound <= self.most
         lost = ~(within | ~np.isfinite(ball.value)) | np.isnan(ball.bound)
         if np.any(lost):
             ball.radius = np.where(lost, np.inf, ball.bound)

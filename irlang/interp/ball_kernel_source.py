@@ -77,7 +77,7 @@ def generate(
     kept: the targets whose magnitudes are wanted where they are sums. Raises `Unfit`.
     """
     said = domain.arithmetic
-    if said.distributes or said.factors or said.sums or said.fast:
+    if said.distributes or said.factors or said.sums or said.fast or said.halved:
         raise Unfit("sums that have more than their own roundings")
     known = dict(infos)
     for name, info in infos.items():
