@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import shutil
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
+from irlang.analysis.report import tensor
 from irlang.analysis.rules import numbers, rules
 from irlang.analysis.subject import Subject, subject
 from irlang.analysis.trace import trace
@@ -370,6 +373,41 @@ def test_an_onnx_file_keeps_its_names(tmp_path: Path, capsys: Any) -> None:
     assert list(report["witness"]["inputs"]) == ["in:0"]
     assert report["file"] == str(path)
     assert report["range"][0] == 0
+
+
+def test_the_text_of_an_import_keeps_them_too(tmp_path: Path, capsys: Any) -> None:
+    path, ranges = onnx_file(tmp_path), tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"in:0": [-300, 300]}))
+    assert status(["import", str(path)]) == 0
+    capsys.readouterr()
+    text = str(path.with_suffix(".nnir"))
+    _, said, _ = run(text, "--ranges", str(ranges), "--format", "json", capsys=capsys)
+    (report,) = json.loads(said)["reports"]
+    assert report["node"] == "net/Log:0"
+    assert list(report["witness"]["inputs"]) == ["in:0"]
+    assert report["file"] == text
+
+
+def test_the_interface_gives_objects_that_show_themselves(tmp_path: Path) -> None:
+    path = onnx_file(tmp_path)
+    found = irlang.analyze(path, {"in:0": (-300, 300)})
+    (report,) = found.reports
+    assert (report.node, report.status) == ("net/Log", "reachable")
+    assert report.witness is not None
+    assert "error[analyze.reachable]: net/Log: `log` gives -infinity" in str(found)
+    assert irlang.loads(BOXES).analyze().reports == ()
+    with pytest.raises(InvalidInput, match="which is no input or parameter"):
+        irlang.analyze(path, {"nobody": (0, 1)})
+
+
+def test_a_tensor_of_many_numbers_is_written_as_bytes() -> None:
+    array = np.random.default_rng(0).normal(size=(200, 100)).astype(np.float32)
+    told = tensor(array)
+    assert told["values"] is None
+    back = np.frombuffer(base64.b64decode(told["base64"]), "<f4").reshape(told["shape"])
+    np.testing.assert_array_equal(back, array)
+    columns = np.broadcast_to(array[:1], array.shape)
+    assert np.shape(tensor(columns)["values"]) == (1, 100)
 
 
 def test_a_range_that_holds_no_number_of_its_type_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +18,8 @@ from irlang.interp.range import Range
 from irlang.interp.values import Array
 from irlang.render import visible
 
-MOST_LISTED = 10_000  # elements of a witness that JSON lists; more are in files (--out)
+MOST_LISTED = 10_000  # elements of a tensor that JSON lists; of more it has the bytes
+MOST_BYTES = 16_000_000  # of a tensor; more are in files only (--out)
 _MOST_NAMES = 6  # listed in a line
 _MOST_ALIKE = 3  # possible overflows that are shown
 _LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
@@ -239,16 +241,22 @@ def _witness(witness: Witness, subject: Subject, files: list[str] | None) -> dic
 
 
 def tensor(array: Array) -> dict[str, Any]:
-    """A tensor: `values` is to be broadcast to `shape`; it is null where there are too many."""
+    """A tensor: `values` is to be broadcast to `shape`; where there are too many it is null, and
+    `base64` has all elements as they lie in memory, little endian.
+    """
     name = next(n for n, row in DTYPES.items() if row.numpy == array.dtype)
     small = array
     for axis in range(array.ndim):
         first = small.take([0], axis) if small.shape[axis] else small
         if small.shape[axis] and np.array_equal(np.broadcast_to(first, small.shape), small):
             small = first
-    listed = small.tolist() if small.dtype.kind != "V" else small.astype(np.float64).tolist()
-    values = listed if small.size <= MOST_LISTED else None
-    return {"dtype": name, "shape": list(array.shape), "values": values}
+    plain = small.astype(np.float64) if small.dtype.kind == "V" else small
+    listed = plain.tolist() if small.size <= MOST_LISTED else None
+    told: dict[str, Any] = {"dtype": name, "shape": list(array.shape), "values": listed}
+    if listed is None and array.nbytes <= MOST_BYTES:
+        little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+        told["base64"] = base64.b64encode(little.tobytes()).decode("ascii")
+    return told
 
 
 def _plain(value: float) -> float | str:

@@ -102,10 +102,15 @@ def load_subject(
     seed: int = 0,
 ) -> Subject:
     """The model of a file, ready to be analysed. ranges: see `irlang.analysis.subject.subject`."""
+    from irlang.analysis.names import remembered
     from irlang.analysis.subject import subject
 
     source = load_source(path, bind, model)
-    names = source.imported.names(source.graph) if source.imported else {}
+    if source.imported is not None:
+        names = source.imported.names(source.graph)
+    else:
+        models = parse(source.text).models
+        names = remembered(next(one for one in models if one.name == source.graph.name))
     return subject(
         source.graph, source.catalog, ranges=ranges, seed=seed, file=path, text=source.text,
         names=names,
