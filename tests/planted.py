@@ -18,13 +18,14 @@ from irlang.lower.lower import Lowered, lower
 class Fault:
     """A fault. ops: what a campaign is restricted to; culprit: the operators that it is in.
 
-    code: of the wrong function; call: what a program must hold for it to be put in.
+    code: of the wrong function. grad: whether it is in a gradient. harmless: whether it is none.
     """
 
     ops: tuple[str, ...]
     culprit: str
     code: str
-    targets: tuple[str, ...] = ("torch",)
+    grad: bool = False
+    harmless: bool = False
 
 
 _OTHERS = ("relu", "tanh", "add", "multiply", "negate", "exp", "reshape", "transpose")
@@ -93,6 +94,145 @@ if not hasattr(torch, "_planted"):
 """,
     ),
     "a fusion of two": Fault(("add", "tanh", "relu", "negate", "exp"), "add + tanh", ""),
+}
+
+
+# What the value is, and what flows back through it.
+_PULLED = """
+if not hasattr(torch, "_planted"):
+    torch._planted = True
+    class _Pulled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value, slope, *args):
+            ctx.slope = slope
+            ctx.save_for_backward(*args)
+            return value.clone()
+        @staticmethod
+        def backward(ctx, g):
+            return (None, None, *ctx.slope(g, *ctx.saved_tensors))
+    def _pulled(right, slope):
+        def wrong(*args, **options):
+            with torch.no_grad():
+                value = right(*args, **options)
+            return _Pulled.apply(value, lambda g, *a: slope(g, *a, **options), *args)
+        return wrong
+"""
+
+
+def _gradient(ops: tuple[str, ...], culprit: str, code: str, harmless: bool = False) -> Fault:
+    """A fault in a gradient; the code may use `_pulled(function, slope)`."""
+    lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    return Fault((*ops, *_OTHERS), culprit, _PULLED + lines, grad=True, harmless=harmless)
+
+
+# What flows back to the elements of a window that equal its largest: `share` of the number of them.
+_TIES = """
+_right = F.max_pool2d
+def _pool(x, size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    y = _right(x, size, stride, padding, dilation, ceil_mode)
+    simple = x.ndim == 4 and padding in (0, (0, 0)) and dilation in (1, (1, 1)) and not ceil_mode
+    if not simple or not x.requires_grad:
+        return y
+    parts = x.unfold(2, size[0], (stride or size)[0]).unfold(3, size[1], (stride or size)[1])
+    equal = parts == y.detach()[..., None, None]
+    count = equal.sum((-2, -1), keepdim=True)
+    slopes = torch.where(equal, parts, 0.0) * torch.where(count > 1, SHARE, 1.0)
+    total = slopes.sum((-2, -1))
+    return y.detach() + (total - total.detach())
+F.max_pool2d = torch.nn.functional.max_pool2d = _pool
+"""
+
+FAULTS |= {
+    "a gradient off by one in ten thousand": _gradient(
+        ("tanh",),
+        "tanh",
+        """
+_right = torch.tanh
+torch.tanh = _pulled(_right, lambda g, x: (g * (1 - _right(x) ** 2) * (1 + 1e-4),))
+""",
+    ),
+    "the gradient of a bias is dropped": _gradient(
+        ("conv",),
+        "conv",
+        """
+def _dropped(right):
+    def conv(x, w, b=None, *rest, **options):
+        return right(x, w, b if b is None else b.detach(), *rest, **options)
+    return conv
+for _name in ("conv1d", "conv2d", "conv3d"):
+    setattr(F, _name, _dropped(getattr(F, _name)))
+""",
+    ),
+    "two gates are swapped on the way back": _gradient(
+        ("lstm",),
+        "lstm",
+        """
+_right = torch.lstm
+def _lstm(x, hx, params, *rest):
+    made = []
+    for w in params:
+        i, f, g, o = w.chunk(4)
+        made.append(torch.cat((f, i, g, o)))
+    swapped = _right(x, hx, made, *rest)
+    right = _right(x, hx, params, *rest)
+    return tuple(r.detach() + (s - s.detach()) for r, s in zip(right, swapped))
+torch.lstm = _lstm
+""",
+    ),
+    "at a tie each of the largest has twice what flows back": _gradient(
+        ("max_pool",), "max_pool", _TIES.replace("SHARE", "2.0")
+    ),
+    "at a tie the largest share what flows back": _gradient(
+        ("max_pool",), "max_pool", _TIES.replace("SHARE", "1.0 / count"), harmless=True
+    ),
+    "a power divides by its base on the way back": _gradient(
+        ("power", "square"),
+        "power",
+        """
+_right = torch.pow
+def _slope(g, x, n):
+    whole = _right(x, n)
+    return g * whole * n / x, g * whole * torch.log(x)
+def _pow(x, n):
+    if not isinstance(n, torch.Tensor):
+        n = torch.tensor(float(n), dtype=x.dtype)
+    if not isinstance(x, torch.Tensor):
+        x = torch.tensor(float(x), dtype=n.dtype)
+    shape = torch.broadcast_shapes(x.shape, n.shape)
+    return _pulled(_right, _slope)(x.expand(shape), n.expand(shape))
+torch.pow = _pow
+""",
+    ),
+    "a running product divides by its elements on the way back": _gradient(
+        ("cumprod",),
+        "cumprod",
+        """
+_right = torch.cumprod
+def _slope(g, x, dim):
+    return (torch.flip(torch.cumsum(torch.flip(g * _right(x, dim), (dim,)), dim), (dim,)) / x,)
+def _product(x, dim, dtype=None):
+    if not x.is_floating_point():
+        return _right(x, dim, dtype=dtype)
+    return _pulled(lambda x: _right(x, dim), lambda g, x: _slope(g, x, dim))(x)
+torch.cumprod = _product
+""",
+    ),
+    "labels are taken to have the sum 1": _gradient(
+        ("categorical_cross_entropy",),
+        "categorical_cross_entropy",
+        """
+_right = F.cross_entropy
+def _entropy(x, t, weight=None, reduction="mean", label_smoothing=0.0):
+    if weight is not None or label_smoothing or not t.is_floating_point() or x.ndim < 2:
+        return _right(x, t, weight, reduction=reduction, label_smoothing=label_smoothing)
+    count = x[:, :1].numel() if reduction == "mean" else 1
+    def slope(g, x, t):
+        g = g if reduction != "none" else g.unsqueeze(1)
+        return g * (x.softmax(1) - t) / count, -g * x.log_softmax(1) / count
+    return _pulled(lambda x, t: _right(x, t, reduction=reduction), slope)(x, t)
+F.cross_entropy = torch.nn.functional.cross_entropy = _entropy
+""",
+    ),
 }
 
 

@@ -36,6 +36,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
 from irlang.parser import parse
+from tests.planted import FAULTS, planted
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -153,6 +154,30 @@ def test_a_planted_fault_is_charged_to_its_gradient(
     assert calls.start is not None
     assert calls.start.verdict.stage == "backward"
     assert calls.start.operator == culprit
+
+
+POOLED = """
+model m(x: f32[1, 1, 4, 4]) -> y: f32[1, 1, 2, 2] {
+  h = multiply(x, 2.0)
+  y = max_pool(h; window = 2, stride = 2)
+  loss = reduce_sum(square(y))
+}"""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, fault in FAULTS.items() if name.startswith("at a tie") and fault.grad]
+)
+def test_what_a_window_of_equals_may_have(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share of what flows back is in the hull of the one-sided gradients; twice that is not."""
+    tied = np.array([[1, 1, 2, 3], [0, 1, 3, 3], [4, 1, 2, 2], [1, 0, 2, 2]], np.float32)
+    case = _case(POOLED, x=tied[None, None])
+    for module in (gradients, runner):
+        monkeypatch.setattr(module, "lower", planted(FAULTS[name]))
+    with Session(["torch"]) as own:  # the fault stays in its worker
+        start = by_calls(own, case, "torch", grad=True).start
+        verdicts = own.compare([case], grad=True)[0].verdicts["torch"]
+    assert (start.operator if start else None) == (None if FAULTS[name].harmless else "max_pool")
+    assert bool({v.verdict for v in verdicts} & FINDINGS) is not FAULTS[name].harmless
 
 
 TIED = """op top(x: f32[N, M]) -> y: f32[N] {

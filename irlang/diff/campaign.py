@@ -34,7 +34,7 @@ from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage, cell, features
 from irlang.gen.draw import varied
-from irlang.gen.edge import with_edges
+from irlang.gen.edge import on_grid, with_edges
 from irlang.gen.rare import SHARE, common
 from irlang.graph import Graph, with_loss
 from irlang.interp.program import balls, precision
@@ -48,6 +48,7 @@ _SHARE = 3  # one in so many programs of weak verdict has its calls judged one b
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _SPOILT = 6  # calls beside the programs of a batch that break a requirement
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
+_COARSE = 3  # one in so many programs with gradients has halves for numbers
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -228,7 +229,7 @@ def make_case(
     """A generated program with values; None where the oracle could judge none of its outputs.
 
     ops: that it may call; if none are said, one program in some may call those that few have.
-    grad: with a loss (`trainable`).
+    grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do.
@@ -243,7 +244,10 @@ def make_case(
     edge = not grad and seed // _ATTEMPTS % EDGE == 0
     if edge:
         given = with_edges(graph, given, seed)
-    case = Case(graph, given, initial_values(graph, seed), catalog, edge=edge)
+    params = initial_values(graph, seed)
+    if grad and seed // _ATTEMPTS % _COARSE == 1:
+        given, params = on_grid(graph, given), on_grid(graph, params)
+    case = Case(graph, given, params, catalog, edge=edge)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
     except InvalidInput:

@@ -57,3 +57,23 @@ def with_edges(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, A
         where.reshape(-1)[random.integers(array.size)] = True
         found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
     return found
+
+
+def on_grid(graph: Graph, values: dict[str, Array]) -> dict[str, Array]:
+    """The drawn real numbers among inputs or parameters rounded to halves, as their ranges allow.
+
+    So there are equals, zeros and whole numbers among them: ties, kinks and poles of functions.
+    """
+    found = {}
+    for name, array in values.items():
+        param = graph.params.get(name)
+        place = param or graph.inputs[name]
+        if place.info.kind != "real" or (param and (param.literal or param.initial is not None)):
+            found[name] = array
+            continue
+        low, high = place.within or (-np.inf, np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            halves = np.round(array.astype(np.float64) * 2) / 2
+        inside = (halves >= low) & (halves <= high)
+        found[name] = np.where(inside, halves.astype(array.dtype), array)
+    return found

@@ -72,8 +72,9 @@ def _sum(parts: Sequence[Array], info: eq.TensorInfo) -> Array:
     if len(parts) == 1:
         return parts[0]
     total = np.zeros(info.shape)
-    for part in parts:
-        total += part
+    with np.errstate(invalid="ignore"):
+        for part in parts:
+            total += part
     return total
 
 
