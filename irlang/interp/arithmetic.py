@@ -63,6 +63,7 @@ class Arithmetic:
 
     def outward(self, low: float, high: float, ulps: float) -> Piece:
         """Ends beyond which nothing lies that is off by the allowance; they may be infinite."""
+        positive, negative = low >= 0, high <= 0  # an allowance does not reach over 0
         if ulps > 0.5:
             step = 2 * self.row.unit * ulps
             low -= step * max(abs(low), self.row.tiny)
@@ -70,6 +71,7 @@ class Arithmetic:
         if not self.wide or ulps > 0.5:
             low, high = math.nextafter(low, -_INF), math.nextafter(high, _INF)
         low, high = self.nearest(low), self.nearest(high)
+        low, high = max(low, 0.0) if positive else low, min(high, 0.0) if negative else high
         if self.flush:
             low = 0.0 if 0 < low < self.row.tiny else low
             high = 0.0 if -self.row.tiny < high < 0 else high
@@ -102,11 +104,17 @@ class Arithmetic:
     # ---- application of a scalar function
 
     def apply(
-        self, function: str, args: Sequence[Numbers], kind: str, origin: Origin | None = None
+        self,
+        function: str,
+        args: Sequence[Numbers],
+        kind: str,
+        origin: Origin | None = None,
+        fused: bool = False,
     ) -> tuple[Numbers, bool]:
         """What a function gives on sets, and whether it makes NaN or Inf out of finite numbers.
 
         kind: `real`, `int` or `bool`, of the result. origin: what the result names as its place.
+        fused: whether an argument may be a product that is not rounded by itself.
         """
         row = SCALARS[function]
         if any(arg.empty for arg in args):
@@ -138,10 +146,30 @@ class Arithmetic:
             found.above = found.above or passed.above
             found.pieces += passed.pieces
         pieces = merged_pieces(found.pieces)
+        if function in ("+", "-") and kind == "real" and not fused:
+            pieces = self._beside_zero(pieces, args)
         if kind == "int":
             pieces = wrapped(pieces, INT64[0], 2**64 - 1)
         made = Numbers(pieces, found.nan, found.below, found.above, whole)
         return made if made.finite else replace(made, origins=origins), originates and not earlier
+
+    def _beside_zero(self, pieces: tuple[Piece, ...], args: Sequence[Numbers]) -> tuple[Piece, ...]:
+        """A sum less what is too close to 0.
+
+        Where it is much smaller than its terms these are of a size, so that it is exact, and a
+        multiple of the last place of either: 0, or no less than that.
+        """
+        size = max(_least_size(arg) for arg in args)
+        gap = 0.5 * self.row.unit * size
+        if gap <= self.least:
+            return pieces
+        found: list[Piece] = []
+        for low, high in pieces:
+            if low < -gap and high > gap:
+                found += [(low, -gap), (0.0, 0.0), (gap, high)]
+            else:
+                found.append((low, high))
+        return merged_pieces(found)
 
     def put(self, found: Found, low: float, high: float, ulps: float, kind: str) -> None:
         """Adds what lies between two exact results."""
@@ -175,6 +203,8 @@ class Arithmetic:
             for at, x in enumerate((left, right)):
                 if math.isinf(values[at]):  # a pole: the numbers beside it are finite
                     found.add(values[at])
+                    if x == 0:  # of either sign
+                        found.add(float(row.numpy(np.float64(-0.0))))
                     beside = self._beside(x, right if at == 0 else left)
                     values[at] = float(row.numpy(np.float64(beside)))
             if any(math.isinf(v) for v in values):  # beyond double precision
@@ -190,7 +220,7 @@ class Arithmetic:
             self.put(found, ends[0][0], ends[1][0], row.ulps, kind)
             return
         (low, at_low), (high, at_high) = ends
-        least, largest = _limits(row.name)
+        least, largest = self._limits(row)
         wide_low, wide_high = self.outward(low, high, row.ulps)
         if _is_exact(at_low, low):
             wide_low = low
@@ -201,6 +231,11 @@ class Arithmetic:
         found.above |= wide_high > self.largest
         if wide_low <= self.largest and wide_high >= -self.largest:
             found.pieces.append((max(wide_low, -self.largest), min(wide_high, self.largest)))
+
+    def _limits(self, row: Scalar) -> Piece:
+        """Between which numbers of the type all values of a function lie."""
+        least, largest = _limits(row.name)
+        return min(least, self.nearest(least)), max(largest, self.nearest(largest))
 
     def _beside(self, pole: float, toward: float) -> float:
         """The number next to a pole."""
@@ -217,7 +252,7 @@ class Arithmetic:
             found.pieces.append((-self.largest, self.largest))
             found.nan = found.above = found.below = True
             return
-        least, largest = _limits(row.name)
+        least, largest = self._limits(row)
         for end in ends:
             if math.isinf(end):
                 found.add(end)
@@ -241,8 +276,15 @@ class Arithmetic:
             found.nan = True
             values = [v for v in values if v == v]
         if values:
-            ulps = 0.5 if row.name in ("+", "-", "*", "/") else row.ulps
+            ulps = row.ulps if row.name in ("max", "min") else max(row.ulps, 0.5)
             self.put(found, min(values), max(values), ulps, kind)
+
+
+def _least_size(value: Numbers) -> float:
+    """The least absolute value in a set of finite numbers."""
+    if value.holds(0.0) or not value.finite:
+        return 0.0
+    return min((abs(end) for piece in value.pieces for end in piece), default=0.0)
 
 
 def _between(low: float, high: float, turns: tuple[float, ...]) -> list[Piece]:

@@ -217,7 +217,8 @@ class Evaluator:
                 for arg, part in zip(args, expr.args, strict=True)
             ]
         origin = self.origins.get(id(expr))
-        result, originates = self.own.apply(function, args, own_kind, origin)
+        fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
+        result, originates = self.own.apply(function, args, own_kind, origin, fused)
         result = self.related(expr, result, box, facts)
         if originates and result.finite:
             originates = False
