@@ -293,7 +293,9 @@ def bessel_i(order: int, x: Array) -> Array:
         for k in range(30, 0, -1):
             series = 1 - (4 * order**2 - (2 * k - 1) ** 2) * series / (8 * k * far)
         found = np.where(
-            np.abs(x) > _FAR, series / np.sqrt(2 * math.pi * far), total * np.exp(-near)
+            np.abs(x) > _FAR,
+            series / (math.sqrt(2 * math.pi) * np.sqrt(far)),
+            total * np.exp(-near),
         )
         found = np.where(np.isnan(x), x, found)
     return np.where(x < 0, -found, found) if order else found
@@ -333,7 +335,7 @@ def bessel_k(order: int, x: Array) -> Array:
         for k in range(1, _NODES + 8):
             t = k * width
             total = total + np.exp(-2 * near * np.sinh(t / 2) ** 2) * (np.cosh(t) if order else 1)
-        small = 1 / x if order else -np.log(x / 2) - np.euler_gamma
+        small = 1 / x if order else math.log(2) - np.log(x) - np.euler_gamma
         large = np.sqrt(math.pi / 2 / x)
         found = np.where(x > 1e30, large, np.where(x > _SMALL, total * width, small * (1 + x)))
         found = np.where(x == 0, np.inf, found)

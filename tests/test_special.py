@@ -21,6 +21,16 @@ def test_polygamma_left_of_many_poles(order: int, x: float) -> None:
         assert abs(special.polygamma_exact(order, mpmath.mpf(x)) / right - 1) < 1e-28
 
 
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("x", [1e-300, 5e-324, 1e-5, 40.0, 1e4, 1e200, 8e307, 1.7e308])
+def test_bessel_functions_over_the_whole_range(order: int, x: float) -> None:
+    exact = {special.bessel_i: special.bessel_i_exact, special.bessel_k: special.bessel_k_exact}
+    for function, exactly in exact.items():
+        with mpmath.workdps(30):
+            right = float(exactly(order, mpmath.mpf(x)))
+        assert np.isclose(function(order, np.array([x]))[0], right, rtol=16 * 2.0**-52, atol=5e-324)
+
+
 def test_polygamma_far_to_the_left_takes_no_longer() -> None:
     start = time.monotonic()
     with mpmath.workdps(30):
