@@ -69,7 +69,7 @@ def test_what_is_remembered_is_listed_with_its_modes(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(
     ("version", "opset", "ir"),
-    [("1.15.0", 18, 8), ("1.17.0", 20, 9), ("1.20.1", 21, 10), ("1.23.2", 21, 10)],
+    [("1.15.0", 18, 8), ("1.17.0", 20, 9), ("1.20.1", 21, 10), ("1.23.2", 21, 10), ("1.31.1", 26, 13)],
 )
 def test_model_files_are_as_old_as_their_reader(version: str, opset: int, ir: int) -> None:
     onnx = pytest.importorskip("onnx")
@@ -134,6 +134,51 @@ def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
     assert "@tf.function(experimental_compile=True)\n" in str(small(text, "tf-2.4:xla").code)
 
 
+LAYERS = """nnir 1
+model m(x: f32[2, 3, 5, 5], w: f32[4, 3, 3, 3]) -> y: f32[2, 4, 3, 3] {
+  y = relu(conv(x, w); negative_slope = 0.1, max_value = 2)
+}
+"""
+
+
+def test_keras_2_is_written_in_the_words_of_its_release() -> None:
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    inside = str(small(LAYERS, "tf-2.4:keras").code)
+    assert "tf.keras.layers.Conv2D(filters=4, kernel_size=(3, 3), use_bias=False)" in inside
+    assert "layer.submodules" in inside
+    pretend(Added("keras-2.12", "keras", "2.12.0", "3.11.7", ("keras==2.12.0",), "tensorflow"))
+    assert small(LAYERS, "keras-2.12").code == inside
+    pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
+    assert describe("old").worker.environment["KERAS_BACKEND"] == "theano"
+    code = str(small(LAYERS, "old").code)
+    assert "y_conv_layer = keras.layers.Conv2D(" in code
+    assert "keras.layers.ReLU(negative_slope=0.1, max_value=2.0)" in code
+    assert "theano.clone(result, places)" in code
+    assert "keras.StatelessScope" in str(small(LAYERS, "keras:tensorflow").code)
+
+
+def test_keras_2_on_theano_computes_in_single_precision() -> None:
+    pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
+    found = small("nnir 1\nmodel m(x: f64[4]) -> y: f64[4] { y = relu(x) }\n", "old")
+    assert found.unsupported == ("relu: Keras 2 computes in f32 on Theano",)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "found"),
+    [
+        (["keras==2.3.1", "Theano==1.0.5", "numpy==1.23.5"], ("keras", "theano")),
+        (["tensorflow==2.12.0", "keras==2.12.0"], ("keras", "tensorflow")),
+        (["keras==3.5.0", "torch==2.5.0"], ("keras", "torch")),
+        (["tensorflow-cpu==2.4.0"], ("tf", "")),
+        (["mxnet==1.6.0", "numpy==1.23.5"], ("mxnet", "")),
+    ],
+)
+def test_a_framework_is_told_by_what_is_asked_of_pip(
+    requirements: list[str], found: tuple[str, str]
+) -> None:
+    assert install.framework_of(requirements) == found
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -143,6 +188,7 @@ def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
         (["add", "mine", "--pip", "torch", "--", "--index-url=x"], "an option of pip"),
         (["add", "mine", "--pip", "torch", "--python", "2.9"], "Python 2.9 is not found"),
         (["add", "mine", "--pip", "torch", "--python", "no-such"], "no-such is no interpreter"),
+        (["add", "mine", "--pip", "keras==3.5.0"], "keras computes with another"),
         (["remove", "mine"], "no target `mine` was added"),
         (["remove", "../../x"], "cannot be a target's name"),
     ],

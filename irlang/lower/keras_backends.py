@@ -26,7 +26,10 @@ _ADD = (
     "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "
     "'setuptools<60'"
 )
-_THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"}
+# Without a library of linear algebra; and elements one function after another: what is fused is
+# compiled anew for every program.
+_FLAGS = "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"
+_THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": _FLAGS}
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
 BACKENDS = {
     "tensorflow": Backend(
