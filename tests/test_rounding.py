@@ -12,6 +12,7 @@ import pytest
 from irlang import equations as eq
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.graph import Graph
@@ -225,3 +226,34 @@ def test_a_product_of_three_that_may_overflow_on_the_way_has_no_verdict() -> Non
     made = expand(instantiate(op, infos, {}), CATALOG)
     found = rounding.evaluate(made, {name: Ball(array) for name, array in arrays.items()}, "f32")
     assert np.all(np.isinf(found["y"].bound))
+
+
+def test_an_order_that_is_in_doubt_leaves_the_elements_known() -> None:
+    """Whichever of two close elements comes first, what stands there is close to both."""
+    random = np.random.default_rng(1)
+    x = random.permuted(np.tile([0.0, 1e-6, 1.0, 2.0, 3.0, 4.0, 4.0, 5.0], (6, 1)), axis=1)
+    found = _evaluated("sort", {"x": Ball(x, np.full(x.shape, 1e-6))}, axis=1)
+    assert np.isinf(found["at"].radius).any()
+    assert np.all(found["y"].radius < 1.1)  # next to a doubtful pair, as far as its neighbour
+    assert np.all(found["y"].radius[:, 3] < 2e-6)
+    for _ in range(100):
+        moved = np.sort(x + random.uniform(-1e-6, 1e-6, x.shape), axis=1)
+        assert not outside(found["y"], moved).any()
+
+
+def test_what_cannot_be_negative_has_a_root() -> None:
+    """A mean of squares whose radius is larger than itself: its root is near zero, not unknown."""
+    x = np.array([[1e-9, -2e-9, 1e-9], [1.0, 2.0, 3.0]])
+    y = _evaluated("reduce_std", {"x": Ball(x, np.full(x.shape, 1e-3))}, axes=(1,))["y"]
+    assert np.all(np.isfinite(y.radius))
+    random = np.random.default_rng(2)
+    for _ in range(100):
+        moved = x + random.uniform(-1e-3, 1e-3, x.shape)
+        assert not outside(y, np.std(moved, axis=1)).any()
+
+
+def _evaluated(name: str, given: dict[str, Ball], **attrs: Any) -> dict[str, Ball]:
+    op = CATALOG.op(name)
+    assert op is not None
+    infos = {key: TensorInfo(np.shape(ball.value), "f32") for key, ball in given.items()}
+    return rounding.evaluate(expand(instantiate(op, infos, attrs), CATALOG), given, "f32")

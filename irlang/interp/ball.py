@@ -18,6 +18,9 @@ class Ball:
     radius has gamma_(terms - 1 + spare) times the magnitude in it; a product counts as one term
     more. What is added within the spare roundings leaves them as they are. `share` is what to
     divide the radius by for a bound of the magnitude, where that is not there itself.
+
+    `least`: no true value is smaller, whatever the radius, nor is what any program computes there
+    (a square, a sum of squares).
     """
 
     value: Any
@@ -26,6 +29,7 @@ class Ball:
     magnitude: Any = None
     spare: int = 0
     share: float = 0.0
+    least: float = -math.inf
 
     @property
     def roundings(self) -> int:
@@ -41,6 +45,17 @@ class Ball:
 def whole(array: Any, shape: tuple[int, ...]) -> Any:
     """An array spread to a shape, contiguous so that it can be viewed."""
     return np.asarray(np.broadcast_to(array, shape), order="C")
+
+
+def least(ball: Ball) -> float:
+    """What no element is smaller than; minus infinity where that is not known."""
+    if ball.radius is not None and np.ndim(ball.value) == 0:
+        return max(ball.least, float(ball.value - ball.radius))
+    if ball.radius is not None:
+        return ball.least
+    array = np.asarray(ball.value)
+    found = float(np.min(array)) if array.size and array.dtype.kind in "fib" else math.nan
+    return -math.inf if math.isnan(found) else found
 
 
 def magnitude(ball: Ball) -> Any:

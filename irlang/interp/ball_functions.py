@@ -111,6 +111,8 @@ class BallFunctions:
         """What no value of a function is smaller than, as far as it is not negative."""
         if function not in _LEAST:
             return -math.inf
+        if function == "*" and args[0] is args[1]:
+            return 0.0
         found = _LEAST[function](*map(least, args))
         found *= 1 - 16 * self.unit  # more than any of these functions is off
         return -math.inf if found < 0 else found if found >= self.tiny else 0.0
@@ -269,6 +271,8 @@ class BallFunctions:
         value = SCALARS[function].numpy(a.value, b.value)
         if a.radius is None and b.radius is None:
             return Ball(value)
+        if a is b:  # the same number, of which it is asked whether it is one
+            return Ball(value, np.isinf(a.radius).astype(np.float64))
         reach = np.asarray(a.bound + b.bound)
         with np.errstate(invalid="ignore"):
             near = np.isinf(reach) | ((gap(a.value, b.value) <= reach) & (reach > 0))

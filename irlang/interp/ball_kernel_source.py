@@ -402,6 +402,8 @@ class _Writer(Writer):
         text = COMPARE[expr.function].format(a.value, b.value)
         if a.radius == b.radius == _EXACT:
             return text, ""
+        if expr.args[0] == expr.args[1]:  # whether it is a number
+            return text, f"({a.radius} == np.inf)"
         return text, f"near({a.value}, {a.radius}, {b.value}, {b.radius})"
 
     def both(self, function: str, first: eq.Expr, second: eq.Expr) -> tuple[str, str]:

@@ -24,7 +24,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, DType
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, magnitude, spread, whole
+from irlang.interp.ball import Ball, gamma, gap, least, magnitude, spread, whole
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.plain import FOLD, Plain, contract, convert
 
@@ -42,7 +42,7 @@ class Balls(BallFunctions):
         """The sum of a few terms, which may be added up in any order."""
         if any(term.terms > 1 for term in terms):
             value = functools.reduce(lambda a, b: a + b, (term.value for term in terms))
-            return self.longer(terms, value)
+            return replace(self.longer(terms, value), least=_together(terms))
         found = functools.reduce(lambda a, b: self.apply("+", [a, b]), terms)
         if found.radius is None:
             return found
@@ -61,7 +61,8 @@ class Balls(BallFunctions):
             return Ball(number)
         if isinstance(value, Fraction) and self._exactly(number) and Fraction(number) == value:
             return Ball(number)
-        return Ball(number, self.unit * abs(number) + self.lost)
+        radius = self.unit * abs(number) + self.lost
+        return Ball(number, radius, least=number - radius)
 
     def _exactly(self, number: float) -> bool:
         with np.errstate(over="ignore"):
@@ -76,7 +77,7 @@ class Balls(BallFunctions):
         if value.radius is None:
             return Ball(change(value.value))
         shape = np.shape(value.value)
-        changed = Ball(change(value.value), change(whole(value.radius, shape)))
+        changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
@@ -87,7 +88,8 @@ class Balls(BallFunctions):
         if value.radius is None and default.radius is None:
             return Ball(change(value.value, default.value))
         radius = np.asarray(np.broadcast_to(value.bound, np.shape(value.value)), order="C")
-        return Ball(change(value.value, default.value), change(radius, default.bound))
+        floor = min(least(value), least(default))
+        return Ball(change(value.value, default.value), change(radius, default.bound), least=floor)
 
     def sample(self, value: Ball) -> Any:
         """The values alone."""
@@ -108,7 +110,7 @@ class Balls(BallFunctions):
                 return Ball(value)
             upper = FOLD[kind](ball.value + radius, axis=axes)
             lower = FOLD[kind](ball.value - radius, axis=axes)
-            return Ball(value, spread(value, lower, upper))
+            return Ball(value, spread(value, lower, upper), least=ball.least)
         if radius is None and whole:
             return Ball(value)
         size = np.abs(ball.value) if radius is None else np.abs(ball.value) + radius
@@ -128,7 +130,8 @@ class Balls(BallFunctions):
         if whole:
             return Ball(value, own)
         total = np.sum(size, axis=axes)
-        return self.bounded(Ball(value, own + growth * total, count, total))
+        floor = _together([ball])
+        return self.bounded(Ball(value, own + growth * total, count, total, least=floor))
 
     @staticmethod
     def _quantified(kind: str, ball: Ball, value: Any, radius: Any, axes: tuple[int, ...]) -> Ball:
@@ -165,7 +168,8 @@ class Balls(BallFunctions):
             radius = radius + self._by_largest(factors, rank, terms)
         if len(factors) > 2 and self._peak(factors) * terms > self.dtype.largest:
             radius = np.inf * np.ones_like(value)  # a sum of products of two may overflow first
-        return self.bounded(Ball(value, radius, roundings + 1, total))
+        floor = _together(factors)
+        return self.bounded(Ball(value, radius, roundings + 1, total, least=floor))
 
     def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:
         """The error of a fast algorithm: every element of a factor counts as its largest."""
@@ -205,12 +209,22 @@ class Balls(BallFunctions):
         return Ball(at, np.where((np.sum(rivals, axis=-1) > 1) & ~exact, np.inf, 0.0))
 
     def pick(self, ball: Ball, at: Array, certain: Ball) -> Ball:
-        """The elements at positions `at` along the last axis."""
+        """The elements at positions `at` along the last axis.
+
+        Where it is in doubt which one is meant, any may be of which that is true or in doubt.
+        """
         picked = self.parts(ball, lambda a: np.take_along_axis(a, at[..., None], -1)[..., 0])
         if certain.radius is None:
             return picked
-        doubtful = np.any(np.asarray(certain.radius).reshape((*at.shape, -1)) > 0, axis=-1)
-        return Ball(picked.value, np.where(doubtful, np.inf, picked.bound))
+        doubts = np.asarray(certain.radius) > 0
+        apart = gap(ball.value, np.asarray(picked.value)[..., None]) + ball.bound
+        apart = np.where(np.isnan(apart), np.inf, apart)  # of a NaN
+        possible = np.asarray(certain.value, dtype=bool) | doubts
+        reach = np.max(np.where(possible, apart, 0.0), axis=-1)
+        if np.asarray(picked.value).dtype.kind not in "f":
+            reach = np.where(reach > 0, np.inf, 0.0)  # a whole number that rounding has a say in
+        reach = np.where(doubts.any(axis=-1), reach, picked.bound)
+        return Ball(picked.value, reach, least=least(ball))
 
     def gather(self, ball: Ball, index: tuple[Any, ...], positions: list[Ball]) -> Ball:
         """Elements at computed positions; nothing is known where a position is uncertain."""
@@ -246,7 +260,7 @@ class Balls(BallFunctions):
             radius = whole(np.asarray(radius, dtype=np.float64), shape)
             # NaN: a radius that has no value says nothing
             radius = np.where(np.isnan(radius), np.inf, radius)
-        stored = Ball(value, radius)
+        stored = Ball(value, radius, least=ball.least if info.kind == "real" else -math.inf)
         if ball.terms > 1 and info.kind == "real":
             stored.terms, stored.spare = ball.terms, ball.spare
             stored.magnitude = whole(magnitude(ball), shape)
@@ -260,6 +274,11 @@ class Balls(BallFunctions):
         """Fills a part of a tensor."""
         target.value[where] = value.value
         target.radius[where] = value.bound
+
+
+def _together(parts: list[Ball]) -> float:
+    """What a sum or a product of such numbers is not smaller than."""
+    return 0.0 if all(least(part) >= 0 for part in parts) else -math.inf
 
 
 def _holds(narrow: DType, value: Any) -> bool:

@@ -150,7 +150,8 @@ def _results(
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
-        results[name] = Ball(ball.value, _stored(ball.value, ball.radius, expansion, formal))
+        radius = _stored(ball.value, ball.radius, expansion, formal)
+        results[name] = Ball(ball.value, radius, least=ball.least)
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
     return results

@@ -135,6 +135,8 @@ class Vector:
         terms = _terms(expr) if self.domain.any_order else ()
         if len(terms) > 2:
             return self.domain.sum([self(term, frame) for term in terms])
+        if len(expr.args) == 2 and expr.args[0] == expr.args[1]:
+            return self.domain.apply(expr.function, [self(expr.args[0], frame)] * 2)
         return self.domain.apply(expr.function, [self(arg, frame) for arg in expr.args])
 
     def _reduce(self, expr: eq.Reduce, frame: Frame) -> Value:
