@@ -69,7 +69,13 @@ def test_what_is_remembered_is_listed_with_its_modes(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(
     ("version", "opset", "ir"),
-    [("1.15.0", 18, 8), ("1.17.0", 20, 9), ("1.20.1", 21, 10), ("1.23.2", 21, 10), ("1.31.1", 26, 13)],
+    [
+        ("1.15.0", 18, 8),
+        ("1.17.0", 20, 9),
+        ("1.20.1", 21, 10),
+        ("1.23.2", 21, 10),
+        ("1.31.1", 26, 13),
+    ],
 )
 def test_model_files_are_as_old_as_their_reader(version: str, opset: int, ir: int) -> None:
     onnx = pytest.importorskip("onnx")
@@ -82,6 +88,17 @@ def test_model_files_are_as_old_as_their_reader(version: str, opset: int, ir: in
     assert (model.opset_import[0].version, model.ir_version) == (opset, ir)
     # Opset 20 brought Gelu; before, it is lowered from its definition.
     assert bool(found.native) == (opset >= 20)
+
+
+def test_what_only_an_older_opset_has_kernels_for_is_written_in_that() -> None:
+    onnx = pytest.importorskip("onnx")
+    pretend(dataclasses.replace(OLD, name="ort-1.31", version="1.31.1"))
+    drawn = "nnir 1\nmodel m() -> y: f32[4] { y = random_normal(; shape = [4]) }\n"
+    scaled = "nnir 1\nmodel m(x: f32[2, 4]) -> y: f32[2, 4] { y = rms_norm(x) }\n"
+    for text, opset, op in ((drawn, 21, "RandomNormal"), (scaled, 26, "RMSNormalization")):
+        model = onnx.load_from_string(small(text, "ort-1.31").code)
+        assert model.opset_import[0].version == opset
+        assert op in {node.op_type for node in model.graph.node}
 
 
 def test_a_kernel_that_a_release_lacks_is_not_used() -> None:

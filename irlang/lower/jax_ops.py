@@ -47,6 +47,14 @@ def whole(info: Any) -> bool:
     return DTYPES[info.dtype].kind == "int"
 
 
+def _of_wide(function: str) -> Native:
+    """A function that is not there in 16 bits."""
+    row = plain(function)
+    return Native(
+        function, lambda call: row.rule(call) if DTYPES[call.out.dtype].bits > 16 else None
+    )
+
+
 def _divide(call: Jax) -> Value | None:
     if whole(call.out):
         return None  # `jnp.divide` is that of reals
@@ -263,7 +271,7 @@ ELEMENTS: dict[str, Native] = {
     "lgamma": plain("jax.scipy.special.gammaln"),
     "digamma": plain("jax.scipy.special.digamma"),
     "erfcx": plain("jax.scipy.special.erfcx"),
-    **{name: plain(f"jax.scipy.special.{name}") for name in ("ndtr", "log_ndtr", "ndtri")},
+    **{name: _of_wide(f"jax.scipy.special.{name}") for name in ("ndtr", "log_ndtr", "ndtri")},
     "add": _signed("+"),
     "subtract": _signed("-"),
     "multiply": _signed("*"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.lower.onnx_kernels import Runtime
+from irlang.lower.onnx_kernels import Gone, Runtime
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -72,6 +72,7 @@ class OnnxBuilder:
 
     def __init__(self, taken: Sequence[str], runtime: Runtime) -> None:
         self.runtime = runtime
+        self.gone = False  # whether an operator was wanted that an older opset has
         self._taken = set(taken)
         self._nodes: list[_Node] = []
         self._count = 0
@@ -99,7 +100,11 @@ class OnnxBuilder:
         self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any
     ) -> list[Value]:
         """Any operator as it is; one value for every type."""
-        self.runtime.require(op, attributes)
+        try:
+            self.runtime.require(op, attributes)
+        except Gone:
+            self.gone = True
+            raise
         for key, number in attributes.items():
             inexact = isinstance(number, float) and float(np.float32(number)) != number
             if inexact and any(info.dtype == "f64" for info in types):

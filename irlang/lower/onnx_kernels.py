@@ -1,4 +1,4 @@
-"""Which element types ONNX Runtime computes an operator in: its CPU provider's kernels at opset 21.
+"""Which element types ONNX Runtime computes an operator in: its CPU provider's kernels at opset 26.
 
 ONNX allows more. Where a kernel is missing, a narrower type is carried in a wider one (`carrier`);
 float64 has none wider, so such a call is not supported. Read from the runtime's own registry
@@ -9,19 +9,23 @@ refuse to run. Older releases have fewer, and read older opsets: `runtime`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from irlang.lower.value import Unsupported
 
-OPSET = 21
+OPSET = 26
 # The first release of ONNX Runtime that has an opset's kernels, and the file format of its day.
 # (1.15 reads opset 19 and lacks most of what that changed.)
-_READ_SINCE = {21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)}
+_READ_SINCE = {26: ((1, 31), 13), 21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)}
 # The opset that gave an operator the meaning, the attributes or the inputs that are written here.
-_MEANT_SINCE = {"DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
+_MEANT_SINCE = {"Attention": 24, "DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
+
+# What has kernels at that opset, and none at the newest.
+_GONE = frozenset({"RandomNormal", "RandomUniform", "RoiAlign"})
+_BEFORE = 21
 
 _EVERY = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool"
 _ARITHMETIC = "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"
@@ -29,7 +33,7 @@ _REDUCED = "f32 f64 i32 i64"
 _REAL = "f32 f64"
 _GROUPS = {
     _EVERY: "Concat Flatten Gather GatherElements GatherND Identity Reshape Slice Split Transpose "
-    "Squeeze Unsqueeze",
+    "Squeeze TensorScatter Unsqueeze",
     _ARITHMETIC: "Abs Add Div Mul Sub Greater GreaterOrEqual Less LessOrEqual",
     f"{_ARITHMETIC} bool": "Equal Tile",
     f"{_ARITHMETIC} f16 bf16": "Sign",
@@ -42,13 +46,14 @@ _GROUPS = {
     "f32 f64 i8 i32 i64 u8 u32": "Where",
     "f32 f64 i8 i32 i64 u8 bool": "ReduceMax ReduceMin",
     "f32 f64 i8 i32 i64 u8 u32 u64 bool": "Pad",
-    "f32 f64 i32 i64 u32 u64": "MatMul",
+    "f32 f64 i32 i64 u32 u64": "CumProd MatMul",
     "f32 f64 i32 i64 bool": "Trilu",
     "f32 f64 i8 i32": "Relu",
     "f32 f64 i8 u8": "DepthToSpace SpaceToDepth MaxPool",
     "f32 f64 f16 bf16": "IsInf IsNaN LayerNormalization",
     "f32 f64 f16": "Round",
     "f32 i32 i64": "OneHot",
+    "f32 f16": "Attention RMSNormalization RotaryEmbedding",
     _REDUCED: "CumSum Einsum Pow ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum "
     "ReduceSumSquare",
     _REAL: "BatchNormalization Ceil Cos Exp Floor Gemm Log LogSoftmax LpNormalization "
@@ -82,12 +87,16 @@ _UNFED = {"bf16": "ONNX Runtime takes no bfloat16 from Python before 1.20"}
 _NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "i32", "i64"}))
 
 
+class Gone(Unsupported):
+    """An operator that an older opset has kernels for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """What a release of ONNX Runtime, or another, reads, and the element types of its kernels.
 
     lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
-    a model may hold an array without elements.
+    a model may hold an array without elements. older: an older opset for what this one lacks.
     """
 
     opset: int = OPSET
@@ -96,10 +105,13 @@ class Runtime:
     lacks: Mapping[str, str] = field(default_factory=dict)
     name: str = "ONNX Runtime"
     holds_nothing: bool = True
+    older: Runtime | None = None
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
         if self.opset == OPSET:
+            if op in _GONE and self.older is not None:
+                raise Gone(f"{self.name} has no kernel of {op} at opset {self.opset}")
             return
         known = _schema(op, self.opset)
         given = {key for key, value in attributes.items() if value != []}
@@ -127,6 +139,8 @@ class Runtime:
 # What OpenVINO's plugin for processors converts to something narrower.
 _CONVERTED = {"f64": "f32", "u64": "i32", "u32": "i32", "u16": "i32"}
 OPENVINO = Runtime(
+    21,
+    _READ_SINCE[21][1],
     kernels={op: types - frozenset(_CONVERTED) for op, types in KERNELS.items()},
     lacks={dtype: f"OpenVINO computes {dtype} in {in_}" for dtype, in_ in _CONVERTED.items()},
     name="OpenVINO",
@@ -138,10 +152,13 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     """That of a release; kernels: what it says it has, if it was asked."""
     read = [(o, ir) for o, (first, ir) in _READ_SINCE.items() if release >= first]
     opset, ir_version = read[0] if read else (min(_READ_SINCE), 9)
-    if release >= _NARROW_BEFORE and not kernels:
-        return Runtime()
+    if opset == OPSET:
+        newest = Runtime(kernels=_narrowed(opset, kernels) if kernels else KERNELS)
+        older = replace(newest, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
+        return replace(newest, older=older)
     lacks = _UNFED if release < _FED_SINCE else {}
-    return Runtime(opset, ir_version, _narrowed(opset, kernels or _NARROW), lacks)
+    known = KERNELS if release >= _NARROW_BEFORE else _NARROW
+    return Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
 
 
 def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:

@@ -135,11 +135,14 @@ def _position(op: str) -> Native:
     return Native(op, rule)
 
 
-def _cumsum(call: Onnx) -> Value:
-    x = call.input("x")
-    axis = call.build.constant(np.asarray(call.axis("axis", x.rank)), "i64")
-    options = {"exclusive": int(call["exclusive"]), "reverse": int(call["reverse"])}
-    return call.build.op("CumSum", [x], x.shape, axis, **options)
+def _scan(op: str) -> Native:
+    def rule(call: Onnx) -> Value:
+        x = call.input("x")
+        axis = call.build.constant(np.asarray(call.axis("axis", x.rank)), "i64")
+        options = {"exclusive": int(call["exclusive"]), "reverse": int(call["reverse"])}
+        return call.build.op(op, [x], x.shape, axis, **options)
+
+    return Native(op, rule)
 
 
 def _top_k(call: Onnx) -> list[Value] | None:
@@ -345,7 +348,8 @@ ELEMENTS: dict[str, Native] = {
     "log_softmax": on_axis("LogSoftmax"),
     "argmax": _position("ArgMax"),
     "argmin": _position("ArgMin"),
-    "cumsum": Native("CumSum", _cumsum),
+    "cumsum": _scan("CumSum"),
+    "cumprod": _scan("CumProd"),
     "top_k": Native("TopK", _top_k),
     "embedding": Native("Gather", _embedding),
     "gather": _gather("Gather"),

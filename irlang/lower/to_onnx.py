@@ -18,9 +18,10 @@ from irlang.lower.onnx_kernels import Runtime
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
+from irlang.lower.onnx_transformers import TRANSFORMERS
 from irlang.lower.value import Array, Value
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **ONNX}
+TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TRANSFORMERS, **ONNX}
 
 
 def model_file(
@@ -37,6 +38,8 @@ def model_file(
         dtype = param.info.dtype
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
     body = spell(graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks)
+    if builder.gone and runtime.older is not None:
+        return model_file(graph, catalog, params, runtime.older, native=native)
     if body.unsupported:
         return b"", body
     inputs = {name: port.info for name, port in graph.inputs.items()}
