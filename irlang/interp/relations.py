@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 from irlang import equations as eq
@@ -74,9 +75,11 @@ class Relations(Sums):
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
-        if self.done() or expr.kind not in ("sum", "max") or expr.where is not None:
+        if self.done() or expr.where is not None or expr.body is None:
             return found
-        if self.kind(expr) != "real" or expr.body is None or found.low >= 1.0:
+        if expr.kind in ("max", "min") and (found.below or found.above):
+            found = self._met(expr, found, box, facts)
+        if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
             return found
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
@@ -292,6 +295,31 @@ class Relations(Sums):
                 if numbers.pieces and not numbers.below:
                     best = numbers.low if best is None else max(best, numbers.low)
         return best
+
+    def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A maximum, less what is below the term at some index: the first, the last, one of those
+        outside, as on the diagonal of a mask.
+        """
+        inner = inner_box(expr, box)
+        if inner is None or expr.body is None:
+            return found
+        names = [name for name, _ in expr.binders]
+        tried: list[dict[str, eq.Expr]] = [
+            {name: eq.Const(inner[name][end]) for name in names} for end in (0, 1)
+        ]
+        tried += [
+            {names[0]: eq.Index(name)}
+            for name, ends in box.items()
+            if len(names) == 1 and ends[1] <= inner[names[0]][1]
+        ]
+        for choice in tried:
+            term = settled(eq.substitute(expr.body, choice))
+            met = self.aside(partial(self.value, self.meaning(term, box), box, facts))
+            if met.pieces and expr.kind == "max" and not met.below:
+                found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
+            elif met.pieces and expr.kind == "min" and not met.above:
+                found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
+        return found
 
     def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
         """What a sum is at least, whichever of two elements is the larger that it is taken of."""
