@@ -153,6 +153,12 @@ def _meshgrid(call: Torch) -> list[Value]:
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
+def _kron(call: Torch) -> Value:
+    """It takes no tensor whose axes lie in another order in memory."""
+    inputs = (call.build.inner(call.build.solid(value)) for value in call.values.values())
+    return call.value(invoke("torch.kron", *(f"{text}.contiguous()" for text in inputs)))
+
+
 PLACES: dict[str, Native] = {
     "einsum": native("torch.einsum", repeats=True),
     "sort": Native("torch.sort", _sort),
@@ -172,7 +178,7 @@ PLACES: dict[str, Native] = {
     "diagonal": _diagonal("torch.diagonal", 0),
     "diag_embed": _diagonal("torch.diag_embed", 1),
     "trace": Native("torch.trace", _trace),
-    "kron": plain("torch.kron"),
+    "kron": Native("torch.kron", _kron),
     "cross": Native("torch.linalg.cross", _cross),
     "meshgrid": Native("torch.meshgrid", _meshgrid),
 }
