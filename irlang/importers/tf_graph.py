@@ -75,11 +75,12 @@ class Walk:
         """Records what is wrong, or not supported."""
         self.problems.append(Diagnostic(code, message, node=place))
 
-    def _results_used(self) -> set[Reference]:
-        """The results of nodes that something reads, or that are results of the graph."""
-        used = {(name, 0) for name in self.wanted}
+    def _results_used(self) -> dict[str, set[int]]:
+        """Which results of a node something reads, or are results of the graph."""
+        used: dict[str, set[int]] = {name: {0} for name in self.wanted}
         for name in self.live:
-            used.update(self.by_name[name].inputs)
+            for source, place in self.by_name[name].inputs:
+                used.setdefault(source, set()).add(place)
         return used
 
     # ---- what is there before the first call
@@ -87,7 +88,7 @@ class Walk:
     def _inputs(self, node: NodeDef) -> None:
         for place, (name, info) in enumerate(declared(node, self._size, self.sizes)):
             check_shape(info.shape, f"the input `{name}`")
-            if (node.name, place) not in self._used:
+            if place not in self._used[node.name]:
                 continue
             own = self.inputs[name] = self.writer.input(name, info)
             sources = frozenset((name,))
@@ -186,12 +187,10 @@ class Walk:
     def _call(self, node: NodeDef, row: Row, values: Sequence[Value]) -> None:
         """Writes a node by its row."""
         self.writer.owner = node.name
-        last = max((place for name, place in self._used if name == node.name), default=0)
+        used = self._used[node.name]
         outputs = [
-            (f"{node.name}:{place}" if place else node.name)
-            if (node.name, place) in self._used
-            else ""
-            for place in range(last + 1)
+            (f"{node.name}:{place}" if place else node.name) if place in used else ""
+            for place in range(max(used) + 1)
         ]
         made = Node(self.writer, node.op, values, outputs, node.attributes, self._twins)
         found = row(made)

@@ -98,14 +98,14 @@ def _conv(n: Node) -> Value:
     groups = x.shape[1] // max(w.shape[-2], 1)
     if groups > 1:
         attrs["groups"] = groups
-    kernel = n.step("kernel", "transpose", w, perm=[rank + 1, rank, *range(rank)])
+    kernel = n.turned(w, [rank + 1, rank, *range(rank)], "kernel")
     return _out_of_order(n, n.call("conv", x, kernel, **attrs))
 
 
 def _depthwise(n: Node) -> Value:
     x, w = _in_order(n, n.input(0)), n.input(1)
     attrs = _window(n, 2)
-    kernel = n.step("kernel", "transpose", w, perm=[2, 3, 0, 1])
+    kernel = n.turned(w, [2, 3, 0, 1], "kernel")
     return _out_of_order(n, n.call("depthwise_conv", x, kernel, **attrs))
 
 
@@ -136,7 +136,7 @@ def _conv_back(n: Node) -> Value:
         attrs.update(pad="given", before=before, after=after)
     if any(extra):
         attrs["output_padding"] = extra
-    kernel = n.step("kernel", "transpose", w, perm=[rank + 1, rank, *range(rank)])
+    kernel = n.turned(w, [rank + 1, rank, *range(rank)], "kernel")
     return _out_of_order(n, n.call("conv_transpose", x, kernel, **attrs))
 
 

@@ -134,9 +134,15 @@ class Node(NodeBase):
         if x.rank < 3:
             raise Unsupported(f"an image of {x.rank} axes")
         if x not in self.twins:
-            perm = [0, x.rank - 1, *range(1, x.rank - 1)]
-            self.twins[x] = self.step("first", "transpose", x, perm=perm)
+            self.twins[x] = self.turned(x, [0, x.rank - 1, *range(1, x.rank - 1)], "first")
         return self.twins[x]
+
+    def turned(self, x: Value, perm: Sequence[Count], suffix: str) -> Value:
+        """A value with its axes in another order; the numbers of a constant are rearranged."""
+        known = x.known() if x.origin and not x.name else None
+        if known is None:
+            return self.step(suffix, "transpose", x, perm=list(perm))
+        return self.const(np.ascontiguousarray(known.transpose(perm)), f"{x.origin}_{suffix}")
 
     def last(self, y: Value) -> Value:
         """A value that has its channels first in TensorFlow's order, written where it is needed."""
@@ -167,6 +173,8 @@ class Node(NodeBase):
                 found.append(self.twins[value])
             elif value.rank == 0:
                 found.append(value)
+            elif value.rank == x.rank and all(_is_one(size) for size in value.shape[:-1]):
+                found.append(self.first(value))
             elif value.rank == 1:
                 axes = list(range(1, x.rank - 1))
                 found.append(self.step("channels", "expand_dims", value, axes=axes))
@@ -175,6 +183,10 @@ class Node(NodeBase):
         inner = copy.copy(self)
         inner.given = found
         return inner
+
+
+def _is_one(size: int) -> bool:
+    return not is_open(size) and size == 1
 
 
 def elementwise(row: Row) -> Row:
