@@ -199,6 +199,8 @@ def _lp_pool(call: Torch) -> Value | None:
     plain_ = not frame.padded and _same(frame.dilation, 1) and not call["ceil_mode"]
     if not 1 <= frame.rank <= _MOST_SPACE or not plain_ or order % 2:
         return None
+    if frame.rank == _MOST_SPACE and call.out.dtype in _HALVES:
+        return None  # there is no kernel
     stride: Any = None if frame.stride == frame.window else frame.stride
     window: Any = frame.window
     if frame.rank == 1:  # where it takes no tuples
