@@ -260,6 +260,47 @@ def test_sizes_that_are_left_open_are_names() -> None:
     assert "a: f32[5, a_1]" in tf_model.translate(nodes, "g", "d", {"a_0": 5, "b_0": 5}).text
 
 
+def choice(condition: Any) -> Any:
+    """A choice inside a choice; one branch reads nothing that is chosen."""
+    V1.disable_control_flow_v2()
+    x = V1.placeholder(tf.float32, [2, 3], name="x")
+    inner = V1.cond(tf.reduce_sum(x) > 0, lambda: x * 2, lambda: tf.ones([2, 3]))
+    return tf.add(V1.cond(condition, lambda: tf.exp(inner), lambda: inner - x), 1.0, name="y")
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_choices_of_two(taken: bool, sign: int) -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        y = choice(V1.placeholder(tf.bool, [], name="training"))
+    x = sign * np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+    model = check(graph, [y], {"x": x, "training": np.full((), taken)})
+    assert model.text.count("= where(") == 2
+
+
+def test_a_choice_that_is_known_is_made() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        y = choice(V1.placeholder_with_default(False, [], name="training"))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+    text = check(graph, [y], {"x": x}).text
+    assert text.count("= where(") == 1
+
+
+def test_loops_are_refused() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2], name="x")
+        V1.disable_control_flow_v2()
+        V1.while_loop(lambda v: tf.reduce_sum(v) < 9, lambda v: v * 2, [x], name="loop")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    with pytest.raises(irlang.InvalidInput) as caught:
+        tf_model.translate(nodes, "g", "d")
+    assert {one.code for one in caught.value.diagnostics} == {"import.operator"}
+    assert "control flow" in caught.value.diagnostics[0].message
+
+
 def test_shapes_that_no_graph_declares_are_told() -> None:
     graph = tf.Graph()
     with graph.as_default():

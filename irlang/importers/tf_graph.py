@@ -13,6 +13,7 @@ from typing import Any
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.importers.sizes import Dim
+from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches
 from irlang.importers.tf_file import NodeDef, dtype, tensor
 from irlang.importers.tf_initial import assignments, initial
 from irlang.importers.tf_left_out import LEFT_OUT
@@ -151,7 +152,8 @@ class Walk:
             if source is None or (source.name, 0) in self.values:
                 continue
             if source.name in open_:
-                self.problem("file.circle", "it is computed from itself", source.name)
+                if not any(self.by_name[name].op in LOOPS for name in open_):
+                    self.problem("file.circle", "it is computed from itself", source.name)
                 self.values[source.name, 0] = Broken()
                 continue
             open_.add(source.name)
@@ -165,6 +167,11 @@ class Walk:
             self._guarded(node, self._variable)
         elif node.op == "Const":
             self._guarded(node, self._constant)
+        elif node.op in SWITCHES and len(node.inputs) == 2:
+            data = self._read(node, node.inputs[0])
+            self.values[node.name, 0] = self.values[node.name, 1] = data
+        elif node.op in MERGES:
+            self._guarded(node, self._choice)
         elif node.op not in ROWS:
             why = LEFT_OUT.get(node.op, "this operator is not translated")
             self._refuse(node, why)
@@ -173,6 +180,21 @@ class Walk:
             values = [value for value in given if isinstance(value, Value)]
             if len(values) == len(given):
                 self._guarded(node, lambda node: self._call(node, ROWS[node.op], values))
+
+    def _choice(self, node: NodeDef) -> None:
+        """One of two values, by a condition: chosen here if that is known, else in the text."""
+        found = branches(self.by_name, node)
+        if found is None or 1 in self._used[node.name]:
+            raise Unsupported("control flow is not supported, unless it is a choice of two")
+        values = [self._read(node, source) for source in found]
+        condition, yes, no = (value for value in values)
+        if not isinstance(condition, Value):
+            return
+        known = condition.known()
+        if known is not None and known.size == 1:
+            self.values[node.name, 0] = yes if known.reshape(-1)[0] else no
+        elif isinstance(yes, Value) and isinstance(no, Value):
+            self._call(node, ROWS["SelectV2"], [condition, yes, no])
 
     def _read(self, node: NodeDef, source: Reference) -> Value | Broken:
         name, place = source

@@ -12,8 +12,8 @@ _SPARSE = "sparse tensors are not supported"
 
 _REASONS: dict[str, tuple[str, ...]] = {
     _CONTROL: (
-        "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "RefSwitch", "RefMerge",
-        "If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "For",
+        "Enter", "Exit", "NextIteration", "LoopCond", "If", "StatelessIf", "While",
+        "StatelessWhile", "Case", "StatelessCase", "For",
         "TensorArrayV3", "TensorArrayReadV3", "TensorArrayWriteV3", "TensorArrayGatherV3",
         "TensorArrayScatterV3", "TensorListFromTensor", "TensorListStack", "TensorListReserve",
         "TensorListGetItem", "TensorListSetItem",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from irlang.importers.tf_cond import SWITCHES
 from irlang.importers.tf_file import NodeDef
 
 INPUTS = frozenset({"Placeholder", "PlaceholderV2", "IteratorGetNext"})
@@ -89,7 +90,7 @@ def _backward(node: NodeDef) -> bool:
 
 
 def _passes(node: NodeDef, by_name: Mapping[str, NodeDef]) -> bool:
-    """Whether a node hands on an input or a variable as it is."""
+    """Whether a node hands on an input or a variable as it is, or stands for a branch."""
     seen = set()
     while node.op in _PASSED and node.inputs and node.name not in seen:
         seen.add(node.name)
@@ -97,4 +98,4 @@ def _passes(node: NodeDef, by_name: Mapping[str, NodeDef]) -> bool:
         if source is None:
             return False
         node = source
-    return node.op in INPUTS | VARIABLES or node.op == "Const"
+    return node.op in INPUTS | VARIABLES | SWITCHES or node.op == "Const"
