@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.campaign import EDGE, make_case, program_seed
 from irlang.diff.verdict import at_edge, judge
 from irlang.equations import TensorInfo
+from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.gen.edge import with_edges
 from irlang.graph import Port
+from irlang.instance import instantiate
+from irlang.interp import rounding
 from irlang.interp.balls import Ball
+from irlang.interp.program import given_ball
 from irlang.interp.values import inputs
 from tests.lower_calls import case
 
@@ -107,3 +112,18 @@ def test_the_place_of_a_nan_is_open_where_another_is_in_order() -> None:
     made.inputs["x"] = np.array([[1, NAN, 2], [3, 1, 2]], np.float32)
     _, at = made.oracle().values()
     assert np.isinf(at.bound).tolist() == [True, False]
+
+
+def test_denormal_numbers_may_be_equal_to_one_another() -> None:
+    """A target that compares them as zeros gives any of several as the largest."""
+    info = TensorInfo((3,), "f32")
+    x = np.array([-1e-39, 1e-39, -2e-38])  # the last one is a normal number
+    op = builtin().op("reduce_max")
+    assert op is not None
+    expansion = expand(instantiate(op, {"x": info}, {}), builtin())
+    for own, allowed in ((STANDARD, True), (Arithmetic(flush=False), False)):
+        found = rounding.evaluate(expansion, {"x": given_ball(info, x, own)}, "f32", own)
+        (ball,) = (found[name] for name in expansion.outputs)
+        for other in (-1e-39, 0.0):
+            assert (abs(other - ball.value) <= ball.bound) == allowed
+        assert not abs(-2e-38 - ball.value) <= ball.bound
