@@ -251,7 +251,8 @@ class Search:
                 if name in needed:
                     if clock() > deadline:
                         return simple
-                    if not self._holds(graph, node, changed):
+                    found = self._trace(graph, changed)
+                    if not (found and originates(node, found)):
                         continue
                 simple = changed
                 break

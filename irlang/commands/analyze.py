@@ -37,7 +37,7 @@ from irlang.render import show, visible, write
     type=click.FloatRange(0, 3600),
     default=10.0,
     show_default=True,
-    help="Seconds that the search for inputs may take, for all points together.",
+    help="Seconds of computing that the search for inputs may take, for all points together.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the search.")
 @click.option(
