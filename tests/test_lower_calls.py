@@ -40,6 +40,10 @@ DEFECTS = {
     ("keras:torch", "f32"): {"sparsemax", "avg_pool", "floor_divide", "layer_norm"},
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},
+    # docs/findings.md has these, but for the regions whose maximum is that of parts.
+    ("openvino", "f32"): {
+        *("softplus", "multiply", "lstm", "resize", "roi_align", "max_pool_with_argmax", "dft"),
+    },
     # Its optimiser takes a Dropout between two Casts for the identity, training or not.
     ("onnxruntime", "f16"): {"dropout"},
     ("onnxruntime", "bf16"): {"dropout"},
@@ -85,11 +89,16 @@ UNSUPPORTED["keras:torch", True, "f32"] |= {
     *("cast", "bit_or", "add", "maximum", "random_normal"),  # of f64 and of wide unsigned integers
 }
 UNSUPPORTED |= {("jax:jit", native, "f32"): {"bessel_k"} for native in (True, False)}
+# OpenVINO computes wide unsigned integers, by which others are shifted, in i32, and f64 in f32.
+UNSUPPORTED["openvino", True, "f32"] = _SPECIAL | {
+    *("add", "bit_count", "bit_or", "bit_shift", "cast", "maximum", "random_normal"),
+}
 _QUICK = [target for target in FIRST if describe(target).share == 1]
 RUNS = [
     *((target, native, "f32") for target in _QUICK for native in (True, False)),
     *((target, True, dtype) for target in _QUICK for dtype in ("f64", "f16", "bf16")),
     ("keras:torch", True, "f32"),
+    ("openvino", True, "f32"),
     ("jax:jit", True, "f32"),
     ("jax:jit", False, "f32"),
 ]

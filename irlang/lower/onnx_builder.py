@@ -154,7 +154,8 @@ class OnnxBuilder:
     def constant(self, array: Array, dtype: str) -> Value:
         """An initializer; equal ones are one."""
         stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
-        if not (stored.size or self.runtime.holds_nothing):
+        sizes = dtype == "i64" and stored.ndim == 1  # a shape without axes is one
+        if not (stored.size or sizes or self.runtime.holds_nothing):
             raise Unsupported(f"{self.runtime.name} takes an array without elements for a number")
         key = dtype, stored.shape, stored.tobytes()
         if key not in self._by_content:

@@ -321,10 +321,12 @@ def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
 
     def values() -> Any:
         given = dict(program.params, **program.inputs)
+        names = [port.get_node().get_friendly_name() for port in compiled.inputs]
+        # An input that is a result as well has the name of the result: it is known by its place.
+        others = iter([name for name in given if name not in names])
         feed = {}
-        for port in compiled.inputs:
-            # Of a port that is a result as well the name may be that of the result alone.
-            name, kind = port.get_node().get_friendly_name(), port.element_type
+        for port, name in zip(compiled.inputs, names):
+            name, kind = name if name in given else next(others, name), port.element_type
             if name not in given:
                 raise ContractError(f"no value for {name}")
             feed[port] = given[name]
