@@ -4,8 +4,8 @@
 
 The models are those of bench/models. A line gives milliseconds of the oracle, of torch in eager
 mode (the program that `irlang lower --to torch` writes) and of onnx.reference (on what is written
-for ONNX Runtime, in float32), the ratio to torch, the factor gained over onnx.reference, and what
-values with radii cost over values. Medians of rounds in which the candidates alternate, so that
+for ONNX Runtime, turned into double precision), the ratio to torch, the factor gained over
+onnx.reference, and what values with radii, and values with gradients, cost over values. Medians of rounds in which the candidates alternate, so that
 what else the machine does falls on all of them.
 """
 
@@ -26,10 +26,12 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
+import onnx.numpy_helper  # noqa: E402
 import onnx.reference  # noqa: E402
 import torch  # noqa: E402
 
 import irlang  # noqa: E402
+from irlang.interp.gradient import gradients  # noqa: E402
 from irlang.interp.program import balls, run  # noqa: E402
 
 MODELS = Path(__file__).parent / "models"
@@ -51,13 +53,34 @@ def by_torch(model: irlang.Model, values: dict[str, Array]) -> Callable[[], list
 
 
 def by_onnx(model: irlang.Model, values: dict[str, Array]) -> Callable[[], list[Array]]:
-    # in float32: what is written for ONNX Runtime has ONNX's own operators there (it lacks some in
-    # float64), and the evaluator is the faster for it
+    # lowered in float32, in which ONNX Runtime has all of ONNX's own operators, and turned into
+    # float64, which the evaluator takes anywhere
     lowered = irlang.loads(model.text.replace("f64", "f32")).lower("onnxruntime")
     assert isinstance(lowered.code, bytes)
-    session = onnx.reference.ReferenceEvaluator(onnx.load_from_string(lowered.code))
-    feeds = {name: values[name].astype(np.float32) for name in lowered.inputs}
+    session = onnx.reference.ReferenceEvaluator(doubled(onnx.load_from_string(lowered.code)))
+    feeds = {name: values[name] for name in lowered.inputs}
     return lambda: list(session.run(None, feeds))
+
+
+def doubled(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model in float32 as one in float64: its inputs and results, constants and casts."""
+    graph = model.graph
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            info.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    tensors = [
+        *graph.initializer,
+        *(a.t for n in graph.node for a in n.attribute if a.HasField("t")),
+    ]
+    for tensor in tensors:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.i == onnx.TensorProto.FLOAT:
+                attribute.i = onnx.TensorProto.DOUBLE
+    return model
 
 
 def oracle(model: irlang.Model, values: dict[str, Array]) -> object:
@@ -71,6 +94,11 @@ def with_radius(model: irlang.Model, values: dict[str, Array]) -> object:
     return balls(model.graph, values, model.catalog, "f32", keep=keep)
 
 
+def with_gradient(model: irlang.Model, values: dict[str, Array]) -> object:
+    """The outputs, and the gradient of their sum by every parameter and input."""
+    return gradients(model.graph, values, model.catalog)
+
+
 def timed(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
@@ -80,7 +108,10 @@ def timed(call: Callable[[], object]) -> float:
 def main() -> None:
     torch.set_num_threads(1)
     names = sys.argv[1:] or sorted(path.stem for path in MODELS.glob("*.nnir"))
-    print("model         oracle    torch     onnx  oracle/torch  onnx/oracle  radius/value")
+    print(
+        "model         oracle    torch     onnx  oracle/torch  onnx/oracle  radius/value"
+        "  gradient/value"
+    )
     for name in names:
         model = irlang.load(MODELS / f"{name}.nnir")
         values = model.values()
@@ -89,14 +120,16 @@ def main() -> None:
             by_torch(model, values),
             by_onnx(model, values),
             partial(with_radius, model, values),
+            partial(with_gradient, model, values),
         ]
         for call in calls:
             call()
         rounds = [[timed(call) for call in calls] for _ in range(ROUNDS)]
-        own, eager, other, radius = (statistics.median(c) for c in zip(*rounds, strict=True))
+        own, eager, other, radius, slope = (statistics.median(c) for c in zip(*rounds, strict=True))
         print(
             f"{name:10} {own * 1e3:9.1f} {eager * 1e3:8.1f} {other * 1e3:8.1f} "
-            f"{own / eager:13.2f} {other / own:12.1f} {radius / own:13.2f}"
+            f"{own / eager:13.2f} {other / own:12.1f} {radius / own:13.2f} "
+            f"{slope / own:15.2f}"
         )
 
 
