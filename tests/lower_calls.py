@@ -61,7 +61,7 @@ class Case:
             made = diff.Case(self.graph, self.inputs, self.params, self.catalog)
             given = {value: outputs[name] for name, value in self.graph.outputs.items()}
             judged = diff.judge_call(made, node, made.values, given, "target")
-            assert len(judged) == len(outputs)
+            assert len(judged) == len(given)
             return [f"{v.name}: {v.message}" for v in judged if v.verdict != "agrees"]
         pairs = {
             name: disagreement(outputs[name], ball, self.graph.values[name].dtype)
