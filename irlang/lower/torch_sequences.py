@@ -221,6 +221,14 @@ def _poisson(call: Torch) -> Value:
     )
 
 
+def _cosine(call: Torch) -> Value | None:
+    x = call.input("a")
+    if x.rank > 2 or float(call["eps"]) != 1e-12 or x.dtype not in ("f32", "f64"):
+        return None
+    found = _loss("F.cosine_embedding_loss", margin="margin").rule(call)
+    return found if isinstance(found, Value) else None
+
+
 SEQUENCES: dict[str, Native] = {
     "simple_rnn": Native("torch.rnn_tanh, torch.rnn_relu", _rnn),
     "gru": Native("torch.gru", _gru),
@@ -231,6 +239,7 @@ SEQUENCES: dict[str, Native] = {
     "huber": _loss("F.huber_loss", delta="delta"),
     "smooth_l1": _loss("F.smooth_l1_loss", beta="beta"),
     "gaussian_nll": Native("F.gaussian_nll_loss", _gaussian),
+    "cosine_embedding": Native("F.cosine_embedding_loss", _cosine),
     "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
     "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
     "soft_margin": replace(_loss("F.soft_margin_loss"), constant=("target",)),
