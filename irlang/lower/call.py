@@ -29,6 +29,10 @@ class Call(Generic[B]):
         """An attribute, a size, or a list that the definition names (`stride`, `C`, `lo`)."""
         return self.node.instance.binding.scope.names[name]
 
+    def get(self, name: str, usual: Any) -> Any:
+        """The same, `usual` where the definition has no such name."""
+        return self.node.instance.binding.scope.names.get(name, usual)
+
     def has(self, name: str) -> bool:
         """Whether an input was given."""
         return name in self.values

@@ -259,6 +259,8 @@ def _split(call: Keras) -> list[Value]:
     x = call.input("x")
     axis = call.axis("axis", x.rank)
     counts = [info.shape[axis] for info in call.outputs]
+    if len(counts) == 1:  # for which there is no list of places
+        return [x]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
     places = [sum(counts[: i + 1]) for i in range(len(counts) - 1)]
     text = invoke("ops.split", x, str(places), axis=axis)

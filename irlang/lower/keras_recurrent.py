@@ -29,9 +29,10 @@ def _activations(call: Keras, kind: str) -> dict[str, Any] | None:
     for name, alpha, usual in pairs:
         word = call[name]
         slope = 1 / 6 if call.build.version == 3 else 0.2
-        if word == "hard_sigmoid" and float(call[alpha]) == slope:
+        given = call.get(alpha, 0.2 if word == "hard_sigmoid" else 1)
+        if word == "hard_sigmoid" and float(given) == slope:
             found[name] = quoted(word)
-        elif word not in _WORDS or float(call[alpha]) != 1:
+        elif word not in _WORDS or float(given) != 1:
             return None
         elif word != usual or call.build.version == 2:
             found[name] = quoted(_WORDS[word])
@@ -152,14 +153,15 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
 
 def _cell(kind: str, names: tuple[str, ...]) -> Native:
     def rule(call: Keras) -> list[Value] | None:
-        if kind == "GRU" and not call["reset_after"]:
+        activations = _activations(call, kind)
+        if activations is None or (kind == "GRU" and not call["reset_after"]):
             return None
         build, x = call.build, call.input("x")
         weights, has_bias = _weights(call, kind)
         n, units = call.out.shape
         zero = build.expand(build.scalar(0.0, call.out.dtype), (n, units)).text
         states = _states(call, names, (n, units)) or ", ".join([zero] * len(names))
-        options = {"use_bias": None if has_bias else False, **_begun(call)}
+        options = {**activations, "use_bias": None if has_bias else False, **_begun(call)}
         text = weighted(call, f"{kind}Cell", weights, x, f"[{states}]", units=units, **options)
         both = build.once(f"{text}[1]", (), call.out.dtype, "states").text
         infos = enumerate(call.outputs)
