@@ -5,8 +5,8 @@
 The models are those of bench/models. A line gives milliseconds of the oracle, of torch in eager
 mode (the program that `irlang lower --to torch` writes) and of onnx.reference (on what is written
 for ONNX Runtime, turned into double precision), the ratio to torch, the factor gained over
-onnx.reference, and what values with radii, and values with gradients, cost over values. Medians of rounds in which the candidates alternate, so that
-what else the machine does falls on all of them.
+onnx.reference, and what values with radii, and values with gradients, cost over values. Medians of
+rounds in which the candidates alternate, so that what else the machine does falls on all of them.
 """
 
 from __future__ import annotations

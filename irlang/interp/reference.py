@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -78,6 +78,10 @@ class _Plan:
             self._notes[key] = item, make()  # the item is kept, so that its id stays its own
         return cast(T, self._notes[key][1])
 
+    def reads(self, item: object, expr: eq.Expr) -> frozenset[str]:
+        """The tensors that an expression of an item reads."""
+        return self.note("reads", item, lambda: eq.reads(expr))
+
 
 def _plan(expansion: eq.Expansion) -> _Plan:
     found = expansion.notes.get(__name__)
@@ -98,7 +102,7 @@ class _Run:
 
     def check(self) -> None:
         """Runs the checks whose tensors are there; raises with all that do not hold."""
-        ready = [c for c in self._checks if eq.reads(c.condition) <= self.tensors.keys()]
+        ready = [c for c in self._checks if self._plan.reads(c, c.condition) <= self.tensors.keys()]
         if not ready:
             return
         self._checks = [check for check in self._checks if check not in ready]
@@ -119,7 +123,7 @@ class _Run:
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
         work = size * plan.note("work", equation, lambda: work_of(equation.body))
-        if work <= SMALL // 10 or self._wide(equation):
+        if work <= SMALL // 10 or self._wide(equation, plan):
             return self._vector(equation)
         products, rest = plan.note(
             "products", equation, lambda: contraction.find(equation, self.infos)
@@ -134,9 +138,10 @@ class _Run:
             return self._vector(equation)
         return self._nest(equation, work, plan)
 
-    def _wide(self, equation: eq.Equation) -> bool:
+    def _wide(self, equation: eq.Equation, plan: _Plan) -> bool:
         """Whether integers take part that neither kernels nor products hold."""
-        read = (self.infos[name].dtype for name in eq.reads(equation.body) if name in self.infos)
+        names = plan.reads(equation, equation.body)
+        read = (self.infos[name].dtype for name in names if name in self.infos)
         return equation.info.dtype == "u64" or "u64" in read
 
     def _keep(self, name: str, info: eq.TensorInfo, array: Array) -> None:
@@ -199,7 +204,7 @@ class _Run:
             vector.Vector(Plain(), self.tensors, self.infos).recurrence(group)
             return
         before, parts, work = self._plan.note("parts", group, lambda: parted(group, self.infos))
-        wanted = not any(map(self._wide, group.equations))
+        wanted = not any(self._wide(equation, self._plan) for equation in group.equations)
         if not (wanted and worth([part.kernel for part in parts], work)):
             evaluator = vector.Vector(Plain(), self.tensors, self.infos)
             evaluator.recurrence(group)
@@ -356,6 +361,7 @@ def _load(name: str, expansion: eq.Expansion, inputs: Mapping[str, Any]) -> Arra
     )
 
 
+@cache
 def _memory() -> int:
     """Bytes of memory that this machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
