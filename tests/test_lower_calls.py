@@ -5,6 +5,7 @@ Each way is held to the oracle's radius, so the two are held to each other.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -142,10 +143,13 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
         results = worker.submit(programs)
     faults = {}
     for one, result in zip(sent, results, strict=True):
+        said = result.status == "refused" and known.says_no
+        if said and re.search(said, result.error):
+            continue  # it has no kernel
         if result.status != "ok":
             faults[one.call] = result.error
             continue
         for fault in one.faults(result.outputs):
             faults[one.call] = fault
-    known = DEFECTS.get((target, dtype), set())
-    assert not {call: fault for call, fault in faults.items() if operator(call) not in known}
+    accepted = DEFECTS.get((target, dtype), set())
+    assert not {call: fault for call, fault in faults.items() if operator(call) not in accepted}
