@@ -26,6 +26,7 @@ from irlang.analysis.trace import trace
 from irlang.analysis.verdict import Report, Verdicts, verdicts
 from irlang.api import loads
 from irlang.cli import status
+from irlang.commands.fmt import format_text
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.interp.range import analyse
@@ -289,6 +290,19 @@ def test_fix_writes_what_was_proved(tmp_path: Path, capsys: Any) -> None:
     assert "fixed line 5: log_softmax(x; axis = 1)" in said
     assert "# a remark" in path.read_text()
     assert "y = log_softmax(x; axis = 1)" in path.read_text()
+
+
+def test_fix_keeps_the_layout_and_the_ends_of_lines(tmp_path: Path, capsys: Any) -> None:
+    long = "y = log(reduce_sum(exp(x); axes = 1, keepdims = true))"
+    text = model(long, "x: f32[2, 3] in [-300, 300]", "y: f32[2, 1]")
+    path = tmp_path / "m.nnir"
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert run(str(path), "--fix", capsys=capsys)[0] == 0
+    written = path.read_bytes()
+    assert written.count(b"\r\n") == written.count(b"\n")
+    now = written.decode().replace("\r\n", "\n")
+    assert now != text
+    assert format_text(now) == now
 
 
 def test_sarif_carries_place_and_fix(tmp_path: Path, capsys: Any) -> None:

@@ -71,13 +71,15 @@ def command(
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
     from irlang.analysis.report import conclusion, diagnostics, to_json
+    from irlang.analysis.subject import reread
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written
+    from irlang.commands.fmt import format_text
     from irlang.commands.loading import load_subject, split_names
     from irlang.diagnostics import fail
     from irlang.importers.files import READERS
     from irlang.lower.target import require_installed
-    from irlang.parser.source import write_source
+    from irlang.parser.source import read_bytes, write_source
 
     ranges = read_ranges(ranges_file) if ranges_file else {}
     names = split_names(targets, "") if targets else None
@@ -88,9 +90,13 @@ def command(
         help_ = f"write its text first: irlang import {file}"
         raise fail("usage.fix", f"{file} is no text that guards could be written into", help=help_)
     if fix:
+        before = subject.text
         subject, used = mend(subject, gradient=gradient, domain=domain)
+        if used and format_text(before) == before:  # what was laid out stays so
+            subject = reread(subject, format_text(subject.text)) or subject
         if used:
-            write_source(file, subject.text)
+            crlf = b"\r\n" in read_bytes(file)
+            write_source(file, subject.text.replace("\n", "\r\n") if crlf else subject.text)
         for guard in () if style != "text" else used:
             line = guard.edits[0].span.line
             write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
