@@ -219,15 +219,22 @@ class Evaluator:
         origin = self.origins.get(id(expr))
         fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
         result, originates = self.own.apply(function, args, own_kind, origin, fused)
-        result = self.related(expr, result, box, facts)
+        result = self.related(expr, result, args, box, facts)
         if originates and result.finite:
             originates = False
         if own_kind == "real":
             self._noted(expr, function, _deciding(function, args), originates)
         return result
 
-    def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
-        """A result, less what relations between its operands exclude."""
+    def related(
+        self,
+        expr: eq.Apply,  # noqa: ARG002
+        found: Numbers,
+        args: list[Numbers],  # noqa: ARG002
+        box: Limits,  # noqa: ARG002
+        facts: Facts,  # noqa: ARG002
+    ) -> Numbers:
+        """A result, given those of its arguments, less what relations between them exclude."""
         return found
 
     def _compared(self, expr: eq.Apply, box: Limits) -> Numbers | None:

@@ -10,7 +10,7 @@ summation, so that e / sum(e) is 1 at most; (c + o) - (c - o) is 2 o but for rou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 
@@ -19,10 +19,11 @@ from irlang.interp.assumptions import Facts, assume
 from irlang.interp.interval import Numbers, join, meet
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Ends
-from irlang.interp.sums import Sum, Sums
+from irlang.interp.sums import Known, Sum, Sums
 from irlang.interp.unfolding import inner_box, instance, match, settled, small, source, within
 
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
+_TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -31,33 +32,61 @@ class Relations(Sums):
 
     # ---- what improves on the interval of a function
 
-    def related(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A sum or a quotient, less what relations between its operands exclude."""
-        if self.done() or self.kind(expr) != "real":
+    def related(
+        self, expr: eq.Apply, found: Numbers, args: list[Numbers], box: Limits, facts: Facts
+    ) -> Numbers:
+        """A result, given those of its arguments, less what relations between them exclude."""
+        function = expr.function
+        if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
-        if expr.function == "+":
-            found = self.aside(lambda: self._average(expr, found, box, facts))
+        known = list(zip(expr.args, args, strict=True))
+        if function == "*":
+            if found.low < 0 < found.high and self._square(expr, box):
+                self.because("a number times itself is not negative")
+                square = self.own.apply("sq", args[:1], "real")[0]
+                high = min(square.high, _TOP)
+                ends = (0.0, high) if self._square(expr, box) > 0 else (-high, 0.0)
+                return meet(found, Numbers((ends,)))
+            scaled = partial(self._scaled, expr, found, box)
+            return self._use(_NO_LESS, found, scaled, known, box, facts)
+        if function == "/":
+            quotient = partial(self._quotient, expr, found, box, facts)
+            return self._use(_NO_LESS, found, quotient, known, box, facts)
+        if function == "+":
+            average = partial(self._average, expr, found, box, facts)
+            found = self._use("a number is an average of two", found, average, known, box, facts)
             if 0.0 <= found.low < 1.0:
-                least = self.aside(lambda: self._of_larger(expr, box, facts))
+                least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
                 found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
-        if expr.function in ("+", "-"):
-            ends = self.aside(lambda: self.sum_ends(expr, box, facts))
-            return found if ends is None else self.cut(found, *ends, "elements cancel in a sum")
-        if expr.function == "*" and found.low < 0 and self._same(expr, box):
-            args = [self.value(expr.args[0], box, facts)]
-            self.because("a number times itself is not negative")
-            return meet(found, self.own.apply("sq", args, "real")[0])
-        if expr.function == "/":
-            made = self.aside(lambda: self._quotient(expr, found, box, facts))
-            if made != found:
-                self.because(_NO_LESS)
-            return made
-        if expr.function == "*":
-            made = self.aside(lambda: self._scaled(expr, found, box))
-            if made != found:
-                self.because(_NO_LESS)
-            return made
-        return found
+        known.append((expr, found))
+        ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
+        return self.cut(found, *ends, "elements cancel in a sum")
+
+    def _use(
+        self,
+        why: str,
+        found: Numbers,
+        proof: Callable[[], Numbers],
+        known: Known,
+        box: Limits,
+        facts: Facts,
+    ) -> Numbers:
+        """What a proof leaves of a set, and why."""
+        made = self.aside(proof, known, box, facts)
+        if made != found:
+            self.because(why)
+        return made
+
+    def _square(self, expr: eq.Apply, box: Limits) -> int:
+        """1 for a number times itself, -1 for one times its opposite, 0 for others."""
+        sign, args = 1, []
+        for arg in expr.args:
+            term = self.meaning(arg, box)
+            while isinstance(term, eq.Apply) and term.function == "neg":
+                sign, arg = -sign, term.args[0]
+                term = self.meaning(arg, box)
+            args.append(arg)
+        return sign if self._same(eq.Apply("*", tuple(args)), box) else 0
 
     def _same(self, expr: eq.Apply, box: Limits) -> bool:
         """Whether both arguments are one number."""
@@ -94,7 +123,7 @@ class Relations(Sums):
     def _quotient(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A quotient by what is no less than the dividend is 1 at most."""
         top, bottom = (self.whole(arg, box) for arg in expr.args)
-        divisor = self.value(expr.args[1], box, facts)
+        divisor = self.remembered(expr.args[1], box, facts)
         chosen = self.meaning(expr.args[1], box)
         if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
             found = self._by_case(expr.args[0], chosen, found, box, facts)
@@ -105,7 +134,7 @@ class Relations(Sums):
         high = low = math.inf
         if self.upper(top.plus(bottom, -1.0), box, facts) <= 0:
             high = 1.0
-        dividend = self.value(expr.args[0], box, facts)
+        dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
             low = 0.0
         elif high == 1.0:

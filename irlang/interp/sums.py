@@ -7,7 +7,7 @@ replaced by what bounds it, as a maximum by one of those that it is taken over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ _LOOKED_AT = 48  # sums in the course of one proof
 _LEVELS = 1  # proofs inside one another
 _WORK = 8000  # expressions that the proofs of one call may evaluate
 
+Known = Sequence[tuple[eq.Expr, Numbers]]
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -79,10 +80,19 @@ class Sums(Evaluator):
         """Whether nothing more is to be proved."""
         return self._level > _LEVELS or self._work > _WORK
 
-    def aside(self, proof: Callable[[], _T]) -> _T:
-        """Evaluates without a word to the listener."""
+    def aside(
+        self,
+        proof: Callable[[], _T],
+        known: Known = (),
+        box: Limits | None = None,
+        facts: Facts | None = None,
+    ) -> _T:
+        """Evaluates without a word to the listener. known: values of expressions, in a box."""
         if not self._level:
             self._memory = {}
+        if box is not None and facts is not None:
+            for expr, numbers in known:
+                self._memory[expr, id(box), id(facts), self._equal] = numbers, box, facts
         note, self.note = self.note, None
         left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
         self._level += 1
@@ -178,15 +188,18 @@ class Sums(Evaluator):
         return replace(made, error=made.error + unit)
 
     def interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """A value by intervals alone."""
+        """A value by intervals alone, if nothing better is there."""
+        found = self._memory.get((expr, id(box), id(facts), self._equal))
+        if found is not None:
+            return found[0]
         level, self._level = self._level, _LEVELS + 1
         try:
             return self.value(expr, box, facts)
         finally:
             self._level = level
 
-    def sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float] | None:
-        """Between which numbers a sum lies by what cancels in it; None where nothing does."""
+    def sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float]:
+        """Between which numbers a sum lies by what cancels in it."""
         # as it stands: the difference of two elements is rounded once, so it is on the side of 0
         # where the exact one is
         one, other = (self.whole(arg, box) for arg in expr.args)
@@ -201,7 +214,7 @@ class Sums(Evaluator):
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
 
-    def _remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+    def remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """The value of an element, computed once in a proof."""
         key = (atom, id(box), id(facts), self._equal)
         found = self._memory.get(key)
@@ -213,7 +226,7 @@ class Sums(Evaluator):
         """No value of a sum is above this, rounding errors aside."""
         ends = [made.constant]
         for atom, factor in made.factors.items():
-            numbers = self._remembered(atom, box, facts)
+            numbers = self.remembered(atom, box, facts)
             end = numbers.high if factor > 0 else numbers.low
             if numbers.empty or not math.isfinite(end):
                 ends = [math.inf]
