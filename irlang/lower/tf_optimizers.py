@@ -32,6 +32,8 @@ class _Row:
 def _sgd(call: Tf) -> Mapping[str, object] | None:
     if call["dampening"] or (call["momentum"] and call["velocity_of"] != "steps"):
         return None
+    if not 0 <= call["momentum"] <= 1:  # which Keras refuses
+        return None
     return {"momentum": float(call["momentum"]), "nesterov": call["nesterov"]}
 
 
