@@ -265,6 +265,8 @@ class Sums(Evaluator):
         term = self.meaning(atom, box)
         if isinstance(term, eq.Apply):
             yield from self._bounds_of_apply(term, below, box, facts)
+            if term.function in ("+", "-"):
+                yield from self._shifted(term, below, rest, box, facts)
         elif isinstance(term, eq.Reduce):
             yield from self._bounds_of_reduction(term, below, rest, box)
 
@@ -292,6 +294,21 @@ class Sums(Evaluator):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _shifted(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Elements of `rest` that are the same sum with a first term that is smaller, or larger."""
+        for other in rest.factors:
+            look = self.meaning(other, box)
+            if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            if not set(self.copies(term.args[1], box)) & set(self.copies(look.args[1], box)):
+                continue
+            own, its = (self.whole(one.args[0], box) for one in (term, look))
+            gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
+            if self.upper(gap, box, facts, 1) <= 0:
+                yield Sum({other: 1.0})
 
     def _bounds_of_reduction(
         self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
