@@ -301,6 +301,34 @@ def test_loops_are_refused() -> None:
     assert "control flow" in caught.value.diagnostics[0].message
 
 
+def test_a_loss_may_hold_a_gradient() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [None, 4], name="x")
+        w = tf.constant(np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5))
+        b = tf.constant(np.linspace(1, -1, 5, dtype=np.float32))
+        hidden = tf.nn.relu(tf.matmul(x, w) + b)
+        judged = tf.tanh(tf.reduce_sum(hidden * hidden, 1))
+        (slope,) = tf.gradients(judged, [x])
+        size = tf.sqrt(tf.reduce_sum(tf.square(slope), 1))
+        loss = tf.reduce_mean(tf.square(size - 1), name="penalty")
+    check(graph, [judged, loss], {"x": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)})
+
+
+def test_what_hangs_on_a_shape_alone_is_no_result() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [None, 4], name="x")
+        label = V1.placeholder(tf.int64, [None], name="label")
+        tf.shape(x)
+        tf.zeros_like(x)
+        # TensorFlow leaves a node of the shape of the labels beside it
+        y = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=x, name="y")
+        result = tf.reduce_sum(y, name="sum")
+    feeds = {"x": np.eye(3, 4, dtype=np.float32), "label": np.array([0, 3, 1])}
+    assert "label: i64[3]" in line(check(graph, [result], feeds).text)
+
+
 def test_shapes_that_no_graph_declares_are_told() -> None:
     graph = tf.Graph()
     with graph.as_default():

@@ -157,6 +157,7 @@ def _shapes() -> list[Case]:
         ("SpaceToBatchND", blocks),
         ("BatchToSpaceND", {"input": _draw(6, 2, 3, 2), "block_shape": [3], "crops": [[1, 2]]}),
         ("InvertPermutation", {"x": [2, 0, 1]}),
+        ("DynamicStitch", {"indices": [[0, 1, 2], 1], "data": [[5, 6, 7], 8]}),
     ]  # fmt: skip
 
 
@@ -275,4 +276,24 @@ def _layers() -> list[Case]:
     ]  # fmt: skip
 
 
-CASES = [*_elementwise(), *_shapes(), *_indexing(), *_reductions(), *_layers()]
+def _gradients() -> list[Case]:
+    second = _draw(4, 3)
+    flipped = Fed(np.ascontiguousarray(second.array.T))
+    found: list[Case] = [
+        (f"{name}Grad", {"gradients": X, "features": flipped})
+        for name in ("Relu", "Relu6", "LeakyRelu", "Softplus", "Softsign")
+    ]
+    found += [(f"{name}Grad", {"gradients": X, "outputs": flipped}) for name in ("Elu", "Selu")]
+    found += [
+        (f"{name}Grad", {"y": POSITIVE, "dy": X})
+        for name in ("Sigmoid", "Tanh", "Sqrt", "Rsqrt", "Reciprocal", "Inv")
+    ]
+    return [
+        *found,
+        ("BiasAddGrad", {"out_backprop": IMAGE}),
+        ("BiasAddGrad", {"out_backprop": IMAGE, "data_format": "NCHW"}),
+        ("BroadcastGradientArgs", {"s0": [2, 3, 1], "s1": [3, 4]}),
+    ]
+
+
+CASES = [*_gradients(), *_elementwise(), *_shapes(), *_indexing(), *_reductions(), *_layers()]

@@ -32,6 +32,10 @@ _PASSED = frozenset(
 )
 
 
+# What hangs on the shape of its input alone.
+_OF_SHAPES = frozenset({"Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike"})
+
+
 def results(nodes: Sequence[NodeDef]) -> list[str]:
     """The names of the nodes that are results, in their order."""
     by_name = {node.name: node for node in nodes}
@@ -71,9 +75,10 @@ def _dependent(nodes: Sequence[NodeDef]) -> set[str]:
             users.setdefault(name, []).append(node.name)
     found: set[str] = set()
     waiting = list(starts)
+    still = {node.name for node in nodes if node.op in _OF_SHAPES}
     while waiting:
         name = waiting.pop()
-        if name not in found:
+        if name not in found and name not in still:
             found.add(name)
             waiting += users.get(name, ())
     return found

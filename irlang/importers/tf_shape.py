@@ -318,6 +318,22 @@ def _invert(n: Node) -> Value:
     return n.const(np.argsort(order).astype(DTYPES[n.input(0).dtype].numpy))
 
 
+def _stitch(n: Node) -> Value:
+    """Numbers put at places that lists say, the last of several: sizes that a gradient takes."""
+    half = len(n.x) // 2
+    found: dict[int, int] = {}
+    for place in range(half):
+        at, numbers = n.known_ints(place), n.known_ints(half + place)
+        found.update(zip(at, numbers, strict=True))
+    if sorted(found) != list(range(len(found))) or n.x[half].info.kind != "int":
+        raise Unsupported("of other numbers than sizes, or with gaps")
+    kind = n.x[half].dtype
+    array = integers([found[place] for place in range(len(found))])
+    if array.dtype != object:
+        array = array.astype(DTYPES[kind].numpy)
+    return n.const(array, info=TensorInfo((len(found),), kind))
+
+
 def _batches(op: str, names: tuple[str, str]) -> Row:
     """Blocks of positions become batches, or back; the axes after the blocks stay together."""
 
@@ -374,4 +390,5 @@ ROWS: dict[str, Row] = {
     "SpaceToBatchND": _batches("space_to_batch", ("before", "after")),
     "BatchToSpaceND": _batches("batch_to_space", ("before", "after")),
     "InvertPermutation": _invert,
+    "DynamicStitch": _stitch,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from irlang.importers import (
     tf_elementwise,
+    tf_gradients,
     tf_indexing,
     tf_nn,
     tf_random,
@@ -23,4 +24,5 @@ ROWS: dict[str, Row] = {
     **tf_reduce.ROWS,
     **tf_nn.ROWS,
     **tf_random.ROWS,
+    **tf_gradients.ROWS,
 }

@@ -291,11 +291,11 @@ def _uniform(value: Array) -> bool:
     return value.tobytes() == first.tobytes() * value.size
 
 
-def numbers(value: Array, info: TensorInfo) -> str:
-    """Nested lists of numbers as the language writes them."""
-    if not value.ndim:
-        return scalar(value[()], info)
-    return f"[{', '.join(numbers(item, info) for item in value)}]"
+def numbers(value: Any, info: TensorInfo) -> str:
+    """Nested lists of numbers as the language writes them. value: an array, or an element."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"[{', '.join(numbers(item, info) for item in value)}]"
+    return scalar(value[()] if isinstance(value, np.ndarray) else value, info)
 
 
 def scalar(value: Any, info: TensorInfo) -> str:
