@@ -9,7 +9,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Backend:
     """A backend. packages: distributions that hold it; extra: irlang's that installs both, if any;
-    alone,
+    alone, says_no,
     share, patience: see `irlang.lower.target.Mode`.
     """
 
@@ -18,6 +18,7 @@ class Backend:
     extra: str
     environment: Mapping[str, str]
     alone: str = ""
+    says_no: str = ""
     share: int = 2
     patience: float = 1.0
 
@@ -30,6 +31,7 @@ _ADD = (
 # compiled anew for every program.
 _FLAGS = "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"
 _THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": _FLAGS}
+_DOMAIN = "all elements of target should be between 0 and 1"  # as PyTorch documents
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
 BACKENDS = {
     "tensorflow": Backend(
@@ -39,8 +41,10 @@ BACKENDS = {
         {"KERAS_BACKEND": "tensorflow"},
         share=1,
     ),
-    "torch": Backend("PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}),
-    "jax": Backend("JAX", ("jax",), "tf,jax", _JAX),
+    "torch": Backend(
+        "PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}, says_no=_DOMAIN
+    ),
+    "jax": Backend("JAX", ("jax",), "tf,jax", _JAX, share=16),
     "theano": Backend(
         "Theano, of Keras 2.3", ("theano",), "", _THEANO, alone=_ADD, share=16, patience=6.0
     ),

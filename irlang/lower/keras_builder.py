@@ -18,7 +18,7 @@ from irlang.lower.python_builder import (
     shape_text,
     sliced,
 )
-from irlang.lower.tf_builder import MOST_AXES, MOST_TURNS, turns
+from irlang.lower.tf_builder import MOST_AXES, MOST_SEARCHED, MOST_TURNS, turns
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -204,6 +204,8 @@ class KerasBuilder(PythonBuilder):
 
     def position(self, kind: str, value: Value, axis: int) -> Value:
         """`ops.argmax`, which counts in 32 bits."""
+        if self.backend == "tensorflow" and value.rank > MOST_SEARCHED:
+            raise Unsupported(f"TensorFlow looks for places among {MOST_SEARCHED} axes at most")
         text = f'ops.cast(ops.{kind}({self.full(value)}, {axis}), "int64")'
         return self.emit(text, reduced(value.shape, (axis,)), "i64")
 

@@ -140,6 +140,8 @@ def _reduction(function: str, **only: Any) -> Native:
         axes = call.axes("axes", x.rank) if x.rank else ()
         if not axes or x.dtype == "i32":  # which some of them widen
             return None
+        if call.out.kind == "int" and function == "ops.mean":  # which is real
+            return None
         return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
 
     return Native(function, rule, since=KERAS_3)
@@ -202,8 +204,8 @@ def _take_along(call: Keras) -> Value | None:
 def _one_hot(call: Keras) -> Value | None:
     ids = call.input("ids")
     usual = (call["on"], call["off"], call["negative"]) == (1, 0, "off")
-    if not usual or call.out.kind != "real":
-        return None
+    if not usual or call.out.kind != "real" or call.build.backend == "torch":
+        return None  # which refuses what is out of range
     axis = call.axis("axis", ids.rank + 1)
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("ops.one_hot", ids, call["depth"], axis=axis, dtype=dtype))

@@ -43,7 +43,7 @@ _BINARY = {
     "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
 MOST_AXES = 8
-_MOST_SEARCHED = 7  # axes of a tensor in which a place is looked for
+MOST_SEARCHED = 7  # axes of a tensor in which a place is looked for
 MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
 _BOOL = ("isnan", "isinf", "not")
 # without kernels of 16 bits, or of one of the two types
@@ -199,8 +199,8 @@ class TensorFlowBuilder(PythonBuilder):
 
     def position(self, kind: str, value: Value, axis: int) -> Value:
         """`tf.argmax`, which gives the first among equals on a processor."""
-        if value.rank > _MOST_SEARCHED:
-            raise Unsupported(f"TensorFlow looks for places among {_MOST_SEARCHED} axes at most")
+        if value.rank > MOST_SEARCHED:
+            raise Unsupported(f"TensorFlow looks for places among {MOST_SEARCHED} axes at most")
         text = f"tf.{kind}({self.full(value)}, {axis})"
         return self.emit(text, reduced(value.shape, (axis,)), "i64")
 
