@@ -167,3 +167,18 @@ def test_products_of_every_step(
         expected = rounding.evaluate(made, balls, "f32")
     for output in made.outputs:
         same(output, found[output], expected[output])
+
+
+def test_a_root_of_what_cannot_be_negative_stays_known(ran: list[str]) -> None:
+    """The variance of close numbers has a radius larger than itself, in kernels as elsewhere."""
+    x = np.array([[1e-9, -2e-9, 1e-9], [1.0, 2.0, 3.0]])
+    op = CATALOG.op("reduce_std")
+    assert op is not None
+    made = expand(instantiate(op, {"x": TensorInfo(x.shape, "f32")}, {"axes": (1,)}), CATALOG)
+    y = rounding.evaluate(made, {"x": Ball(x, np.full(x.shape, 1e-3))}, "f32")["y"]
+    assert ran
+    assert np.all(np.isfinite(y.radius))
+    random = np.random.default_rng(2)
+    for _ in range(100):
+        moved = x + random.uniform(-1e-3, 1e-3, x.shape)
+        assert not outside(y, np.std(moved, axis=1)).any()

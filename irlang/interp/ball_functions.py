@@ -109,11 +109,15 @@ class BallFunctions:
 
     def least(self, function: str, args: list[Ball]) -> float:
         """What no value of a function is smaller than, as far as it is not negative."""
-        if function not in _LEAST:
-            return -math.inf
         if function == "*" and args[0] is args[1]:
             return 0.0
-        found = _LEAST[function](*map(least, args))
+        return self.floor(function, *map(least, args))
+
+    def floor(self, function: str, *args: float) -> float:
+        """The same, of what the arguments are not smaller than."""
+        if function not in _LEAST:
+            return -math.inf
+        found = _LEAST[function](*args)
         found *= 1 - 16 * self.unit  # more than any of these functions is off
         return -math.inf if found < 0 else found if found >= self.tiny else 0.0
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.interp import kernel
-from irlang.interp.ball import Ball, whole
-from irlang.interp.ball_kernel_source import RADIUS, SIZE, Operands, Unfit, generate
+from irlang.interp.ball import Ball, least, whole
+from irlang.interp.ball_kernel_numbers import RADIUS, SIZE, Unfit
+from irlang.interp.ball_kernel_source import Operands, generate
 from irlang.interp.balls import Balls
 from irlang.interp.schedule import Recurrence
 
 Array = np.ndarray[Any, Any]
+_LOOKED = 1 << 12  # elements of an exact tensor that are looked through for negative ones
 
 
 class Prepared(kernel.Prepared):
@@ -30,7 +32,7 @@ class Prepared(kernel.Prepared):
     ) -> None:
         equations = step.equations if isinstance(step, Recurrence) else (step,)
         known = {**infos, **{e.target: e.info for e in equations}}
-        source, self.sums = generate(step, known, domain, operands, kept)
+        source, self.sums, self.least = generate(step, known, domain, operands, kept)
         super().__init__(step, infos, source)
         self.domain = domain
 
@@ -39,7 +41,7 @@ class Prepared(kernel.Prepared):
         found = {}
         for equation in self.equations:
             shape = equation.info.shape
-            ball = Ball(np.empty(shape), np.empty(shape))
+            ball = Ball(np.empty(shape), np.empty(shape), least=self.least[equation.target])
             if equation.target in self.sums:
                 ball.terms, ball.spare = self.sums[equation.target]
                 ball.magnitude = np.empty(shape)
@@ -95,4 +97,10 @@ def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands | Non
             if tensors[name].radius is not None and tensors[name].terms > 1
         },
         {name: tensors[name].share for name in sorted(names) if tensors[name].share},
+        frozenset(name for name in names if _positive(tensors[name])),
     )
+
+
+def _positive(ball: Ball) -> bool:
+    """Whether surely no element is negative; large exact tensors are not looked through."""
+    return (ball.radius is not None or np.size(ball.value) <= _LOOKED) and least(ball) >= 0

@@ -76,11 +76,13 @@ _RULES = {
         "    return v, bounded(v, r, abs(v), largest)\n"
     ),
     "over": (
-        "def over(a, ra, b, rb, place, absolute, least, tiny, largest, unit):\n"
+        "def over(a, ra, b, rb, place, absolute, least, tiny, largest, unit, floor):\n"
         "    v = a / b\n"
         "    r = 0.0\n"
         "    if ra + rb != 0.0:\n"
         "        low = abs(b) - rb\n"
+        "        if floor > low:\n"
+        "            low = floor\n"
         "        if low > 0.0:\n"
         "            r = (ra + abs(v) * rb) / low\n"
         "        elif rb > 0.0 or (ra > 0.0 and abs(a) <= ra) or low != low:\n"
@@ -131,7 +133,7 @@ def _compiled(name: str) -> str:
     row = SCALARS[name]
     value = ON_REALS[name]
     lines = [
-        f"def ball_{name}(a, r, place, absolute, least, largest):",
+        f"def ball_{name}(a, r, place, absolute, least, largest, floor):",
         f"    v = {value.format('a')}",
     ]
     lines += ["    slack = 0.0", "    if r != 0.0:"]
@@ -144,6 +146,7 @@ def _compiled(name: str) -> str:
         lines.append(f"            slack = {far} * (1.0 + 2.0**-40)")
     else:
         lines += ["        low, high = a - r, a + r"]
+        lines += ["        if floor > low:", "            low = floor"]
         lines += [f"        below, above = {value.format('low')}, {value.format('high')}"]
         lines += ["        slack = max(abs(above - v), abs(below - v))"]
         for turn in row.monotone or ():

@@ -7,49 +7,32 @@ numbers or truth values of a tensor) raises `Unfit`: NumPy evaluates that.
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from irlang import equations as eq
-from irlang.arithmetic import Allowance
 from irlang.dtypes import DTYPES
 from irlang.interp.ball_kernel_functions import ARITHMETIC, FUNCTIONS, HELPERS
+from irlang.interp.ball_kernel_numbers import (
+    EXACT,
+    RADIUS,
+    SIZE,
+    Number,
+    NumberWriter,
+    Unfit,
+    written_out,
+)
 from irlang.interp.balls import Balls
 from irlang.interp.contraction import harmless
 from irlang.interp.kernel_functions import COMPARE
-from irlang.interp.kernel_source import Source, Writer
+from irlang.interp.kernel_source import Source
 from irlang.interp.schedule import Recurrence
 
 T = TypeVar("T")
 
-RADIUS, SIZE = "±", "|"  # after a tensor's name: its radii, the magnitudes of its sums
-_EXACT = "0.0"
 _EXTREMES = {"max": "greater", "min": "lesser"}
-
-
-class Unfit(Exception):
-    """What a kernel over balls has no rule for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """The texts of a value and its radius; of a sum, its terms and the text of its magnitude.
-
-    It says what `ball.Ball` says.
-    """
-
-    value: str
-    radius: str = _EXACT
-    terms: int = 1
-    size: str = ""
-    spare: int = 0
-
-    @property
-    def roundings(self) -> int:
-        """How many roundings of the magnitude there are in the radius."""
-        return self.terms - 1 + self.spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +41,13 @@ class Operands:
     sums.
 
     shares: of a sum without an array of magnitudes, what to divide its radius by for a bound.
+    positive: those of which no element is negative.
     """
 
     exact: frozenset[str] = frozenset()
     terms: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    positive: frozenset[str] = frozenset()
 
 
 def generate(
@@ -71,8 +56,9 @@ def generate(
     domain: Balls,
     operands: Operands,
     kept: frozenset[str] = frozenset(),
-) -> tuple[Source, dict[str, tuple[int, int]]]:
-    """The kernel of an equation or a recurrence, and the terms of the results that are sums.
+) -> tuple[Source, dict[str, tuple[int, int]], dict[str, float]]:
+    """The kernel of an equation or a recurrence, the terms of the results that are sums, and what
+    no element of a result is smaller than.
 
     kept: the targets whose magnitudes are wanted where they are sums. Raises `Unfit`.
     """
@@ -88,61 +74,17 @@ def generate(
         writer.recurrence(step)
     else:
         writer.equation(step, None)
-    return writer.source(), writer.sums
-
-
-def written_out(expr: eq.Expr) -> list[eq.Expr]:
-    """What a sum that is written out adds up: `a + b + c`."""
-    if isinstance(expr, eq.Apply) and expr.function == "+":
-        return [term for arg in expr.args for term in written_out(arg)]
-    return [expr]
+    return writer.source(), writer.sums, writer.least
 
 
 @dataclass(slots=True)
-class _Writer(Writer):
-    domain: Balls = field(default_factory=lambda: Balls("f32"))
+class _Writer(NumberWriter):
     operands: Operands = field(default_factory=Operands)
     kept: frozenset[str] = frozenset()
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
+    least: dict[str, float] = field(default_factory=dict)
     guarded: bool = True  # whether what is not chosen is not evaluated either
     known: dict[eq.Expr, Number] = field(default_factory=dict)  # before the innermost loop
-
-    # ---- numbers
-
-    def constant(self, label: str, value: float) -> str:
-        return self.real.setdefault((label, value), f"r{len(self.real)}")
-
-    def gamma(self, roundings: int) -> str:
-        return self.constant("gamma", self.domain.growth(roundings))
-
-    def allowed(self, function: str) -> tuple[str, str, str]:
-        """`place`, `absolute` and `least` of a function."""
-        own = self.domain.allowed(function)
-        correct = function in ARITHMETIC and own.ulps <= 0.5
-        if correct:
-            own = Allowance(0.5)
-        last = 2 * self.domain.unit
-        return (
-            self.constant("place", last * own.ulps),
-            self.constant("absolute", last * own.absolute),
-            self.constant("least", self.domain.lost if correct else self.domain.tiny),
-        )
-
-    @property
-    def limits(self) -> tuple[str, str, str]:
-        """`tiny`, `largest` and `unit`."""
-        dtype = self.domain.dtype
-        return (
-            self.constant("tiny", self.domain.tiny),
-            self.constant("largest", dtype.largest),
-            self.constant("unit", self.domain.unit),
-        )
-
-    def pair(self, text: str) -> Number:
-        """A call that gives a value and a radius."""
-        v, r = self.fresh("v"), self.fresh("e")
-        self.put(f"{v}, {r} = {text}")
-        return Number(v, r)
 
     # ---- equations
 
@@ -163,6 +105,7 @@ class _Writer(Writer):
         if number.size and equation.target in self.kept:
             self.sums[equation.target] = number.terms, number.spare
             self.put(f"{self.tensor(equation.target + SIZE)}[{position}] = {number.size}")
+        self.least[equation.target] = number.least
         self.depth = depth
         self.known = {}
 
@@ -188,7 +131,9 @@ class _Writer(Writer):
         if expr in self.known:
             return self.known[expr]
         if self.kind(expr) != "real":
-            return Number(self.convert(self.plain(expr), self.kind(expr), "real"))
+            text = self.convert(self.plain(expr), self.kind(expr), "real")
+            known = isinstance(expr, (eq.Const, eq.Size))
+            return Number(text, least=float(expr.value) if known else -math.inf)
         match expr:
             case eq.Const() | eq.Size():
                 return self.number(expr)
@@ -209,20 +154,13 @@ class _Writer(Writer):
                 raise Unfit(part.tensor)
         return self.value(expr)
 
-    def number(self, expr: eq.Const | eq.Size) -> Number:
-        label = expr.label if isinstance(expr, eq.Size) else ""
-        made = self.domain.number(expr.value)
-        value = self.constant(label, float(made.value))
-        if made.radius is None:
-            return Number(value)
-        return Number(value, self.constant(f"{label}{RADIUS}", float(made.radius)))
-
     def element(self, name: str, position: list[str]) -> Number:
         at = ", ".join(f"np.uint64({p})" for p in position) or "0"
         info = self.infos[name]
         value = self.convert(f"{self.tensor(name)}[{at}]", info.kind, "real")
+        floor = 0.0 if name in self.operands.positive else -math.inf
         if name in self.operands.exact:
-            return Number(value)
+            return Number(value, least=floor)
         if info.kind != "real":
             raise Unfit(name)
         terms, spare = self.operands.terms.get(name, self.sums.get(name, (1, 0)))
@@ -232,7 +170,7 @@ class _Writer(Writer):
             size = f"({radius} / {self.constant('share', self.operands.shares[name])})"
         elif terms > 1:
             size = f"{self.tensor(name + SIZE)}[{at}]"
-        return Number(value, radius, terms, size, spare)
+        return Number(value, radius, terms, size, spare, floor)
 
     def read_ball(self, expr: eq.Read) -> Number:
         if any(self.kind(part) == "real" for part in expr.index):
@@ -260,14 +198,15 @@ class _Writer(Writer):
     def chosen(self, condition: str, yes: Callable[[], Number], no: Callable[[], Number]) -> Number:
         """One of two numbers, of which only that one is evaluated."""
         value, radius = self.fresh("v"), self.fresh("e")
-        exact = True
+        exact, floor = True, math.inf
         for head, arm in ((f"if {condition}:", yes), ("else:", no)):
             with self.block(head):
                 number = arm()
-                exact = exact and number.radius == _EXACT
+                exact = exact and number.radius == EXACT
+                floor = min(floor, number.least)
                 self.put(f"{value} = float({number.value})")
                 self.put(f"{radius} = {number.radius}")
-        return Number(value, _EXACT if exact else radius)
+        return Number(value, EXACT if exact else radius, least=floor)
 
     def unguarded(self, make: Callable[[], T]) -> T:
         """What is evaluated whether it is chosen or not."""
@@ -289,76 +228,22 @@ class _Writer(Writer):
             return self.arithmetic(function, *map(self.ball, expr.args))
         if function in _EXTREMES:
             a, b = map(self.ball, expr.args)
-            if a.radius == b.radius == _EXACT:
-                return Number(f"{_EXTREMES[function]}({a.value}, 0.0, {b.value}, 0.0)[0]")
-            return self.pair(f"{_EXTREMES[function]}({a.value}, {a.radius}, {b.value}, {b.radius})")
+            floor = self.domain.floor(function, a.least, b.least)
+            given = f"{_EXTREMES[function]}({a.value}, {a.radius}, {b.value}, {b.radius})"
+            if a.radius == b.radius == EXACT:
+                return Number(f"{given}[0]", least=floor)
+            return replace(self.pair(given), least=floor)
         if function in ("neg", "abs", "real"):
             number = self.ball(expr.args[0])
             text = {"neg": "(-{})", "abs": "abs({})", "real": "{}"}[function]
-            return replace(number, value=text.format(number.value))
+            floor = self.domain.floor(function, number.least)
+            return replace(number, value=text.format(number.value), least=floor)
         if function in FUNCTIONS:
             a = self.ball(expr.args[0])
-            largest = self.limits[1]
-            place = ", ".join(self.allowed(function))
-            return self.pair(f"ball_{function}({a.value}, {a.radius}, {place}, {largest})")
+            own = (*self.allowed(function), self.limits[1], self.bottom(a))
+            made = self.pair(f"ball_{function}({a.value}, {a.radius}, {', '.join(own)})")
+            return replace(made, least=self.domain.floor(function, a.least))
         raise Unfit(function)
-
-    def arithmetic(self, function: str, a: Number, b: Number) -> Number:
-        if function in "+-":
-            if b.value[:1] != "(" and not b.value.isidentifier():
-                b = replace(b, value=f"({b.value})")
-            if a.terms + b.terms > 2:
-                value = self.fresh("v")
-                self.put(f"{value} = {a.value} {function} {b.value}")
-                return self.longer([a, b], value)
-        right = f"(-{b.value})" if function == "-" else b.value
-        own = (*self.allowed(function), *self.limits)
-        given = ", ".join((a.value, a.radius, right, b.radius, *own))
-        return self.pair(f"{ARITHMETIC[function]}({given})")
-
-    def any_order(self, terms: list[Number]) -> Number:
-        """A sum of a few terms, which may be added up in any order."""
-        if any(term.terms > 1 for term in terms):
-            value = self.fresh("v")
-            self.put(f"{value} = {' + '.join(term.value for term in terms)}")
-            return self.longer(terms, value)
-        found = functools.reduce(lambda a, b: self.arithmetic("+", a, b), terms)
-        radii = [term.radius for term in terms if term.radius != _EXACT]
-        slack = " + ".join(radii) or _EXACT
-        sizes = [f"abs({term.value}) + {term.radius}" for term in terms]
-        growth = self.gamma(len(terms) - 1)
-        radius = self.fresh("e")
-        given = f"{found.value}, {found.radius}, {slack}, {' + '.join(sizes)}, {growth}"
-        self.put(f"{radius} = any_order({given}, {self.limits[1]})")
-        return replace(found, radius=radius)
-
-    def longer(self, parts: list[Number], value: str) -> Number:
-        """Sums and what is added to them, as one sum; its roundings take the place of theirs."""
-        parts = [p for p in parts if p.radius != _EXACT or p.value not in self.zeros]
-        if len(parts) == 1:
-            return replace(parts[0], value=value)
-        terms = sum(part.terms for part in parts)
-        roundings = max(terms - 1, *(part.roundings for part in parts))
-        sizes, radii = [], []
-        for part in parts:
-            size = self.fresh("s")
-            self.put(f"{size} = {part.size or f'abs({part.value}) + {part.radius}'}")
-            sizes.append(size)
-            radii.append(part.radius)
-            if part.roundings < roundings:
-                growth = self.domain.growth
-                more = growth(roundings) - growth(part.roundings)
-                radii.append(f"{self.constant('more', more)} * {size}")
-        total, radius = self.fresh("s"), self.fresh("e")
-        self.put(f"{total} = {' + '.join(sizes)}")
-        self.put(f"{radius} = bounded({value}, {' + '.join(radii)}, {total}, {self.limits[1]})")
-        return Number(value, radius, terms, total, roundings - (terms - 1))
-
-    @property
-    def zeros(self) -> frozenset[str]:
-        """The texts of zero."""
-        own = (name for (_, value), name in self.real.items() if value == 0)
-        return frozenset({"0.0", "float(0)", *own})
 
     def select_ball(self, condition: eq.Expr, yes: eq.Expr, no: eq.Expr) -> Number:
         text, doubt = self.truth(condition)
@@ -366,20 +251,6 @@ class _Writer(Writer):
             return self.chosen(text, lambda: self.ball(yes), lambda: self.ball(no))
         a, b = self.unguarded(lambda: (self.ball(yes), self.ball(no)))
         return self.either(text, doubt, a, b)
-
-    def either(self, text: str, doubt: str, a: Number, b: Number) -> Number:
-        """One of two numbers; where that is in doubt, the middle, as far as both."""
-        value, radius = self.fresh("v"), self.fresh("e")
-        self.put(f"{value} = {a.value} if {text} else {b.value}")
-        self.put(f"{radius} = {a.radius} if {text} else {b.radius}")
-        with self.block(f"if {doubt}:"):
-            apart = self.fresh("e")
-            self.put(f"{apart} = gap({a.value}, {b.value})")
-            with self.block(f"if math.isfinite({apart}):"):
-                self.put(f"{value} = {a.value} / 2.0 + {b.value} / 2.0")
-                self.put(f"{apart} /= 2.0")
-            self.put(f"{radius} = {apart} + max({a.radius}, {b.radius})")
-        return Number(value, radius)
 
     # ---- truth values
 
@@ -394,13 +265,13 @@ class _Writer(Writer):
             return self.both(expr.function, *expr.args)
         if expr.function in ("isnan", "isinf"):
             a = self.ball(expr.args[0])
-            doubt = "" if a.radius == _EXACT else f"({a.radius} == np.inf)"
+            doubt = "" if a.radius == EXACT else f"({a.radius} == np.inf)"
             return f"math.{expr.function}({a.value})", doubt
         if expr.function not in COMPARE:
             raise Unfit(expr.function)
         a, b = map(self.ball, expr.args)
         text = COMPARE[expr.function].format(a.value, b.value)
-        if a.radius == b.radius == _EXACT:
+        if a.radius == b.radius == EXACT:
             return text, ""
         if expr.args[0] == expr.args[1]:  # whether it is a number
             return text, f"({a.radius} == np.inf)"
@@ -446,7 +317,7 @@ class _Writer(Writer):
         names = [self.fresh("a") for _ in range(3)]  # value, radii, magnitudes; or value, low, high
         for name in names:
             self.put(
-                f"{name} = {_EXACT if total else '-np.inf' if expr.kind == 'max' else 'np.inf'}"
+                f"{name} = {EXACT if total else '-np.inf' if expr.kind == 'max' else 'np.inf'}"
             )
         depth = self.depth
         for name, bound in expr.binders:
@@ -456,7 +327,7 @@ class _Writer(Writer):
             self.put(f"for {variable} in range({limit}):")
             self.depth += 1
         text, doubt = ("", "") if expr.where is None else self.truth(expr.where)
-        neutral = Number(_EXACT if total else "-np.inf" if expr.kind == "max" else "np.inf")
+        neutral = Number(EXACT if total else "-np.inf" if expr.kind == "max" else "np.inf")
         if doubt:
             body = expr.body
             number = self.unguarded(lambda: self.ball(body))
@@ -469,26 +340,27 @@ class _Writer(Writer):
         self.accumulate(expr.kind, number, names)
         self.depth = depth
         value, other, last = names
-        exact = number.radius == _EXACT
+        exact = number.radius == EXACT
         if not total:
             if exact:
-                return Number(value)
+                return Number(value, least=number.least)
             radius = self.fresh("e")
             self.put(f"{radius} = spread({value}, {other}, {last})")
-            return Number(value, radius)
+            return Number(value, radius, least=number.least)
+        floor = 0.0 if number.least >= 0 else -math.inf
         if count == 1:
-            return Number(value, _EXACT if exact else other)
+            return Number(value, EXACT if exact else other, least=floor)
         radius = self.fresh("e")
         self.put(
             f"{radius} = bounded({value}, {other} + {self.gamma(count - 1)} * {last}, {last}, "
             f"{self.limits[1]})"
         )
-        return Number(value, radius, count, last)
+        return Number(value, radius, count, last, least=floor)
 
     def accumulate(self, kind: str, number: Number, names: list[str]) -> None:
         """What one round of the innermost loop does."""
         value, other, last = names
-        v, exact = self.fresh("v"), number.radius == _EXACT
+        v, exact = self.fresh("v"), number.radius == EXACT
         self.put(f"{v} = {number.value}")
         e = number.radius
         if not exact and not e.isidentifier():

@@ -110,7 +110,7 @@ class _Plan:
 def _key(domain: Balls, operands: Operands) -> tuple[object, ...]:
     """What the numbers of a kernel hang on besides its equations."""
     arithmetic = id(domain.arithmetic)  # a kernel keeps it, so that its id stays its own
-    return domain.dtype.name, arithmetic, operands.exact, tuple(operands.terms.items())
+    return domain.dtype.name, arithmetic, operands.exact, operands.positive, *operands.terms.items()
 
 
 _Parted = tuple[tuple[contraction.Contraction, ...], eq.Equation]
