@@ -182,7 +182,7 @@ KIN = {
             share=4,
             patience=2.0,
             says_no="not supported by the native TFLite runtime|neither a custom op nor a flex op"
-            "|ops in the model are custom ops|only supports",
+            "|ops in the model are custom ops|only supports|Invalid tensor size",
         ),
     ),
 }
