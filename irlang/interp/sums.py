@@ -30,9 +30,9 @@ _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
 
 _REPLACED = 3  # elements replaced by what bounds them
-_LOOKED_AT = 48  # sums in the course of one proof
+_LOOKED_AT = 32  # sums in the course of one proof
 _LEVELS = 1  # proofs inside one another
-_WORK = 8000  # expressions that the proofs of one call may evaluate
+_WORK = 3000  # expressions that the proofs of one call may evaluate
 
 Known = Sequence[tuple[eq.Expr, Numbers]]
 _T = TypeVar("_T")
