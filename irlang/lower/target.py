@@ -137,7 +137,8 @@ ROWS = {
                 f":{key}": Mode(
                     f"Keras: its layers and losses, on its backend {backend.name}",
                     share=backend.share, patience=backend.patience, needs=backend.packages,
-                    alone=backend.alone, says_no=backend.says_no, extra=backend.extra, environment=backend.environment,
+                    alone=backend.alone, says_no=backend.says_no, extra=backend.extra,
+                    environment=backend.environment,
                 )
                 for key, backend in BACKENDS.items()
             },
