@@ -27,6 +27,7 @@ from irlang.scope import show
 Array = np.ndarray[Any, np.dtype[Any]]
 SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
+_SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _FEW = 3  # calls whose names together say what is wrong
 
 
@@ -135,7 +136,7 @@ def _reduced(
     grad = verdict.stage == "backward"
     made = reduce(
         session, start, target, culprit=name, grad=grad,
-        seconds=SECONDS, trials=TRIALS,
+        seconds=SECONDS * (_SLOWER if grad else 1), trials=TRIALS,
     )  # fmt: skip
     reduced = made.case if made is not None else written_out(start)
     renamed = short(reduced)
