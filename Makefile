@@ -32,7 +32,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { \
 		echo 'irlang needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python' >&2; exit 2; }
-	@echo 'making $(VENV): about 3 GB with the three frameworks, a minute or a few'
+	@echo 'making $(VENV): about 4 GB with the frameworks, a minute or a few'
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install $(shell test -t 2 || echo --quiet) --disable-pip-version-check \
 		-c constraints.txt -e '.[all,dev]'
