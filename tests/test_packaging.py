@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = [
     Path("grammar/nnir.lark"),
     *sorted(p.relative_to(ROOT) for p in ROOT.glob("irlang/**/*.nnir")),
+    *sorted(p.relative_to(ROOT) for p in ROOT.glob("irlang/**/*.txt")),
 ]
 
 MODEL = """nnir 1
