@@ -44,7 +44,9 @@ def _steps(frame: Windows) -> dict[str, Any] | None:
 def _framed(call: Keras, causal: bool = False) -> tuple[Value, Windows, str | None]:
     """The input, padded unless Keras pads alike, its windows, and the word for the padding."""
     x, frame = call.input("x"), windows(call)
-    if call["pad"] == "same":
+    # On Theano that is another padding where windows stride, as Keras 2 documents.
+    alike = call.build.backend != "theano" or _same(frame.stride, 1)
+    if call["pad"] == "same" and alike:
         return x, frame, quoted("same")
     past = tuple(span - 1 for span in frame.span)
     if causal and frame.padded and frame.before == past and not any(frame.after):
