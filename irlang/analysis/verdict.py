@@ -17,6 +17,7 @@ from irlang.graph import Graph, Node
 from irlang.interp.range import Point, analyse
 
 SECONDS = 10.0  # for all witnesses of a model, unless something else is said
+_GUARDS = 20.0  # seconds in which guards are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def verdicts(
     reports = _reports(subject, whole, points)
     if reports:
         frameworks.start()
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + _GUARDS
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)
