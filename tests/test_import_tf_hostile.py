@@ -330,6 +330,4 @@ def test_fewer_numbers_end_in_copies_of_the_last(tmp_path: Path) -> None:
     path = tmp_path / "m.pb"
     path.write_bytes(damaged("w", change).SerializeToString())
     made = tf_model.load(path, "d")
-    assert "[[[[1.0, 2.0], [2.0, 2.0]]], [[[2.0, 2.0], [2.0, 2.0]]]]" in " ".join(
-        made.text.split()
-    )
+    assert "[[[[1.0, 2.0], [2.0, 2.0]]], [[[2.0, 2.0], [2.0, 2.0]]]]" in " ".join(made.text.split())

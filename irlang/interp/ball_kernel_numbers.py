@@ -118,9 +118,9 @@ class NumberWriter(Writer):
                 self.put(f"{value} = {a.value} {function} {b.value}")
                 return replace(self.longer([a, b], value), least=floor)
         right = f"(-{b.value})" if function == "-" else b.value
-        own = (*self.allowed(function), *self.limits)
+        own = [*self.allowed(function), *self.limits]
         if function == "/":
-            own = (*own, self.bottom(b))
+            own.append(self.bottom(b))
         given = ", ".join((a.value, a.radius, right, b.radius, *own))
         return replace(self.pair(f"{ARITHMETIC[function]}({given})"), least=floor)
 

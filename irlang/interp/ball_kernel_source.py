@@ -132,8 +132,8 @@ class _Writer(NumberWriter):
             return self.known[expr]
         if self.kind(expr) != "real":
             text = self.convert(self.plain(expr), self.kind(expr), "real")
-            known = isinstance(expr, (eq.Const, eq.Size))
-            return Number(text, least=float(expr.value) if known else -math.inf)
+            least = float(expr.value) if isinstance(expr, (eq.Const, eq.Size)) else -math.inf
+            return Number(text, least=least)
         match expr:
             case eq.Const() | eq.Size():
                 return self.number(expr)
