@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from irlang import equations as eq
+from irlang.adjoint import adjoint
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
@@ -250,6 +251,48 @@ def test_what_cannot_be_negative_has_a_root() -> None:
     for _ in range(100):
         moved = x + random.uniform(-1e-3, 1e-3, x.shape)
         assert not outside(y, np.std(moved, axis=1)).any()
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_what_a_recurrence_adds_up_may_be_added_up_in_any_order(
+    kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that flows back to the largest element so far: step by step, from the front, in pairs.
+
+    The partial sums from the back are small here, those from the front are not.
+    """
+    if kernels:
+        monkeypatch.setattr(rounding, "_NEST", 1)
+        monkeypatch.setattr(rounding, "worth", lambda *_: True)
+    op = CATALOG.op("cummax")
+    assert op is not None
+    length = 33
+    made = adjoint(expand(instantiate(op, {"x": TensorInfo((length,), "f32")}, {}), CATALOG))
+    x = np.array([-3.0, 5.0, *[0.0] * (length - 2)])
+    random, farther = np.random.default_rng(0), 0
+    for _ in range(40):
+        flows = random.normal(size=length // 2).astype(np.float32).astype(np.float64)
+        seed = np.array([0.5, *np.stack([flows, -flows], 1).ravel()])  # pairs cancel
+        seed[1] += 2.0**-20
+        found = rounding.evaluate(made, {"x": Ball(x), "d_y": Ball(seed)}, "f32")["d_x"]
+        one_order = 0.0
+        partial = 0.0
+        for term in seed[:0:-1]:
+            partial += float(term)
+            one_order += 2.0**-24 * abs(partial)
+        for order in [
+            np.arange(1, length),
+            *(random.permutation(length - 1) + 1 for _ in range(20)),
+        ]:
+            total = np.float32(0)
+            for place in order:
+                total = np.float32(total + np.float32(seed[place]))
+            gap = abs(float(total) - math.fsum(seed[1:]))
+            assert gap <= found.radius[1]
+            farther += gap > one_order
+        assert found.radius[1] < 1e-4
+        assert not np.any(found.radius[2:])  # what nothing flows back to is exact
+    assert farther  # so one order's bound is not enough
 
 
 def _evaluated(name: str, given: dict[str, Ball], **attrs: Any) -> dict[str, Ball]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from irlang.interp.running import Running
+
 
 @dataclass(slots=True)
 class Ball:
@@ -21,6 +23,7 @@ class Ball:
 
     `least`: no true value is smaller, whatever the radius, nor is what any program computes there
     (a square, a sum of squares).
+    `running`: of what a recurrence adds up, the terms so far.
     """
 
     value: Any
@@ -30,6 +33,7 @@ class Ball:
     spare: int = 0
     share: float = 0.0
     least: float = -math.inf
+    running: Running | None = None
 
     @property
     def roundings(self) -> int:
@@ -63,6 +67,14 @@ def magnitude(ball: Ball) -> Any:
     if ball.magnitude is None and ball.share:
         ball.magnitude = ball.radius / ball.share
     return np.abs(ball.value) + ball.bound if ball.magnitude is None else ball.magnitude
+
+
+def running(ball: Ball) -> Running:
+    """The terms of a running sum; what is none is one term, and zero is no term."""
+    if ball.running is not None:
+        return ball.running
+    size = np.abs(np.asarray(ball.value, dtype=np.float64)) + ball.bound
+    return Running(np.asarray(size != 0, dtype=np.float64), size, np.asarray(ball.bound))
 
 
 def gap(a: Any, b: Any) -> Any:

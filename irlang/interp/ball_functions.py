@@ -7,6 +7,7 @@ result is rounded within the allowance of `irlang.scalar`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,8 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Allowance, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, gap, least, magnitude, settled, spread
+from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, settled, spread
+from irlang.interp.running import Running, chosen
 from irlang.scalar import SCALARS, WHOLE, Scalar
 from irlang.special import steepest_polygamma
 
@@ -80,7 +82,8 @@ class BallFunctions:
             if yes.radius is None and no.radius is None:
                 return Ball(value)
             own = np.where(condition.value, yes.bound, no.bound)
-            return Ball(value, own, least=min(least(yes), least(no)))
+            found = Ball(value, own, least=min(least(yes), least(no)))
+            return self._either(found, condition, yes, no, 0.0)
         apart = gap(yes.value, no.value)
         doubtful = np.asarray(condition.radius) > 0
         if value.dtype == np.float64:
@@ -88,11 +91,21 @@ class BallFunctions:
             with np.errstate(invalid="ignore"):
                 value = np.where(middle, yes.value / 2 + no.value / 2, value)
             apart = np.where(middle, apart / 2, apart)
-        apart = apart + np.maximum(yes.bound, no.bound)
+        between, apart = apart, apart + np.maximum(yes.bound, no.bound)
         own = np.where(condition.value, yes.bound, no.bound)
         if value.dtype == np.bool_:
             apart = np.minimum(apart, 1.0)
-        return Ball(value, np.where(doubtful, apart, own), least=min(least(yes), least(no)))
+        radius = np.where(doubtful, apart, own)
+        found = Ball(value, radius, least=min(least(yes), least(no)))
+        return self._either(found, condition, yes, no, between)
+
+    @staticmethod
+    def _either(found: Ball, condition: Ball, yes: Ball, no: Ball, between: Any) -> Ball:
+        """A choice, with the terms of what is chosen where that is a running sum."""
+        if yes.running is not None or no.running is not None:
+            doubtful = np.asarray(condition.bound) > 0
+            found.running = chosen(condition.value, doubtful, running(yes), running(no), between)
+        return found
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
@@ -172,13 +185,15 @@ class BallFunctions:
             value, slack, self.allowed(function) if function == "/" else _CORRECTLY
         )
         if halved:  # an exact operation may stand for some that are not
-            return found
+            return self._added(found, args) if function in "+-" else found
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = _free(function, a, b) & (zero | (np.abs(value) >= self.tiny))
         if function != "/":
             free = free | self._coarse(a, b, value)
         if np.any(free):
             found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
+        if function in "+-":
+            return self.bounded(self._added(found, args, free))
         if function in "*/" and self.arithmetic.distributes:
             return self._distributed(found, a, b, function, slack)
         return found
@@ -215,7 +230,27 @@ class BallFunctions:
             for part, size in zip(parts, sizes, strict=True)
         )
         spare = roundings - (terms - 1)
-        return self.bounded(Ball(value, radius, terms, sum(sizes), spare))
+        found = Ball(value, radius, terms, sum(sizes), spare)
+        return self.bounded(self._added(found, parts))
+
+    def _added(self, found: Ball, parts: list[Ball], exact: Any = np.False_) -> Ball:
+        """A sum that goes on a running one: its terms, and a radius that any order of them has.
+
+        exact: where one order rounds nothing; nor does another.
+        """
+        if all(part.running is None for part in parts):
+            return found
+        found.running = functools.reduce(Running.plus, map(running, parts))
+        with np.errstate(invalid="ignore"):
+            radius = np.maximum(found.bound, found.running.radius(self._growths))
+        found.radius = np.where(np.isfinite(found.value) & ~exact, radius, found.bound)
+        return found
+
+    def _growths(self, roundings: Any) -> Any:
+        """`growth` of every element."""
+        numbers, places = np.unique(roundings, return_inverse=True)
+        found = np.array([self.growth(int(number)) for number in numbers])
+        return found[places].reshape(np.shape(roundings))
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
         """Where operands and result are multiples of a unit so large that any order is exact."""

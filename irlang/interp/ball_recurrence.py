@@ -20,6 +20,7 @@ from irlang.interp.ball_kernel_source import Operands
 from irlang.interp.ball_products import LEAST, applies, count, enlargement, further, upward
 from irlang.interp.balls import Balls
 from irlang.interp.contraction import Contraction
+from irlang.interp.running import accumulates
 from irlang.interp.schedule import Recurrence
 from irlang.interp.vector import evaluate_equation
 
@@ -55,11 +56,11 @@ def plan(
     domain: Balls,
     operands: Operands,
 ) -> Plan | None:
-    """How a recurrence is run; None where NumPy has to do it.
+    """How a recurrence is run; None where NumPy has to do it, as for running sums.
 
     parts: as `reference.parted` gives them. operands: what is known of the tensors that are read.
     """
-    if domain.tiny < LEAST:
+    if domain.tiny < LEAST or accumulates(group.equations):
         return None
     members = frozenset(equation.target for equation in group.equations)
     made = {e.target: e.info for part in parts for e in part.group.equations}

@@ -24,9 +24,10 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, DType
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, gap, least, magnitude, spread, whole
+from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, spread, whole
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.plain import FOLD, Plain, contract, convert
+from irlang.interp.running import Running
 
 __all__ = ["Ball", "Balls", "gamma"]
 
@@ -81,6 +82,8 @@ class Balls(BallFunctions):
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
+        if value.running is not None:
+            changed.running = value.running.changed(lambda array: change(whole(array, shape)))
         return changed
 
     def padded(self, value: Ball, default: Ball, change: Callable[[Any, Any], Any]) -> Ball:
@@ -89,7 +92,16 @@ class Balls(BallFunctions):
             return Ball(change(value.value, default.value))
         radius = np.asarray(np.broadcast_to(value.bound, np.shape(value.value)), order="C")
         floor = min(least(value), least(default))
-        return Ball(change(value.value, default.value), change(radius, default.bound), least=floor)
+        found = Ball(change(value.value, default.value), change(radius, default.bound), least=floor)
+        if value.running is not None:
+            shape, around = np.shape(value.value), running(default)
+            found.running = Running(
+                *(
+                    change(whole(getattr(value.running, part), shape), getattr(around, part))
+                    for part in ("count", "total", "slack")
+                )
+            )
+        return found
 
     def sample(self, value: Ball) -> Any:
         """The values alone."""
@@ -264,16 +276,30 @@ class Balls(BallFunctions):
         if ball.terms > 1 and info.kind == "real":
             stored.terms, stored.spare = ball.terms, ball.spare
             stored.magnitude = whole(magnitude(ball), shape)
+        if ball.running is not None and info.kind == "real":
+            stored.running = ball.running.changed(lambda array: whole(array, shape))
         return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:
         """A tensor to be filled step by step."""
         return Ball(Plain().empty(info), np.zeros(info.shape))
 
+    def adding(self, info: eq.TensorInfo) -> Ball:
+        """The same, of a recurrence that adds to what it had before."""
+        ball = self.empty(info)
+        if info.kind == "real":
+            ball.running = Running(*(np.zeros(info.shape) for _ in range(3)))
+        return ball
+
     def assign(self, target: Ball, where: tuple[Any, ...], value: Ball) -> None:
         """Fills a part of a tensor."""
         target.value[where] = value.value
         target.radius[where] = value.bound
+        if target.running is not None:
+            terms = running(value)
+            target.running.count[where] = terms.count
+            target.running.total[where] = terms.total
+            target.running.slack[where] = terms.slack
 
 
 def _together(parts: list[Ball]) -> float:

@@ -94,6 +94,10 @@ class Plain:
         """A tensor to be filled step by step."""
         return np.zeros(info.shape, wide.carrier(info))
 
+    def adding(self, info: eq.TensorInfo) -> Value:
+        """The same, of a recurrence that adds to what it had before."""
+        return self.empty(info)
+
     def assign(self, target: Value, where: tuple[Any, ...], value: Value) -> None:
         """Fills a part of a tensor."""
         target[where] = value

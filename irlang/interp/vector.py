@@ -21,6 +21,7 @@ from irlang.affine import Affine
 from irlang.diagnostics import InvalidInput, fail
 from irlang.interp.draws import completed
 from irlang.interp.plain import Plain, load
+from irlang.interp.running import accumulates
 from irlang.interp.schedule import Recurrence, hoist, schedule
 from irlang.interp.views import Frame, extent, form, pad, strided
 
@@ -86,8 +87,9 @@ class Vector:
         for equation in hoisted:
             self.infos = {**self.infos, equation.target: equation.info}
             self.tensors[equation.target] = self.equation(equation)
+        made = self.domain.adding if accumulates(group.equations) else self.domain.empty
         for equation in group.equations:
-            self.tensors[equation.target] = self.domain.empty(equation.info)
+            self.tensors[equation.target] = made(equation.info)
         steps = range(group.length)
         for step in reversed(steps) if group.descending else steps:
             for equation, axis in zip(group.equations, group.axes, strict=True):

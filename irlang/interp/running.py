@@ -1,0 +1,75 @@
+"""Sums that a recurrence makes step by step: what bounds them in any order of their terms.
+
+Step by step each partial sum is rounded once, and one order has other partial sums than another.
+So the elements of such a tensor remember of how many terms they are, and how large these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irlang import equations as eq
+
+_KEPT = frozenset({"+", "-", "neg", "real", "select"})  # what makes sums of sums
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """For every element: how many terms, the sum of their magnitudes, the sum of their radii.
+
+    Arrays that broadcast to one shape.
+    """
+
+    count: Any
+    total: Any
+    slack: Any
+
+    def plus(self, other: Running) -> Running:
+        """The terms of both."""
+        return Running(self.count + other.count, self.total + other.total, self.slack + other.slack)
+
+    def changed(self, change: Callable[[Any], Any]) -> Running:
+        """The same with its arrays rearranged."""
+        return Running(change(self.count), change(self.total), change(self.slack))
+
+    def radius(self, growth: Callable[[Any], Any]) -> Any:
+        """What no order of the terms exceeds. growth: as `ball.gamma` of a number of roundings."""
+        return self.slack + growth(np.maximum(self.count - 1, 0)) * self.total
+
+
+def chosen(condition: Any, doubtful: Any, yes: Running, no: Running, apart: Any) -> Running:
+    """That of one of two numbers; where that is in doubt, of either, and as far off as both."""
+    either = [np.maximum(a, b) for a, b in _pairs(yes, no)]
+    certain = [np.where(condition, a, b) for a, b in _pairs(yes, no)]
+    count, total, slack = (np.where(doubtful, a, b) for a, b in zip(either, certain, strict=True))
+    return Running(count, total, np.where(doubtful, slack + apart, slack))
+
+
+def _pairs(a: Running, b: Running) -> list[tuple[Any, Any]]:
+    return [(a.count, b.count), (a.total, b.total), (a.slack, b.slack)]
+
+
+def accumulates(equations: Iterable[eq.Equation]) -> bool:
+    """Whether a recurrence makes numbers of which some are earlier ones of its own with a term."""
+    group = tuple(equations)
+    members = frozenset(equation.target for equation in group)
+    return any(
+        equation.info.kind == "real" and _reaches(equation.body, members, added=False)
+        for equation in group
+    )
+
+
+def _reaches(expr: eq.Expr, members: frozenset[str], *, added: bool) -> bool:
+    """Whether a value may be a member's with something added to it, or just that where `added`."""
+    if isinstance(expr, eq.Read):
+        default = expr.default is not None and _reaches(expr.default, members, added=added)
+        return default or (added and expr.tensor in members)
+    if not isinstance(expr, eq.Apply) or expr.function not in _KEPT:
+        return False
+    added = added or expr.function in ("+", "-")
+    args = expr.args[1:] if expr.function == "select" else expr.args
+    return any(_reaches(arg, members, added=added) for arg in args)
