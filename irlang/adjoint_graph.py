@@ -185,12 +185,12 @@ def gradient_graph(backward: Backward, forks: Iterable[str] = ()) -> GradientGra
         if own not in made.values:
             made.values[own] = graph.values[name]
             operands = tuple(parts.get(name, ()))
-            made.nodes.append(_accumulation(own, operands, graph.values[name], graph))
+            made.nodes.append(_accumulation(own, operands, graph.values[name]))
         return own
 
     for name in backward.seeds:
         ones.append(part(name))
-        made.nodes.append(_accumulation(ones[-1], (), graph.values[name], graph, 1))
+        made.nodes.append(_accumulation(ones[-1], (), graph.values[name], 1))
     for step in backward.steps:
         inputs: dict[str, Operand] = {f: total(name) for f, name in step.seeds.items()}
         if step.node.name in skipped:
@@ -213,7 +213,7 @@ def gradient_graph(backward: Backward, forks: Iterable[str] = ()) -> GradientGra
 
 
 def _accumulation(
-    own: str, parts: tuple[str, ...], info: eq.TensorInfo, graph: Graph, empty: int = 0
+    own: str, parts: tuple[str, ...], info: eq.TensorInfo, empty: int = 0
 ) -> Pullback:
     """The sum of values of one type; `empty` everywhere where there are none."""
     binders = tuple((f"i{axis}", eq.Const(size)) for axis, size in enumerate(info.shape))
@@ -226,10 +226,12 @@ def _accumulation(
     equation = eq.Equation("y", binders, body, info)
     tensors = {**dict.fromkeys(inputs, info), "y": info}
     expansion = eq.Expansion(inputs, ("y",), (equation,), tensors)
-    op = ast.Op("accumulated", (), (), (), (), ())
     operands: dict[str, Operand] = dict(zip(inputs, parts, strict=True))
-    instance = graph.nodes[0].instance
-    return Pullback(own, op, operands, {}, (own,), instance, equations=expansion)
+    instance = instantiate(_ACCUMULATED, {}, {})
+    return Pullback(own, _ACCUMULATED, operands, {}, (own,), instance, equations=expansion)
+
+
+_ACCUMULATED = ast.Op("accumulated", (), (), (), (), ())  # its equations are those of the call
 
 
 def split(graph: Graph, identity: ast.Op) -> tuple[Graph, frozenset[str]]:

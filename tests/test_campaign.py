@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from click.testing import CliRunner
 
 from irlang import ast
 from irlang.catalog import builtin
+from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
 from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
 from irlang.diff.store import Store
@@ -66,6 +69,32 @@ def test_what_is_finished_is_there_after_a_stop(tmp_path: Path) -> None:
     resumed = _run(folder, None).report()
     assert resumed["programs"] == whole["programs"]
     assert resumed["targets"] == whole["targets"]
+
+
+BROKEN = {
+    "no settings": "delete from settings",
+    "no JSON": "update settings set value = '{'",
+    "another type": "update settings set value = '\"x\"' where key = 'seed'",
+    "an unknown setting": "insert into settings values ('other', '1')",
+    "no target of ours": "update settings set value = '[\"other\"]' where key = 'targets'",
+    "no operator of ours": "update settings set value = '[\"other\"]' where key = 'ops'",
+    "an empty batch": "insert into batches values (0, '{}')",
+    "a batch of nothing": "insert into batches values (0, 'null')",
+    "an empty finding": "insert into findings values ('f-001', 's', '{}')",
+    "a finding that is a list": "insert into findings values ('f-001', 's', '[]')",
+    "another table": "drop table batches; create table batches (other text)",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_store_that_is_at_fault_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Campaign(tmp_path, SETTINGS).close()
+    with closing(sqlite3.connect(tmp_path / "campaign.sqlite")) as file:
+        file.executescript(BROKEN[name])
+    assert status(["fuzz", "--resume", str(tmp_path), "--time", "1s"]) == 2
+    assert "error[" in capsys.readouterr().err
 
 
 def test_a_program_is_made_again_from_its_seed() -> None:

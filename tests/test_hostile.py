@@ -351,6 +351,16 @@ def test_arrays_that_do_not_fit_are_refused(
     assert "error[" in told(capsys)
 
 
+def test_a_scalar_outside_its_range_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_text("model m(x: f32[] in [0, 1]) -> y: f32[] {\n  y = relu(x)\n}\n")
+    np.save(folder / "x.npy", np.float32(2))
+    assert status(["run", str(file), "--input", f"x={folder / 'x.npy'}"]) == 1
+    assert "`x` is declared in [0, 1]; element [] is 2.0" in told(capsys)
+
+
 def test_an_array_cut_short_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = folder / "m.nnir"
     file.write_text(model("y = relu(x)"))

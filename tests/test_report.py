@@ -101,6 +101,7 @@ def test_a_known_finding_is_covered_until_it_expires(
         ('[[known]]\nwhat = "tf"\n', "has `what`"),
         ("known = 3\n", "not [[known]]"),
         ("[[known\n", "no TOML"),
+        ("known = " + "[" * 50_000, "no TOML"),
     ],
 )
 def test_a_list_that_is_at_fault_is_refused(text: str, said: str, tmp_path: Path) -> None:

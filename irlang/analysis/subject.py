@@ -155,7 +155,8 @@ def _inside(name: str, within: Ends, item: Port | Param) -> Ends:
 
 def _rounded(end: float, dtype: np.dtype[np.generic], *, up: bool) -> float:
     """The number of a type that is nearest to an end of a range, on the inner side."""
-    number = np.asarray(end).astype(dtype)
+    with np.errstate(over="ignore"):  # an end beyond the type is infinite in it
+        number = np.asarray(end).astype(dtype)
     if (float(number) < end) if up else (float(number) > end):
         number = np.nextafter(number, np.asarray(np.inf if up else -np.inf, dtype))
     return float(number)

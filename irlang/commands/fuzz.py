@@ -95,6 +95,9 @@ def command(
         return fuzz_analysis.run(programs, span, seed, count, _operators(ops), grad, out, form)
     if resume is not None:
         campaign = Campaign(resume, None)
+        for name in campaign.settings.targets:
+            require_installed(name)
+        _operators(",".join(campaign.settings.ops))
         seconds = seconds or campaign.settings.seconds or 60.0
     else:
         names = tuple(split_names(targets, ",".join(usual())))

@@ -284,17 +284,16 @@ class Campaign:
         """Starts a campaign, or with no settings takes up the one that the folder holds."""
         self.folder = folder
         self.store = Store(folder, None if settings is None else asdict(settings))
-        if settings is None:
+        with self.store.reading():
             saved = self.store.settings
             saved.update(targets=tuple(saved["targets"]), ops=tuple(saved["ops"]))
-            settings = Settings(**saved)
-        self.settings = settings
-        self.tally = Tally()
-        self.findings: list[dict[str, Any]] = []
-        self._reload()
-        self.known = read_known(Path(settings.known)) if settings.known else []
-        if settings.profile:
-            read_profile(Path(settings.profile))  # at fault, it is said before anything runs
+            self.settings = settings or Settings(**saved)
+            self.tally = Tally()
+            self.findings: list[dict[str, Any]] = []
+            self._reload()
+        self.known = read_known(Path(self.settings.known)) if self.settings.known else []
+        if self.settings.profile:
+            read_profile(Path(self.settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
 
     def _reload(self) -> None:

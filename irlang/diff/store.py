@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from irlang.diagnostics import fail
@@ -26,6 +27,15 @@ create table if not exists findings
 create table if not exists claims (number integer primary key, owner text not null);
 create table if not exists pending (id text primary key, signature text unique, owner text);
 """
+# What is read back by its key, and its types.
+_SETTINGS: dict[str, Any] = {
+    "targets": list, "seed": int, "programs": (int, NoneType), "ops": list, "grad": bool,
+    "seconds": (int, float, NoneType), "jobs": int, "known": str, "profile": str,
+}  # fmt: skip
+_FINDING: dict[str, Any] = {
+    **dict.fromkeys(("id", "verdict", "target", "operator", "message", "signature"), str),
+    "attributes": dict, "operators": int,
+}  # fmt: skip
 _PATIENCE = 60.0  # seconds that one process waits for another's transaction
 _RUNNING = ".running-"
 
@@ -57,6 +67,19 @@ class Store:
                     self._db.execute(
                         "replace into settings values (?, ?)", (key, json.dumps(value))
                     )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is not as a campaign writes it is the file's fault: raises `file.campaign`."""
+        try:
+            yield
+        except (sqlite3.Error, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise fail(
+                "file.campaign",
+                f"{self.folder / 'campaign.sqlite'} is not what `irlang fuzz` writes: "
+                f"{type(error).__name__}: {error}",
+                help="start another: irlang fuzz --out FOLDER",
+            ) from None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -96,7 +119,11 @@ class Store:
     def settings(self) -> dict[str, Any]:
         """Seed, targets and the like, as given when the campaign was started."""
         rows = self._db.execute("select key, value from settings")
-        return {key: json.loads(value) for key, value in rows}
+        found = {key: json.loads(value) for key, value in rows}
+        for key, kinds in _SETTINGS.items():
+            if key in found and not isinstance(found[key], kinds):
+                raise TypeError(f"`{key}` is {found[key]!r}")
+        return found
 
     def batches(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Finished batches: number and result."""
@@ -111,7 +138,12 @@ class Store:
     def findings(self) -> list[dict[str, Any]]:
         """All findings, in the order of their names."""
         rows = self._db.execute("select result from findings order by id")
-        return [json.loads(text) for (text,) in rows]
+        found = [json.loads(text) for (text,) in rows]
+        for finding in found:
+            for key, kinds in _FINDING.items():
+                if not isinstance(finding[key], kinds):
+                    raise TypeError(f"`{key}` is {finding[key]!r}")
+        return found
 
     def reserve(self, signature: str) -> str | None:
         """The name of a new finding; None where there is one of that signature already."""

@@ -52,7 +52,7 @@ def read_known(path: Path) -> list[Known]:
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise fail("file.known", f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise fail("file.known", f"{path} is no TOML: {error}") from None
     entries = content.pop("known", [])
     if content or not isinstance(entries, list):

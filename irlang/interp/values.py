@@ -113,7 +113,7 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
         low, high = port.within
         outside = ~((array.astype(np.float64) >= low) & (array.astype(np.float64) <= high))
         if outside.any():
-            at = tuple(int(i[0]) for i in np.nonzero(outside))
+            at = tuple(int(i) for i in np.argwhere(outside)[0])
             message = (
                 f"`{name}` is declared in [{low:g}, {high:g}]; element {list(at)} is {array[at]}"
             )

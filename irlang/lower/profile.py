@@ -101,7 +101,7 @@ def read_profile(path: Path) -> tuple[Accepted, ...]:
         content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise fail("file.profile", f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise fail("file.profile", f"{path} is no TOML: {error}") from None
     entries = content.pop("accept", [])
     if content or not isinstance(entries, list):
