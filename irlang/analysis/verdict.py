@@ -16,7 +16,7 @@ from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
 from irlang.interp.range import Point, analyse
 
-SECONDS = 10.0  # for all witnesses of a model, unless something else is said
+SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 _GUARDS = 20.0  # seconds in which guards are tried
 
 

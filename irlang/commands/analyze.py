@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from irlang.render import show, visible, write
+
+
+def _number(_: click.Context, option: click.Parameter, value: float) -> float:
+    """A number that is one: every comparison of a range lets NaN pass."""
+    if value != value:
+        raise click.BadParameter("nan is no number", param=option)
+    return value
 
 
 @click.command(name="analyze")
@@ -35,7 +43,8 @@ from irlang.render import show, visible, write
     "--time",
     "seconds",
     type=click.FloatRange(0, 3600),
-    default=10.0,
+    callback=_number,
+    default=6.0,
     show_default=True,
     help="Seconds of computing that the search for inputs may take, for all points together.",
 )
@@ -149,4 +158,8 @@ def _is_range(ends: Any) -> bool:
     if not isinstance(ends, list) or len(ends) != 2:
         return False
     numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
-    return numbers and ends[0] <= ends[1]
+    # JSON has integers that are larger than every float.
+    within = numbers and all(
+        isinstance(end, float) or abs(end) <= sys.float_info.max for end in ends
+    )
+    return within and ends[0] <= ends[1]

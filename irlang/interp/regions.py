@@ -12,6 +12,7 @@ from itertools import pairwise, product
 from math import prod
 
 from irlang import equations as eq
+from irlang.dtypes import DTYPES
 from irlang.affine import Affine, affine
 from irlang.interp.interval import NOTHING, REPORTED, Numbers, join
 
@@ -52,11 +53,17 @@ class Tensor:
         return REPORTED in self.hull.origins
 
     def finite(self) -> Tensor:
-        """The same without what was reported."""
+        """The same without what was reported.
+
+        What made it may have been computed with a wider exponent, as sums of squares often are, so
+        that the overflow was no infinity: nothing is known of a finite number there but its type,
+        and nothing follows from what is inside the call.
+        """
+        largest = DTYPES[self.info.dtype].largest
         regions = tuple(
-            replace(region, numbers=region.numbers.finite_part()) for region in self.regions
+            Region(region.box, region.numbers.finite_part(largest)) for region in self.regions
         )
-        return Tensor(self.info, regions, self.body, self.reasons)
+        return Tensor(self.info, regions, None, self.reasons)
 
     def at(self, ends: Sequence[Ends]) -> Numbers:
         """What the elements may be whose indices lie between the ends; nothing outside."""
