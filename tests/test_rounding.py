@@ -295,6 +295,48 @@ def test_what_a_recurrence_adds_up_may_be_added_up_in_any_order(
     assert farther  # so one order's bound is not enough
 
 
+def test_whole_numbers_that_a_type_lacks_are_rounded() -> None:
+    """257 is no bfloat16, 2049 no float16; programs hold them as the nearest ones."""
+    for name, whole in (("bf16", 257), ("f16", 2049), ("f32", 2**24 + 1)):
+        domain = Balls(name)
+        given = Ball(np.array([whole, whole - 1, 3]))
+        halves = Ball(np.array([0.5, 0.5, 0.5]))
+        near = given.value.astype(domain.dtype.numpy)
+        by = np.asarray(0.5).astype(domain.dtype.numpy)
+        info = TensorInfo((3,), name)
+        stored = domain.store(given, info, (3,))
+        assert not outside(stored, near).any()
+        assert outside(Ball(stored.value), near).any()
+        assert list(np.asarray(stored.bound) > 0) == [True, False, False]
+        for function, found in (("+", near + by), ("-", near - by), ("*", near * by)):
+            ball = domain.apply(function, [given, halves])
+            assert not outside(ball, found).any(), (name, function)
+        assert not outside(domain.contract([given, halves], 0), (near * by).sum()).any()
+        below = domain.apply("<", [given, Ball(np.array([whole - 0.5, 1e3, 1e3]))])
+        assert below.bound[0] == 1
+        assert below.bound[2] == 0
+        # between whole numbers nothing is rounded
+        assert domain.apply("+", [given, Ball(np.array([1]))]).radius is None
+        assert domain.apply("<", [given, Ball(np.array([whole]))]).radius is None
+
+
+def test_a_whole_number_that_rounding_may_make_wrap_is_unstable() -> None:
+    """Of 255.5 the rounding is 255 or 256, which a byte holds as 255 or as 0."""
+    domain, byte = Balls("f32"), TensorInfo((5,), "u8")
+    radius = np.full(5, 0.01)
+    halves = Ball(np.array([255.5, 254.5, -0.5, 300.0, 300.25]), radius)
+    rounded = domain.apply("round", [halves])
+    for given in (rounded, domain.apply("int", [rounded])):
+        stored = domain.store(given, byte, (5,))
+        assert list(stored.bound) == [np.inf, 1, np.inf, 0, 0]
+    truncated = domain.store(Ball(np.array([256.0, 255.0, 0.0, 300.0, 7.5]), radius), byte, (5,))
+    assert list(truncated.bound) == [np.inf, 1, 0, 1, 0]
+    clamp = [Ball(np.array(0.0)), Ball(np.array(255.0))]
+    low = domain.apply("max", [rounded, clamp[0]])
+    clamped = domain.store(domain.apply("min", [low, clamp[1]]), byte, (5,))
+    assert list(np.asarray(clamped.bound)) == [0, 1, 1, 0, 0]
+
+
 def _evaluated(name: str, given: dict[str, Ball], **attrs: Any) -> dict[str, Ball]:
     op = CATALOG.op(name)
     assert op is not None

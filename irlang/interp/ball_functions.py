@@ -24,6 +24,8 @@ from irlang.scalar import SCALARS, WHOLE, Scalar
 from irlang.special import steepest_polygamma
 
 _STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})
+# of what kinds of numbers they are is not for the type of the others to say
+_OF_WHOLE = frozenset({"polygamma", "rounded", "int", "select"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # How far a value can move when its argument does: |f(a) - f(b)| <= L |a - b| everywhere.
 _LIPSCHITZ = {
@@ -77,6 +79,7 @@ class BallFunctions:
 
         So may be, at a kink or a tie, any real number between them: of these the middle is given.
         """
+        yes, no = self.mixed([yes, no])
         value = np.where(condition.value, yes.value, no.value)
         if condition.radius is None:
             if yes.radius is None and no.radius is None:
@@ -109,6 +112,8 @@ class BallFunctions:
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
+        if function not in _OF_WHOLE:
+            args = self.mixed(args, real=SCALARS[function].kind == "real")
         if any(wide.is_wide(arg.value) for arg in args):
             value = wide.apply(function, [arg.value for arg in args])
             if np.asarray(value).dtype.kind != "f":
@@ -119,6 +124,29 @@ class BallFunctions:
         if found.radius is not None:
             found.least = self.least(function, args)
         return found
+
+    def mixed(self, args: list[Ball], *, real: bool = False) -> list[Ball]:
+        """Whole numbers beside reals, or all where `real`, as the type's nearest numbers."""
+        kinds = [np.asarray(arg.value).dtype.kind for arg in args]
+        if not real and "f" not in kinds:
+            return args
+        pairs = zip(args, kinds, strict=True)
+        return [self.converted(arg) if kind in "iuO" else arg for arg, kind in pairs]
+
+    def converted(self, ball: Ball) -> Ball:
+        """Whole numbers as reals: off by a rounding where the type does not have them."""
+        value = np.asarray(ball.value, dtype=np.float64)
+        near = np.abs(value) * self.unit <= 1
+        if np.all(near):
+            return ball
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = near | (value.astype(self.dtype.numpy).astype(np.float64) == value)
+            held = held & (np.abs(value) <= self.dtype.largest)
+        if np.all(held):
+            return ball
+        radius = ball.bound + np.where(held, 0.0, self.unit * np.abs(value))
+        floor = 0.0 if least(ball) >= 0 else -math.inf
+        return Ball(ball.value, radius, least=floor)
 
     def least(self, function: str, args: list[Ball]) -> float:
         """What no value of a function is smaller than, as far as it is not negative."""

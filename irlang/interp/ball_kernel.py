@@ -85,8 +85,11 @@ def prepare(
         return None
 
 
-def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands | None:
-    """What the text of a kernel depends on; None where a tensor holds what kernels do not."""
+def known(names: Collection[str], tensors: Mapping[str, Ball], unit: float) -> Operands | None:
+    """What the text of a kernel depends on; None where a tensor holds what kernels do not.
+
+    unit: the unit roundoff of the type that is computed with.
+    """
     if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
         return None
     return Operands(
@@ -98,7 +101,17 @@ def known(names: Collection[str], tensors: Mapping[str, Ball]) -> Operands | Non
         },
         {name: tensors[name].share for name in sorted(names) if tensors[name].share},
         frozenset(name for name in names if _positive(tensors[name])),
+        frozenset(name for name in names if _small(tensors[name], unit)),
     )
+
+
+def _small(ball: Ball, unit: float) -> bool:
+    """Whether a type has all whole numbers up to the largest of these."""
+    value = np.asarray(ball.value)
+    if ball.radius is not None or value.dtype.kind != "i":
+        return False
+    ends = [float(end(value, initial=0)) for end in (np.min, np.max)]
+    return max(map(abs, ends)) * unit <= 1
 
 
 def _positive(ball: Ball) -> bool:

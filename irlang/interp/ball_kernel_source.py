@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from irlang import equations as eq
+from irlang.affine import interval
 from irlang.dtypes import DTYPES
+from irlang.interp.ball import Ball
 from irlang.interp.ball_kernel_functions import ARITHMETIC, FUNCTIONS, HELPERS
 from irlang.interp.ball_kernel_numbers import (
     EXACT,
@@ -41,13 +43,14 @@ class Operands:
     sums.
 
     shares: of a sum without an array of magnitudes, what to divide its radius by for a bound.
-    positive: those of which no element is negative.
+    positive: those of which no element is negative. small: the whole numbers that the type has.
     """
 
     exact: frozenset[str] = frozenset()
     terms: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     positive: frozenset[str] = frozenset()
+    small: frozenset[str] = frozenset()
 
 
 def generate(
@@ -131,6 +134,8 @@ class _Writer(NumberWriter):
         if expr in self.known:
             return self.known[expr]
         if self.kind(expr) != "real":
+            if self.kind(expr) == "int" and not self.held(expr):
+                raise Unfit("whole numbers that the type may not have")
             text = self.convert(self.plain(expr), self.kind(expr), "real")
             least = float(expr.value) if isinstance(expr, (eq.Const, eq.Size)) else -math.inf
             return Number(text, least=least)
@@ -144,6 +149,18 @@ class _Writer(NumberWriter):
             case eq.Reduce():
                 return self.reduce_ball(expr)
         raise Unfit(str(expr))
+
+    def held(self, expr: eq.Expr) -> bool:
+        """Whether the type surely has a whole number."""
+        if isinstance(expr, eq.Read):
+            inside = expr.tensor in self.operands.small
+            return inside and (expr.default is None or self.held(expr.default))
+        ends = interval(expr, self.bounds, self.infos)
+        if ends is None:
+            return False
+        if ends[0] == ends[1]:
+            return self.domain.converted(Ball(ends[0])).radius is None
+        return max(map(abs, ends)) * self.domain.unit <= 1
 
     def plain(self, expr: eq.Expr) -> str:
         """A whole number or a truth value that no rounding has a say in."""
@@ -159,7 +176,7 @@ class _Writer(NumberWriter):
         info = self.infos[name]
         value = self.convert(f"{self.tensor(name)}[{at}]", info.kind, "real")
         floor = 0.0 if name in self.operands.positive else -math.inf
-        if name in self.operands.exact:
+        if name in self.operands.exact and (info.kind != "int" or name in self.operands.small):
             return Number(value, least=floor)
         if info.kind != "real":
             raise Unfit(name)

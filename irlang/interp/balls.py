@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.dtypes import DTYPES, DType
+from irlang.dtypes import DTYPES, DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, spread, whole
 from irlang.interp.ball_functions import BallFunctions
@@ -41,6 +41,7 @@ class Balls(BallFunctions):
 
     def sum(self, terms: list[Ball]) -> Ball:
         """The sum of a few terms, which may be added up in any order."""
+        terms = self.mixed(terms)
         if any(term.terms > 1 for term in terms):
             value = functools.reduce(lambda a, b: a + b, (term.value for term in terms))
             return replace(self.longer(terms, value), least=_together(terms))
@@ -156,6 +157,7 @@ class Balls(BallFunctions):
 
     def contract(self, factors: list[Ball], rank: int) -> Ball:
         """The sum over all axes from `rank` on of the product of the factors."""
+        factors = self.mixed(factors)
         value = contract([f.value for f in factors], rank)
         if all(f.radius is None and np.asarray(f.value).dtype.kind in "ibO" for f in factors):
             return Ball(value)
@@ -252,6 +254,8 @@ class Balls(BallFunctions):
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
         """Assignment to a tensor: conversion, and nothing finite beyond the largest number."""
         value = np.asarray(np.broadcast_to(convert(ball.value, info), shape), order="C")
+        if info.kind == "real":
+            (ball,) = self.mixed([ball], real=True)
         radius = ball.radius
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
@@ -263,11 +267,8 @@ class Balls(BallFunctions):
                 )
             if np.any(over):
                 radius = np.where(over, np.inf, 0.0 if radius is None else radius)
-        elif radius is not None and np.asarray(ball.value).dtype.kind == "f":
-            radius = self._step("trunc", Ball(ball.value, radius)).bound
-            if info.kind == "bool":
-                doubtful = (np.asarray(ball.bound) > 0) & (np.abs(ball.value) <= ball.bound)
-                radius = doubtful.astype(np.float64)
+        elif radius is not None:
+            radius = _wrapped(ball, info)
         if radius is not None:
             radius = whole(np.asarray(radius, dtype=np.float64), shape)
             # NaN: a radius that has no value says nothing
@@ -305,6 +306,28 @@ class Balls(BallFunctions):
 def _together(parts: list[Ball]) -> float:
     """What a sum or a product of such numbers is not smaller than."""
     return 0.0 if all(least(part) >= 0 for part in parts) else -math.inf
+
+
+def _wrapped(ball: Ball, info: eq.TensorInfo) -> Any:
+    """The radius of what becomes a whole number or a truth value.
+
+    Whole numbers wrap around: where some may do so once more than others, either end is meant.
+    """
+    given = np.asarray(ball.value)
+    bound = np.asarray(ball.bound)
+    if given.dtype.kind == "b":
+        return bound
+    value = np.asarray(given, dtype=np.float64)
+    if info.kind == "bool":
+        return ((bound > 0) & (np.abs(value) <= bound)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        low = np.trunc(np.maximum(value - bound, least(ball)))
+        high = np.trunc(value + bound)
+        first, last = integer_range(info.dtype)
+        around = [np.floor((end - first) / (last - first + 1)) for end in (low, high)]
+        known = (low == high) | (around[0] == around[1])
+        reach = np.where(known, spread(np.trunc(value), low, high), np.inf)
+    return np.where(bound > 0, reach, 0.0)
 
 
 def _holds(narrow: DType, value: Any) -> bool:

@@ -76,7 +76,7 @@ class _Plan:
     ) -> ball_recurrence.Plan | None:
         """How a recurrence is run, for these operands; None where NumPy has to do it."""
         names = {n for part in parts for e in part.group.equations for n in eq.reads(e.body)}
-        operands = ball_kernel.known(names & tensors.keys(), tensors)
+        operands = ball_kernel.known(names & tensors.keys(), tensors, domain.unit)
         if operands is None:
             return None
         return self.note(
@@ -94,7 +94,7 @@ class _Plan:
         tensors: Mapping[str, Ball],
     ) -> ball_kernel.Prepared | None:
         """The kernel of an equation, for these operands; None where there is none."""
-        operands = ball_kernel.known(eq.reads(equation.body), tensors)
+        operands = ball_kernel.known(eq.reads(equation.body), tensors, domain.unit)
         if operands is None:
             return None
         name = equation.target
@@ -110,7 +110,8 @@ class _Plan:
 def _key(domain: Balls, operands: Operands) -> tuple[object, ...]:
     """What the numbers of a kernel hang on besides its equations."""
     arithmetic = id(domain.arithmetic)  # a kernel keeps it, so that its id stays its own
-    return domain.dtype.name, arithmetic, operands.exact, operands.positive, *operands.terms.items()
+    known = operands.exact, operands.positive, operands.small
+    return domain.dtype.name, arithmetic, *known, *operands.terms.items()
 
 
 _Parted = tuple[tuple[contraction.Contraction, ...], eq.Equation]
