@@ -88,7 +88,11 @@ def conclusion(found: Verdicts) -> list[str]:
     counts = ((statuses.count(word), word) for word in ("reachable", "possible"))
     verdict = ", ".join(f"{count} {word}" for count, word in counts if count)
     safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
-    lines = [f"{name}: {verdict or 'no NaN or infinity can arise'}"]
+    none = "no NaN or infinity can arise"
+    nonfinite = [subject.called(name) for name in subject.nonfinite]
+    if nonfinite:
+        none += " out of finite numbers"
+    lines = [f"{name}: {verdict or none}"]
     lines[0] += f"; {safe}   ({found.seconds:.1f} s)"
     alike = [report.node for report in _alike(found)]
     if alike:
@@ -101,6 +105,11 @@ def conclusion(found: Verdicts) -> list[str]:
         lines.append(
             f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers. "
             "Write `in [low, high]` behind the type, or use --ranges."
+        )
+    if nonfinite:
+        lines.append(
+            f"NaN or infinity is in the value of {_some(nonfinite)}: what comes of it is not "
+            "reported. A range, by --ranges, takes the value's place."
         )
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
@@ -204,6 +213,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
         ],
         "safe": len(verdicts.safe),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
+        "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from time import process_time as clock
 
@@ -27,6 +27,7 @@ from irlang.interp.values import Array
 
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
+_FEW = 8  # of these for what is safe once an earlier call is mended
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _POLE = 4  # times the time, and the starts, for a pole or an end as for a value that is large
@@ -77,13 +78,13 @@ class Search:
         start = clock()
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
+        slight = {one.node.name for one in wanted if one.follows}
         for _ in range(_ROUNDS):
-            met = self._patterns(self._left(wanted), source, start + _SHARE * seconds)
+            met = self._patterns(self._left(wanted), slight, source, start + _SHARE * seconds)
             self._confirm(met, programs, start + (_SHARE + _PLAINER) * seconds)
             if not met:
                 break
         watched = {one.node.name: self._watched(one) for one in wanted}
-        slight = {one.node.name for one in wanted if one.follows}
         for attempt in range(_ATTEMPTS):
             left = [
                 node
@@ -121,13 +122,15 @@ class Search:
     # ---- patterns
 
     def _patterns(
-        self, left: dict[str, Node], source: Iterator[Values], deadline: float
+        self, left: dict[str, Node], slight: Set[str], source: Iterator[Values], deadline: float
     ) -> list[tuple[Node, Values]]:
-        """The next tries, until they have brought nothing for a while."""
+        """The next tries, until they have brought nothing for a while; slight: soon for these."""
         met: dict[str, tuple[Node, Values]] = {}
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
-        while left and idle < most and (not idle or clock() < deadline):
+        while left and idle < (most if left.keys() - slight else _FEW):
+            if idle and clock() >= deadline:
+                break
             values = next(source)
             idle += 1
             found = self._trace(graph, values)

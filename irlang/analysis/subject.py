@@ -49,6 +49,17 @@ class Subject:
         """The range of everything that varies."""
         return {n: port.within for n, port in self.graph.inputs.items() if port.within is not None}
 
+    @property
+    def nonfinite(self) -> tuple[str, ...]:
+        """The parameters with a value that holds NaN or infinity."""
+        return tuple(
+            name
+            for name, array in self.fixed.items()
+            if DTYPES[self.graph.params[name].info.dtype].kind == "real"
+            and not self.graph.params[name].literal
+            and not np.isfinite(array.astype(np.float64)).all()
+        )
+
 
 def subject(
     graph: Graph,
