@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import irlang
 from irlang.analysis.confirm import Frameworks
@@ -281,6 +282,32 @@ def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) 
     assert json.loads(said)["safe"] == 1
 
 
+def test_what_is_not_finite_to_begin_with_is_said(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    save_file({"w": np.array([1, np.nan], np.float32)}, tmp_path / "w.safetensors")
+    body = 'param w: f32[2] = data("w.safetensors", "w")\ny = add(x, w)'
+    path.write_text(model(body, "x: f32[2] in [0, 1]", "y: f32[2]"))
+    code, said, _ = run(str(path), capsys=capsys)
+    assert code == 0
+    assert "no NaN or infinity can arise out of finite numbers" in said
+    assert "NaN or infinity is in the value of w" in said
+    assert json.loads(run(str(path), "--format", "json", capsys=capsys)[1])["nonfinite"] == ["w"]
+
+
+def test_a_model_without_calls_has_a_gradient(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text("model m(x: f32[3] in [0, 1]) -> x: f32[3] {\n}\n")
+    code, said, _ = run(str(path), "--gradient", capsys=capsys)
+    assert (code, said.startswith(f"{path}: no NaN or infinity can arise")) == (0, True)
+
+
+def test_a_time_that_is_no_number_is_refused(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(BOXES)
+    code, _, said = run(str(path), "--time", "nan", capsys=capsys)
+    assert (code, "nan is no number" in said) == (2, True)
+
+
 def test_fix_writes_what_was_proved(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "m.nnir"
     body = "# a remark\ny = log(softmax(x; axis = 1))"
@@ -332,6 +359,8 @@ WRONG_RANGES = {
     "the wrong way round": ('{"a": [2, 1]}', "file.ranges"),
     "text": ('{"a": ["0", "1"]}', "file.ranges"),
     "not a number": ('{"a": [NaN, 1]}', "file.ranges"),
+    "an integer beyond every float": (f'{{"a": [0, {"9" * 400}]}}', "file.ranges"),
+    "beyond the type": ('{"a": [1e39, 1e40]}', "usage.range"),
     "a name that is not there": ('{"c": [0, 1]}', "usage.range"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,16 @@ def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(found["points"].values()) > 0
     assert status([*arguments, "--targets", "torch"]) == 2
     assert "usage.analyze" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_is_told_before_anything_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "folder"):
+        assert status(["fuzz", "--analyze", "--programs", "1", "--out", str(out)]) == 2
+        told = capsys.readouterr()
+        assert (told.out, "error[usage.out]" in told.err) == ("", True)
 
 
 def test_the_same_seed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

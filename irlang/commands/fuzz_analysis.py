@@ -30,6 +30,8 @@ def run(
     form: str,
 ) -> int:
     """Examines programs until they are done or the time is up; exit status 1 for a finding."""
+    if out is not None:
+        _made(out)
     start = time.monotonic()
     tally = Tally()
     if form == "text":
@@ -90,13 +92,20 @@ def _show(tally: Tally, took: float, paths: list[Path]) -> None:
         click.echo(f"wrote {path}")
 
 
+def _made(folder: Path) -> None:
+    """Makes a folder before anything is run for it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise fail("usage.out", f"{folder} cannot be made: {error.strerror}") from None
+
+
 def _written(finding: Finding, folder: Path) -> Path:
     """The program of a finding, and its inputs beside it."""
     from safetensors.numpy import save_file
 
     path = folder / f"seed-{finding.seed}-{finding.node.replace('/', '_')}.nnir"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         path.write_text(finding.text, "utf-8")
         save_file(dict(finding.inputs), path.with_suffix(".safetensors"))
     except OSError as error:
