@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 from irlang.catalog import builtin
+from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.names import Names, comment, docstring
+from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_kernels import Runtime
 from irlang.lower.pool import Program, Result, Worker
 from irlang.lower.target import FIRST, describe
+from irlang.lower.value import Unsupported
 from irlang.parser import parse
 from tests.lower_calls import disagreement
 
@@ -210,3 +214,31 @@ model m(x: f32[3000]) -> y: f32[3000] { y = cumsum(x; exclusive = true) }
     found = lower(checked.graphs[0], "torch", checked.catalog, {})
     assert found.unsupported == ("cumsum: 3000 steps would have to be written out",)
     assert found.code == ""
+
+
+@pytest.mark.parametrize("call", ["soft_shrink(x; threshold = {})", "layer_norm(x; eps = {})"])
+def test_onnx_is_not_given_numbers_that_its_attributes_round(call: str) -> None:
+    """They are float32: in float64 the definition takes the place of the operator."""
+    usable("onnxruntime")
+    found = {}
+    for number in ("0.1", "0.125"):
+        text = f"nnir 1\nmodel m(x: f64[4, 3] in [-3, 3]) -> y: f64[4, 3] {{ y = {call} }}\n"
+        made, program, wanted = lowered(text.replace("{}", number), "onnxruntime")
+        assert isinstance(made.code, bytes)
+        found[number] = onnx_text(made.code)
+        if number == "0.1":
+            result = ran(program, "onnxruntime").outputs["y"]
+            assert disagreement(result, wanted["y"], "f64") is None
+    assert not any(name in found["0.1"] for name in ("Shrink", "LayerNormalization"))
+    assert any(name in found["0.125"] for name in ("Shrink", "LayerNormalization"))
+
+
+def test_nor_lists_of_such_numbers() -> None:
+    for dtype, numbers in (("f64", [0.5, 0.1]), ("f64", [0.5]), ("f32", [0.5, 0.1])):
+        builder = OnnxBuilder(["x"], Runtime())
+        types = [TensorInfo((1,), dtype)]
+        if 0.1 in numbers and dtype == "f64":
+            with pytest.raises(Unsupported, match="activation_alpha is a float32"):
+                builder.node("RNN", ["x"], types, activation_alpha=numbers)
+        else:
+            assert builder.node("RNN", ["x"], types, activation_alpha=numbers)

@@ -105,10 +105,11 @@ class OnnxBuilder:
         except Gone:
             self.gone = True
             raise
-        for key, number in attributes.items():
-            inexact = isinstance(number, float) and float(np.float32(number)) != number
-            if inexact and any(info.dtype == "f64" for info in types):
-                raise Unsupported(f"{op}'s {key} is a float32, which {number} is not")
+        for key, given in attributes.items():
+            numbers = given if isinstance(given, (list, tuple)) else [given]
+            lost = [n for n in numbers if isinstance(n, float) and float(np.float32(n)) != n]
+            if lost and any(info.dtype == "f64" for info in types):
+                raise Unsupported(f"{op}'s {key} is a float32, which {lost[0]} is not")
         outputs = [self._temporary() for _ in types]
         self._nodes.append(_Node(op, list(inputs), outputs, attributes))
         self._made.update(outputs)
