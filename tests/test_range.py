@@ -155,3 +155,13 @@ def test_reasons_are_given() -> None:
     assert "at the maximum" in " ".join(found["p"].reasons)
     assert "infinite at 0" in " ".join(found["y_log"].reasons)
     assert "may be 0" in " ".join(found["y"].reasons)
+
+
+def test_an_overflow_inside_a_call_does_not_bound_what_comes_after() -> None:
+    """A target may sum squares with a wider exponent, and give a finite number."""
+    text = """model m(x: f32[2, 5] in [0, 7e19]) -> y: f32[5] {
+      s = reduce_std(x; axes = [0], keepdims = false)
+      y = square(s)
+    }"""
+    found = analysed(text)
+    assert {point.node for point in found.points if point.status == "possible"} == {"s", "y"}

@@ -79,16 +79,18 @@ class Numbers:
         """The places of the call itself that made what is not finite."""
         return self.origins - {REPORTED}
 
-    def finite_part(self, largest: float) -> Numbers:
-        """The finite numbers, up to `largest` where there was an infinity; given ones stay."""
-        if not self.origins:
-            return self
+    def finite_part(self) -> Numbers:
+        """The finite numbers; given infinities stay."""
+        return Numbers(self.pieces, whole=self.whole) if self.origins else self
+
+    def filled(self, largest: float) -> Numbers:
+        """The set with all numbers up to `largest` on the sides where it has an infinity."""
         pieces = list(self.pieces)
         if pieces and self.above:
             pieces[-1] = (pieces[-1][0], max(pieces[-1][1], largest))
         if pieces and self.below:
             pieces[0] = (min(pieces[0][0], -largest), pieces[0][1])
-        return Numbers(tuple(pieces), whole=self.whole)
+        return replace(self, pieces=tuple(pieces))
 
     def reported(self) -> Numbers:
         """The same set, as the calls see it that come after."""

@@ -92,13 +92,28 @@ class Call:
         return [*found, *dict.fromkeys((*self.walk.reasons, *earlier))][:4]
 
     def leave(self) -> None:
-        """Lets the calls behind see the results: what this one made is no news to them."""
+        """Lets the calls behind see the results: what this one made is no news to them.
+
+        A target may compute what is inside a call with a wider exponent, as sums of squares often
+        are, so that an overflow there is no infinity: where there is one, nothing is known of how
+        large the finite results are.
+        """
+        overflow = any(
+            place.possible and reasons.is_overflow(place.function, place.operand)
+            for place in self.places.values()
+        )
         for name in self.names.values():
             tensor = self.tensors.get(name)
             if tensor is None or not tensor.hull.origins:
                 continue
             regions = tuple(
-                replace(region, numbers=region.numbers.reported()) for region in tensor.regions
+                replace(
+                    region,
+                    numbers=(
+                        region.numbers.filled(self.own.largest) if overflow else region.numbers
+                    ).reported(),
+                )
+                for region in tensor.regions
             )
             self.tensors[name] = Tensor(tensor.info, regions, tensor.body, tensor.reasons)
 

@@ -53,9 +53,30 @@ def _of_function(row: Scalar, operand: Numbers, name: str) -> str:
     if operand.low < low or operand.high > high:
         where = f"below {low:g}" if operand.low < low else f"above {high:g}"
         return f"{reach}: the function is not defined {where}"
+    pole = _pole(row, operand)
+    if pole is not None:
+        return f"{reach}: the function is infinite at {pole:g}"
+    return f"{reach}: the result may be beyond the largest {name}"
+
+
+def _pole(row: Scalar, operand: Numbers) -> float | None:
+    """Where a function of one argument is infinite among what reaches it."""
     with np.errstate(all="ignore"):
-        for end in (low, high, *(row.monotone or ())):
+        for end in (*row.domain, *(row.monotone or ())):
             met = math.isfinite(end) and operand.holds(end)
             if met and math.isinf(float(row.numpy(np.float64(end)))):
-                return f"{reach}: the function is infinite at {end:g}"
-    return f"{reach}: the result may be beyond the largest {name}"
+                return end
+    return None
+
+
+def is_overflow(function: str, operand: Numbers) -> bool:
+    """Whether what may go wrong is that a result is too large: no pole, and inside the domain."""
+    row = SCALARS.get(function)
+    if function == "/":
+        return not operand.holds(0.0)
+    if function in ("inf", "index"):
+        return False
+    if row is None or row.arity != 1:
+        return True
+    low, high = row.domain
+    return operand.low >= low and operand.high <= high and _pole(row, operand) is None

@@ -7,12 +7,11 @@ the boxes of what it reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
 
 from irlang import equations as eq
-from irlang.dtypes import DTYPES
 from irlang.affine import Affine, affine
 from irlang.interp.interval import NOTHING, REPORTED, Numbers, join
 
@@ -53,16 +52,8 @@ class Tensor:
         return REPORTED in self.hull.origins
 
     def finite(self) -> Tensor:
-        """The same without what was reported.
-
-        What made it may have been computed with a wider exponent, as sums of squares often are, so
-        that the overflow was no infinity: nothing is known of a finite number there but its type,
-        and nothing follows from what is inside the call.
-        """
-        largest = DTYPES[self.info.dtype].largest
-        regions = tuple(
-            Region(region.box, region.numbers.finite_part(largest)) for region in self.regions
-        )
+        """The same without what was reported, and without what follows from how it was made."""
+        regions = tuple(Region(region.box, region.numbers.finite_part()) for region in self.regions)
         return Tensor(self.info, regions, None, self.reasons)
 
     def at(self, ends: Sequence[Ends]) -> Numbers:
