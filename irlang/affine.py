@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irlang import equations as eq
+from irlang.dtypes import DTYPES, integer_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,10 @@ def interval(
         args = [interval(arg, bounds, tensors) for arg in expr.args]
         known = [arg for arg in args if arg is not None]
         return _applied(expr.function, known) if len(known) == len(args) else None
+    if isinstance(expr, eq.Read) and expr.default is None and expr.tensor in tensors:
+        info = tensors[expr.tensor]  # wider types say next to nothing
+        narrow = info.kind == "int" and DTYPES[info.dtype].bits <= 16
+        return integer_range(info.dtype) if narrow else None
     return None
 
 

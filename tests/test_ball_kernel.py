@@ -182,3 +182,21 @@ def test_a_root_of_what_cannot_be_negative_stays_known(ran: list[str]) -> None:
     for _ in range(100):
         moved = x + random.uniform(-1e-3, 1e-3, x.shape)
         assert not outside(y, np.std(moved, axis=1)).any()
+
+
+def test_a_kernel_rounds_no_whole_numbers(ran: list[str]) -> None:
+    """Those that the type may lack are NumPy's to convert, with their radius."""
+    op = CATALOG.op("dequantize_linear")
+    assert op is not None
+    for dtype, values, compiled in (("i8", [3, -100], True), ("i32", [3, 4101], False)):
+        ran.clear()
+        x, zero = np.array(values), np.array(0)
+        given = {"x": x, "scale": np.array(0.5, np.float16), "zero_point": zero}
+        types = {"x": dtype, "scale": "f16", "zero_point": dtype}
+        infos = {name: TensorInfo(a.shape, types[name]) for name, a in given.items()}
+        made = expand(instantiate(op, infos, {}), CATALOG)
+        loaded = {name: Ball(load(infos[name], a)) for name, a in given.items()}
+        y = rounding.evaluate(made, loaded, "f16")["y"]
+        assert not outside(y, x.astype(np.float16) * np.float16(0.5)).any()
+        assert np.any(np.asarray(y.bound) > 1) != compiled
+        assert bool(ran) == compiled

@@ -152,9 +152,8 @@ class _Writer(NumberWriter):
 
     def held(self, expr: eq.Expr) -> bool:
         """Whether the type surely has a whole number."""
-        if isinstance(expr, eq.Read):
-            inside = expr.tensor in self.operands.small
-            return inside and (expr.default is None or self.held(expr.default))
+        if isinstance(expr, eq.Read) and expr.tensor in self.operands.small:
+            return expr.default is None or self.held(expr.default)
         ends = interval(expr, self.bounds, self.infos)
         if ends is None:
             return False

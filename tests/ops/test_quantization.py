@@ -180,3 +180,17 @@ def test_there_and_back(data: st.DataObject) -> None:
     results = found("fake_quantize", inputs, low=0, high=15)
     wanted = torch.fake_quantize_per_tensor_affine(torch.tensor(x), float(scale), zero, 0, 15)
     check(results, [wanted.numpy()])
+
+
+def test_a_sum_that_a_narrow_type_lacks_is_rounded_before_it_is_scaled() -> None:
+    """4102 is no float16: the nearest is 4104. All else is exact here."""
+    x, w = np.array([[[255], [22]]], np.uint8), np.array([[[16], [1]]], np.uint8)
+    two, half = np.array(2, np.float16), np.array(0.5, np.float16)
+    zeros = {"x_zero": np.uint8(0), "w_zero": np.uint8(0), "y_zero": np.uint16(0)}
+    given = {"x": x, "w": w, "x_scale": two, "w_scale": two, "y_scale": half}
+    given |= {name: np.array(number) for name, number in zeros.items()}
+    ((value, radius),) = found("qlinear_conv", given, to="u16")
+    assert value.item() == 8 * 4102
+    narrow = np.float16(4102) * (two * two / half)
+    assert narrow == 8 * 4104
+    assert abs(float(narrow) - value.item()) <= radius.item() < 24
