@@ -187,7 +187,7 @@ def test_a_sum_that_a_narrow_type_lacks_is_rounded_before_it_is_scaled() -> None
     x, w = np.array([[[255], [22]]], np.uint8), np.array([[[16], [1]]], np.uint8)
     two, half = np.array(2, np.float16), np.array(0.5, np.float16)
     zeros = {"x_zero": np.uint8(0), "w_zero": np.uint8(0), "y_zero": np.uint16(0)}
-    given = {"x": x, "w": w, "x_scale": two, "w_scale": two, "y_scale": half}
+    given: dict[str, Array] = {"x": x, "w": w, "x_scale": two, "w_scale": two, "y_scale": half}
     given |= {name: np.array(number) for name, number in zeros.items()}
     ((value, radius),) = found("qlinear_conv", given, to="u16")
     assert value.item() == 8 * 4102
