@@ -159,6 +159,13 @@ def test_a_comparison_within_the_radius_is_uncertain() -> None:
     assert list(domain.apply("<", [a, b]).radius) == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("function", ["sign", "floor", "tanh"])
+def test_of_what_may_be_no_number_nothing_is_known(function: str) -> None:
+    """An overflow on the way may have made it infinite, and a difference of two such NaN."""
+    unknown = Ball(np.array([1.0]), np.array([np.inf]))
+    assert np.all(np.isinf(Balls("f16").apply(function, [unknown]).bound))
+
+
 def test_a_choice_that_hangs_on_rounding_spans_both_branches() -> None:
     domain = Balls("f32")
     condition = Ball(np.array([True, True]), np.array([1.0, 0.0]))

@@ -379,7 +379,9 @@ class BallFunctions:
             return Ball(value)
         with np.errstate(invalid="ignore"):
             upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
-            return settled(value, spread(value, lower, upper))
+            around = spread(value, lower, upper)
+        # what nothing is known of may be NaN, of which a step is no whole number
+        return settled(value, np.where(np.isinf(ball.bound), np.inf, around))
 
     def _nearest(self, function: str, args: list[Ball]) -> Ball:
         """A number put into few digits: a step function, exact at what is exact."""
