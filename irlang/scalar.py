@@ -18,6 +18,7 @@ import mpmath
 import numpy as np
 
 from irlang import scalar_images, special
+from irlang import scalar_values as values
 
 Array = Any
 
@@ -53,197 +54,24 @@ class Scalar:
     near: tuple[float, float] | None = None
 
 
-def _sigmoid(x: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.where(
-            x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
-        )
-
-
-def _sigmoid_exact(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
-
-
-_ERF = np.frompyfunc(math.erf, 1, 1)
-
-
-def _erf(x: Array) -> Array:
-    return np.asarray(_ERF(np.asarray(x, dtype=np.float64)), dtype=np.float64)
-
-
-def _floor_divide(a: Array, b: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.floor_divide(a, b)
-
-
-def _remainder(a: Array, b: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.remainder(a, b)
-
-
-def _round_even(x: Any) -> Any:
-    return mpmath.nint(x)
-
-
-def _exact_pow(a: Any, b: Any) -> Any:
-    if mpmath.isnan(a) or mpmath.isnan(b):
-        return mpmath.mpf(1) if b == 0 or a == 1 else mpmath.nan
-    if b == 0 or a == 1:
-        return mpmath.mpf(1)
-    if a == 0 and b < 0:
-        return mpmath.inf
-    if a < 0 and not mpmath.isint(b) and mpmath.isfinite(a) and mpmath.isfinite(b):
-        return mpmath.nan
-    return mpmath.power(a, b)
-
-
-def _guarded(
-    function: Callable[[Any], Any], defined: Callable[[Any], bool]
-) -> Callable[[Any], Any]:
-    """NaN outside the domain, where mpmath would give a complex number or raise."""
-
-    def value(x: Any) -> Any:
-        return function(x) if not mpmath.isnan(x) and defined(x) else mpmath.nan
-
-    return value
-
-
-def _ceildiv(a: Array, b: Array) -> Array:
-    return -_floor_divide(-a, b)
-
-
-def _nan_max(*args: Any) -> Any:
-    return mpmath.nan if any(mpmath.isnan(a) for a in args) else max(args)
-
-
-def _nan_min(*args: Any) -> Any:
-    return mpmath.nan if any(mpmath.isnan(a) for a in args) else min(args)
-
-
-def _exact_divide(a: Any, b: Any) -> Any:
-    if b == 0:
-        return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.inf * mpmath.sign(a)
-    return mpmath.mpf(a) / b
-
-
-def _exact_log(x: Any) -> Any:
-    return mpmath.log(x) if x > 0 else mpmath.ninf
-
-
-def _exact_log1p(x: Any) -> Any:
-    return mpmath.log1p(x) if x > -1 else mpmath.ninf
-
-
-def _atanh(x: Any) -> Any:
-    return mpmath.inf * mpmath.sign(x) if abs(x) == 1 else mpmath.atanh(x)
-
-
-def _finite(x: Any) -> bool:
-    return bool(mpmath.isfinite(x))
-
-
-def _exact_trunc(x: Any) -> Any:
-    return mpmath.sign(x) * mpmath.floor(abs(x)) if _finite(x) else x
-
-
-def _exact_softplus(x: Any) -> Any:
-    return x if x == mpmath.inf else mpmath.log1p(mpmath.exp(-abs(x))) + max(x, 0)
-
-
-def _exact_rsqrt(x: Any) -> Any:
-    return mpmath.inf if x == 0 else 1 / mpmath.sqrt(x)
-
-
-def _whole(x: Array) -> Array:
-    array = np.asarray(x)
-    return np.trunc(array) if array.dtype.kind == "f" else array.astype(np.int64)
-
-
-def _rounded(a: Array, digits: Array, finest: Array) -> Array:
-    a = np.asarray(a, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        unit = np.maximum(
-            np.ldexp(1.0, np.frexp(a)[1] - np.asarray(digits, dtype=np.int32)), finest
-        )
-        return np.where(np.isfinite(a), np.rint(a / unit) * unit, a)
-
-
-def _exact_rounded(a: Any, digits: Any, finest: Any) -> Any:
-    if not mpmath.isfinite(a):
-        return a
-    unit = max(mpmath.ldexp(1, mpmath.frexp(a)[1] - int(digits)), finest)
-    return mpmath.nint(a / unit) * unit
-
-
-def _places(b: Array) -> Array:
-    """A number of bit positions that every processor can shift by."""
-    return np.minimum(np.maximum(b, 0), 63)
-
-
-def _wrapped_power(a: Any, b: Any) -> int:
-    """A to the power b in 64 bits with a sign; 0 for a negative b."""
-    return (pow(int(a), int(b), 2**64) + 2**63) % 2**64 - 2**63 if b >= 0 else 0
-
-
-_WRAPPED_POWER = np.frompyfunc(_wrapped_power, 2, 1)
-
-
-def _integer_power(a: Array, b: Array) -> Array:
-    wide = object in (np.asarray(a).dtype, np.asarray(b).dtype)
-    found = np.asarray(_WRAPPED_POWER(a, b))
-    return found if wide else found.astype(np.int64)
-
-
-def _rsqrt(x: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 1.0 / np.sqrt(x)
-
-
-def _ufunc(name: str) -> Callable[..., Array]:
-    function = getattr(np, name)
-
-    def value(*args: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return function(*args)
-
-    return value
-
-
-def _arithmetic(name: str) -> Callable[..., Array]:
-    """Arithmetic, where truth values count as 0 and 1 (NumPy adds them by `or`)."""
-    function = _ufunc(name)
-
-    def value(*args: Array) -> Array:
-        return function(*(np.asarray(a, np.int64) if _is_truth(a) else a for a in args))
-
-    return value
-
-
-def _is_truth(value: Any) -> bool:
-    return isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
-
-
-def _steepest_tan(low: Array, high: Array) -> Array:
-    """Infinite over a pole."""
-    at_low, at_high = np.tan(low), np.tan(high)
-    steepest = 1.0 + np.maximum(np.abs(at_low), np.abs(at_high)) ** 2
-    return np.where((at_low > at_high) | (high - low > 2.0), np.inf, steepest)
-
-
 _INF = math.inf
 _ROWS = (
     # arithmetic: rounded correctly everywhere, so that the rounding is all the allowance; but a
     # quotient may be the product with a reciprocal (Grappler's constant folding of TensorFlow,
     # PyTorch's CUDA kernel for a scalar divisor, ONNX Runtime's softmax)
-    Scalar("+", 2, "same", _arithmetic("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
-    Scalar("-", 2, "same", _arithmetic("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True),
-    Scalar("*", 2, "same", _arithmetic("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True),
+    Scalar("+", 2, "same", values.arithmetic("add"), lambda a, b: a + b, ("1", "1"), symbol=True),
+    Scalar(
+        "-", 2, "same", values.arithmetic("subtract"), lambda a, b: a - b, ("1", "-1"), symbol=True
+    ),
+    Scalar(
+        "*", 2, "same", values.arithmetic("multiply"), lambda a, b: a * b, ("b", "a"), symbol=True
+    ),
     Scalar(
         "/",
         2,
         "real",
-        _ufunc("true_divide"),
-        _exact_divide,
+        values.ufunc("true_divide"),
+        values.exact_divide,
         ("1 / b", "-y / b"),
         ulps=1,
         symbol=True,
@@ -252,8 +80,8 @@ _ROWS = (
         "//",
         2,
         "same",
-        _floor_divide,
-        lambda a, b: mpmath.floor(_exact_divide(a, b)),
+        values.floor_divide,
+        lambda a, b: mpmath.floor(values.exact_divide(a, b)),
         ("", ""),
         symbol=True,
     ),
@@ -261,15 +89,24 @@ _ROWS = (
         "%",
         2,
         "same",
-        _remainder,
-        lambda a, b: a - b * mpmath.floor(_exact_divide(a, b)),
+        values.remainder,
+        lambda a, b: a - b * mpmath.floor(values.exact_divide(a, b)),
         ("1", "-floor(a / b)"),
         symbol=True,
     ),
     # what its argument is, as far as rounding lets it be known: a tie stays open (`irlang.adjoint`)
-    Scalar("about", 1, "real", _ufunc("positive"), lambda a: a, ("1",), monotone=(), symbol=True),
     Scalar(
-        "neg", 1, "same", _arithmetic("negative"), lambda a: -a, ("-1",), monotone=(), symbol=True
+        "about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=(), symbol=True
+    ),
+    Scalar(
+        "neg",
+        1,
+        "same",
+        values.arithmetic("negative"),
+        lambda a: -a,
+        ("-1",),
+        monotone=(),
+        symbol=True,
     ),
     # comparison and logic
     Scalar("<", 2, "bool", np.less, lambda a, b: a < b, symbol=True),
@@ -301,14 +138,14 @@ _ROWS = (
         ("1",),
         monotone=(),
     ),
-    Scalar("int", 1, "int", _whole, _exact_trunc, ("",), monotone=()),
+    Scalar("int", 1, "int", values.whole, values.exact_trunc, ("",), monotone=()),
     # order; NaN is passed on (IEEE 754-2019 `maximum` and `minimum`)
     Scalar(
         "max",
         2,
         "same",
         np.maximum,
-        _nan_max,
+        values.nan_max,
         ("if a >= b then 1 else 0", "if b > a then 1 else 0"),
     ),
     Scalar(
@@ -316,7 +153,7 @@ _ROWS = (
         2,
         "same",
         np.minimum,
-        _nan_min,
+        values.nan_min,
         ("if a <= b then 1 else 0", "if b < a then 1 else 0"),
     ),
     Scalar("abs", 1, "same", np.abs, abs, ("sign(a)",), monotone=(0.0,)),
@@ -333,8 +170,8 @@ _ROWS = (
         "floor",
         1,
         "same",
-        _ufunc("floor"),
-        lambda a: mpmath.floor(a) if _finite(a) else a,
+        values.ufunc("floor"),
+        lambda a: mpmath.floor(a) if values.finite(a) else a,
         ("",),
         monotone=(),
         near=(-1.0, 0.0),
@@ -343,8 +180,8 @@ _ROWS = (
         "ceil",
         1,
         "same",
-        _ufunc("ceil"),
-        lambda a: mpmath.ceil(a) if _finite(a) else a,
+        values.ufunc("ceil"),
+        lambda a: mpmath.ceil(a) if values.finite(a) else a,
         ("",),
         monotone=(),
         near=(0.0, 1.0),
@@ -353,8 +190,8 @@ _ROWS = (
         "round",
         1,
         "same",
-        _ufunc("rint"),
-        lambda a: _round_even(a) if _finite(a) else a,
+        values.ufunc("rint"),
+        lambda a: values.round_even(a) if values.finite(a) else a,
         ("",),
         monotone=(),
         near=(-0.5, 0.5),
@@ -364,8 +201,8 @@ _ROWS = (
         "rounded",
         3,
         "real",
-        _rounded,
-        _exact_rounded,
+        values.rounded,
+        values.exact_rounded,
         ("1", "", ""),
         image=scalar_images.rounded,
     ),
@@ -373,13 +210,20 @@ _ROWS = (
         "trunc",
         1,
         "same",
-        _ufunc("trunc"),
-        _exact_trunc,
+        values.ufunc("trunc"),
+        values.exact_trunc,
         ("",),
         monotone=(),
         near=(-1.0, 1.0),
     ),
-    Scalar("ceildiv", 2, "same", _ceildiv, lambda a, b: mpmath.ceil(_exact_divide(a, b)), ("", "")),
+    Scalar(
+        "ceildiv",
+        2,
+        "same",
+        values.ceildiv,
+        lambda a, b: mpmath.ceil(values.exact_divide(a, b)),
+        ("", ""),
+    ),
     # integers as bits, two's complement; shifts by 0 to 63 places
     Scalar("bit_and", 2, "same", np.bitwise_and, operator.and_, ("", "")),
     Scalar("bit_or", 2, "same", np.bitwise_or, operator.or_, ("", "")),
@@ -389,7 +233,7 @@ _ROWS = (
         "shift_left",
         2,
         "same",
-        lambda a, b: np.left_shift(a, _places(b)),
+        lambda a, b: np.left_shift(a, values.places(b)),
         lambda a, b: a << min(max(b, 0), 63),
         ("", ""),
     ),
@@ -397,19 +241,19 @@ _ROWS = (
         "shift_right",
         2,
         "same",
-        lambda a, b: np.right_shift(a, _places(b)),
+        lambda a, b: np.right_shift(a, values.places(b)),
         lambda a, b: a >> min(max(b, 0), 63),
         ("", ""),
     ),
     # powers
-    Scalar("integer_power", 2, "same", _integer_power, _wrapped_power, ("", "")),
+    Scalar("integer_power", 2, "same", values.integer_power, values.wrapped_power, ("", "")),
     Scalar("sq", 1, "same", np.square, lambda a: a * a, ("2 * a",), monotone=(0.0,), ulps=0.5),
     Scalar(
         "sqrt",
         1,
         "real",
-        _ufunc("sqrt"),
-        _guarded(mpmath.sqrt, lambda a: a >= 0),
+        values.ufunc("sqrt"),
+        values.guarded(mpmath.sqrt, lambda a: a >= 0),
         ("0.5 / y",),
         domain=(0.0, _INF),
         monotone=(),
@@ -419,8 +263,8 @@ _ROWS = (
         "rsqrt",
         1,
         "real",
-        _rsqrt,
-        _guarded(_exact_rsqrt, lambda a: a >= 0),
+        values.rsqrt,
+        values.guarded(values.exact_rsqrt, lambda a: a >= 0),
         ("-0.5 * y / a",),
         domain=(0.0, _INF),
         monotone=(),
@@ -430,20 +274,22 @@ _ROWS = (
         "pow",
         2,
         "real",
-        lambda a, b: _ufunc("power")(np.asarray(a, dtype=np.float64), b),
-        _exact_pow,
+        lambda a, b: values.ufunc("power")(np.asarray(a, dtype=np.float64), b),
+        values.exact_pow,
         ("b * pow(a, b - 1)", "y * log(a)"),
         ulps=16,
     ),
     # exponentials and logarithms
-    Scalar("exp", 1, "real", _ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
-    Scalar("expm1", 1, "real", _ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8),
+    Scalar("exp", 1, "real", values.ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
+    Scalar(
+        "expm1", 1, "real", values.ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8
+    ),
     Scalar(
         "log",
         1,
         "real",
-        _ufunc("log"),
-        _guarded(_exact_log, lambda a: a >= 0),
+        values.ufunc("log"),
+        values.guarded(values.exact_log, lambda a: a >= 0),
         ("1 / a",),
         domain=(0.0, _INF),
         monotone=(),
@@ -453,30 +299,41 @@ _ROWS = (
         "log1p",
         1,
         "real",
-        _ufunc("log1p"),
-        _guarded(_exact_log1p, lambda a: a >= -1),
+        values.ufunc("log1p"),
+        values.guarded(values.exact_log1p, lambda a: a >= -1),
         ("1 / (1 + a)",),
         domain=(-1.0, _INF),
         monotone=(),
         ulps=8,
     ),
-    Scalar("sigmoid", 1, "real", _sigmoid, _sigmoid_exact, ("y * (1 - y)",), monotone=(), ulps=8),
+    Scalar(
+        "sigmoid",
+        1,
+        "real",
+        values.sigmoid,
+        values.sigmoid_exact,
+        ("y * (1 - y)",),
+        monotone=(),
+        ulps=8,
+    ),
     Scalar(
         "softplus",
         1,
         "real",
-        lambda a: _ufunc("logaddexp")(a, 0.0),
-        _exact_softplus,
+        lambda a: values.ufunc("logaddexp")(a, 0.0),
+        values.exact_softplus,
         ("sigmoid(a)",),
         monotone=(),
         ulps=8,
     ),
-    Scalar("tanh", 1, "real", _ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8),
+    Scalar(
+        "tanh", 1, "real", values.ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8
+    ),
     Scalar(
         "erf",
         1,
         "real",
-        _erf,
+        values.erf,
         mpmath.erf,
         ("1.1283791670955126 * exp(-a * a)",),
         monotone=(),
@@ -487,8 +344,8 @@ _ROWS = (
         "sin",
         1,
         "real",
-        _ufunc("sin"),
-        _guarded(mpmath.sin, _finite),
+        values.ufunc("sin"),
+        values.guarded(mpmath.sin, values.finite),
         ("cos(a)",),
         ulps=4,
         image=scalar_images.sine,
@@ -497,8 +354,8 @@ _ROWS = (
         "cos",
         1,
         "real",
-        _ufunc("cos"),
-        _guarded(mpmath.cos, _finite),
+        values.ufunc("cos"),
+        values.guarded(mpmath.cos, values.finite),
         ("-sin(a)",),
         ulps=4,
         image=scalar_images.cosine,
@@ -507,19 +364,19 @@ _ROWS = (
         "tan",
         1,
         "real",
-        _ufunc("tan"),
-        _guarded(mpmath.tan, _finite),
+        values.ufunc("tan"),
+        values.guarded(mpmath.tan, values.finite),
         ("1 + y * y",),
         ulps=8,
-        steepest=_steepest_tan,
+        steepest=values.steepest_tan,
         image=scalar_images.tangent,
     ),
     Scalar(
         "asin",
         1,
         "real",
-        _ufunc("arcsin"),
-        _guarded(mpmath.asin, lambda a: abs(a) <= 1),
+        values.ufunc("arcsin"),
+        values.guarded(mpmath.asin, lambda a: abs(a) <= 1),
         ("1 / sqrt(1 - a * a)",),
         domain=(-1.0, 1.0),
         monotone=(),
@@ -529,23 +386,32 @@ _ROWS = (
         "acos",
         1,
         "real",
-        _ufunc("arccos"),
-        _guarded(mpmath.acos, lambda a: abs(a) <= 1),
+        values.ufunc("arccos"),
+        values.guarded(mpmath.acos, lambda a: abs(a) <= 1),
         ("-1 / sqrt(1 - a * a)",),
         domain=(-1.0, 1.0),
         monotone=(),
         ulps=8,
     ),
     Scalar(
-        "atan", 1, "real", _ufunc("arctan"), mpmath.atan, ("1 / (1 + a * a)",), monotone=(), ulps=8
+        "atan",
+        1,
+        "real",
+        values.ufunc("arctan"),
+        mpmath.atan,
+        ("1 / (1 + a * a)",),
+        monotone=(),
+        ulps=8,
     ),
-    Scalar("sinh", 1, "real", _ufunc("sinh"), mpmath.sinh, ("cosh(a)",), monotone=(), ulps=8),
-    Scalar("cosh", 1, "real", _ufunc("cosh"), mpmath.cosh, ("sinh(a)",), monotone=(0.0,), ulps=8),
+    Scalar("sinh", 1, "real", values.ufunc("sinh"), mpmath.sinh, ("cosh(a)",), monotone=(), ulps=8),
+    Scalar(
+        "cosh", 1, "real", values.ufunc("cosh"), mpmath.cosh, ("sinh(a)",), monotone=(0.0,), ulps=8
+    ),
     Scalar(
         "asinh",
         1,
         "real",
-        _ufunc("arcsinh"),
+        values.ufunc("arcsinh"),
         mpmath.asinh,
         ("1 / sqrt(a * a + 1)",),
         monotone=(),
@@ -555,8 +421,8 @@ _ROWS = (
         "acosh",
         1,
         "real",
-        _ufunc("arccosh"),
-        _guarded(mpmath.acosh, lambda a: a >= 1),
+        values.ufunc("arccosh"),
+        values.guarded(mpmath.acosh, lambda a: a >= 1),
         ("1 / sqrt(a * a - 1)",),
         domain=(1.0, _INF),
         monotone=(),
@@ -566,8 +432,8 @@ _ROWS = (
         "atanh",
         1,
         "real",
-        _ufunc("arctanh"),
-        _guarded(_atanh, lambda a: abs(a) <= 1),
+        values.ufunc("arctanh"),
+        values.guarded(values.atanh, lambda a: abs(a) <= 1),
         ("1 / (1 - a * a)",),
         domain=(-1.0, 1.0),
         monotone=(),
