@@ -10,14 +10,12 @@ sizes only have the same structure. What a value can be is said in `irlang.scope
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from irlang import ast
 from irlang import equations as eq
 from irlang.diagnostics import Span, fail
+from irlang.evaluate_scalar import apply, apply_one, conjunction, folded
 from irlang.known import BUILTINS, EMPTY, KNOWN, PRELUDE
 from irlang.laws import LAWS
 from irlang.parser import parse_expr
@@ -25,7 +23,6 @@ from irlang.parser.printer import print_expr
 from irlang.scalar import SCALARS, VARIADIC
 from irlang.scope import (
     CONSTANTS,
-    RESIDUAL_KINDS,
     FamilyRef,
     Macro,
     Scope,
@@ -41,26 +38,6 @@ from irlang.unroll import LIMIT, Labelled, combine, is_written_out
 
 _MOST_NESTED = 64  # functions of `let` inside one another
 _MOST_MACROS = 10_000  # of them written out for one expression
-
-
-def folded(node: eq.Expr) -> Value:
-    """A function of numbers alone, in float64 (`1 / sqrt(3)`); anything else as it is."""
-    if isinstance(node, (eq.Const, eq.Size)):
-        return node.value
-    if not isinstance(node, eq.Apply):
-        return node
-    args = [folded(arg) for arg in node.args]
-    if any(is_residual(arg) for arg in args):
-        return node
-    try:
-        if node.function in KNOWN:
-            value = KNOWN[node.function](*args)
-        else:
-            with np.errstate(all="ignore"):
-                value = SCALARS[node.function].numpy(*map(np.float64, args)).item()
-    except (ArithmeticError, ValueError):
-        return node
-    return node if isinstance(value, complex) or value != value else value
 
 
 def _extent(bound: Value, span: Span) -> Value:
@@ -149,64 +126,12 @@ class Evaluator:
 
     # ---- application
 
-    def apply(
-        self,
-        function: str,
-        nodes: tuple[ast.Expr, ...],
-        values: tuple[Value, ...],
-        scope: Scope,
-        span: Span,
-    ) -> Value:
-        """A scalar function on values, element by element where they are tuples."""
-        if tuple in map(type, values):
-            lengths = {len(v) for v in values if isinstance(v, tuple)}
-            if len(lengths) > 1:
-                raise fail(
-                    "definition.lengths",
-                    f"lists of different lengths meet: {', '.join(map(str, sorted(lengths)))}",
-                    span,
-                )
-            return tuple(
-                self._apply(
-                    function,
-                    tuple(v[d] if isinstance(v, tuple) else v for v in values),
-                    lambda i, d=d: (
-                        label(nodes[i], scope)
-                        if not isinstance(values[i], tuple)
-                        else f"({label(nodes[i], scope)})[{d}]"
-                    ),  # type: ignore[misc]
-                    span,
-                )
-                for d in range(lengths.pop())
-            )
-        return self._apply(function, values, lambda i: label(nodes[i], scope), span)
-
-    def _apply(
-        self, function: str, values: tuple[Value, ...], text: Callable[[int], str], span: Span
-    ) -> Value:
-        if RESIDUAL_KINDS.isdisjoint(map(type, values)):
-            known = KNOWN.get(function)
-            if known is not None:
-                try:
-                    return known(*values)
-                except ZeroDivisionError:
-                    if function != "/":
-                        raise fail("definition.zero", "division by zero", span) from None
-                    # of real numbers: infinite, or NaN; where nothing is summed, nobody asks
-                except (TypeError, ValueError, OverflowError):
-                    raise fail(
-                        "definition.value", f"`{function}` does not apply to these values", span
-                    ) from None
-            if any(not isinstance(v, (int, float, Fraction)) for v in values):
-                raise fail("definition.value", f"`{function}` does not apply to these values", span)
-        return eq.Apply(function, tuple(lift(v, text(i), span) for i, v in enumerate(values)))
-
     def _unary(self, node: ast.Unary, scope: Scope) -> Value:
         function = "neg" if node.op == "-" else "not"
         operand = self(node.operand, scope)
         if isinstance(operand, eq.Const):
             return eq.Const(KNOWN[function](operand.value))
-        return self.apply(function, (node.operand,), (operand,), scope, node.span)
+        return apply(function, (node.operand,), (operand,), scope, node.span)
 
     def _binary(self, node: ast.Binary, scope: Scope) -> Value:
         left = self(node.left, scope)
@@ -227,7 +152,7 @@ class Evaluator:
                 return left
             if right is (not neutral):
                 return right
-        return self.apply(node.op, (node.left, node.right), (left, right), scope, node.span)
+        return apply(node.op, (node.left, node.right), (left, right), scope, node.span)
 
     def _in(self, node: ast.Binary, left: Value, right: Value, scope: Scope) -> Value:
         if not isinstance(right, tuple):
@@ -236,7 +161,7 @@ class Evaluator:
             return left in right
         result: Value = False
         for item in right:
-            same = self._apply(
+            same = apply_one(
                 "==", (left, item), lambda i: label(node.left, scope) if i == 0 else "", node.span
             )
             result = same if result is False else eq.Apply("or", (result, same))
@@ -247,25 +172,10 @@ class Evaluator:
         result: Value = True
         for i, op in enumerate(node.ops):
             pair = (node.operands[i], node.operands[i + 1])
-            step = self.apply(op, pair, (values[i], values[i + 1]), scope, node.span)
-            if isinstance(step, tuple):
-                step = self._all(step)
-            if step is False:
+            step = apply(op, pair, (values[i], values[i + 1]), scope, node.span)
+            result = conjunction((result, *(step if isinstance(step, tuple) else (step,))))
+            if result is False:
                 return False
-            if result is True:
-                result = step
-            elif step is not True:
-                result = eq.Apply("and", (result, step))
-        return result
-
-    @staticmethod
-    def _all(values: tuple[Value, ...]) -> Value:
-        result: Value = True
-        for value in values:
-            if value is False:
-                return False
-            if value is not True:
-                result = value if result is True else eq.Apply("and", (result, value))
         return result
 
     def _if(self, node: ast.If, scope: Scope) -> Value:
@@ -274,7 +184,7 @@ class Evaluator:
             return self(node.yes if condition else node.no, scope)
         nodes = (node.condition, node.yes, node.no)
         values = (condition, self(node.yes, scope), self(node.no, scope))
-        return self.apply("select", nodes, values, scope, node.span)
+        return apply("select", nodes, values, scope, node.span)
 
     def _match(self, node: ast.Match, scope: Scope) -> Value:
         subject = self._name(ast.Name(node.subject, span=node.span), scope)
@@ -314,7 +224,7 @@ class Evaluator:
         if node.function in VARIADIC and len(values) >= 2:
             result, first = values[0], node.args[0]
             for value, arg in zip(values[1:], node.args[1:], strict=True):
-                result = self.apply(node.function, (first, arg), (result, value), scope, node.span)
+                result = apply(node.function, (first, arg), (result, value), scope, node.span)
                 first = node
             return result
         if len(values) != row.arity:
@@ -324,7 +234,7 @@ class Evaluator:
                 f"not {len(values)}",
                 node.span,
             )
-        return self.apply(node.function, node.args, values, scope, node.span)
+        return apply(node.function, node.args, values, scope, node.span)
 
     def _builtin(
         self, node: ast.Call, builtin: Callable[..., Value], values: tuple[Value, ...]
