@@ -222,6 +222,16 @@ def test_arithmetic_that_rounds_nothing() -> None:
     assert radius("*", [2.0**-126], [0.5]) == [True]  # below the least normal number
 
 
+@pytest.mark.parametrize("length", [2, 5])
+def test_a_denormal_sum_of_normal_numbers_may_be_flushed(length: int) -> None:
+    """TensorFlow flushes it; a sum that is exactly zero stays that."""
+    x = np.zeros((2, length))
+    x[0, :2] = 3e-38, -2.0e-38
+    y = _evaluated("reduce_sum", {"x": Ball(x)}, axes=(1,))["y"]
+    assert abs(y.value[0]) <= y.radius[0] < 2.0 * length * 2.0**-126
+    assert y.radius[1] == 0
+
+
 def test_a_product_of_three_that_may_overflow_on_the_way_has_no_verdict() -> None:
     op = CATALOG.op("bilinear")
     assert op is not None

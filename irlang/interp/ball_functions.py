@@ -257,9 +257,13 @@ class BallFunctions:
             part.bound + (self.growth(roundings) - self.growth(part.roundings)) * size
             for part, size in zip(parts, sizes, strict=True)
         )
-        spare = roundings - (terms - 1)
-        found = Ball(value, radius, terms, sum(sizes), spare)
-        return self.bounded(self._added(found, parts))
+        spare, total = roundings - (terms - 1), sum(sizes)
+        radius = radius + self.flushed(len(parts) - 1, total)
+        return self.bounded(self._added(Ball(value, radius, terms, total, spare), parts))
+
+    def flushed(self, additions: int, total: Any) -> Any:
+        """What so many additions lose to denormal partial sums, none of which exceeds `total`."""
+        return additions * np.minimum(self.lost, total)
 
     def _added(self, found: Ball, parts: list[Ball], exact: Any = np.False_) -> Ball:
         """A sum that goes on a running one: its terms, and a radius that any order of them has.

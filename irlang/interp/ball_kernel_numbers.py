@@ -160,8 +160,14 @@ class NumberWriter(Writer):
                 radii.append(f"{self.constant('more', more)} * {size}")
         total, radius = self.fresh("s"), self.fresh("e")
         self.put(f"{total} = {' + '.join(sizes)}")
+        radii.append(self.flushed(len(parts) - 1, total))
         self.put(f"{radius} = bounded({value}, {' + '.join(radii)}, {total}, {self.limits[1]})")
         return Number(value, radius, terms, total, roundings - (terms - 1))
+
+    def flushed(self, additions: int, total: str) -> str:
+        """The text of what so many additions lose to denormal partial sums."""
+        lost = self.constant("lost", self.domain.lost)
+        return f"{float(additions)!r} * min({lost}, {total})"
 
     @property
     def zeros(self) -> frozenset[str]:

@@ -368,8 +368,8 @@ class _Writer(NumberWriter):
             return Number(value, EXACT if exact else other, least=floor)
         radius = self.fresh("e")
         self.put(
-            f"{radius} = bounded({value}, {other} + {self.gamma(count - 1)} * {last}, {last}, "
-            f"{self.limits[1]})"
+            f"{radius} = bounded({value}, {other} + {self.gamma(count - 1)} * {last} + "
+            f"{self.flushed(count - 1, last)}, {last}, {self.limits[1]})"
         )
         return Number(value, radius, count, last, least=floor)
 

@@ -144,7 +144,8 @@ class Balls(BallFunctions):
             return Ball(value, own)
         total = np.sum(size, axis=axes)
         floor = _together([ball])
-        return self.bounded(Ball(value, own + growth * total, count, total, least=floor))
+        radius = own + growth * total + self.flushed(count - 1, total)
+        return self.bounded(Ball(value, radius, count, total, least=floor))
 
     @staticmethod
     def _quantified(kind: str, ball: Ball, value: Any, radius: Any, axes: tuple[int, ...]) -> Ball:
