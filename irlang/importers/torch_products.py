@@ -10,8 +10,8 @@ from irlang.importers.labels import Malformed, labels_of
 from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import plain
 from irlang.importers.torch_matrices import diagonal
+from irlang.importers.torch_pieces import piece
 from irlang.importers.torch_reductions import norm
-from irlang.importers.torch_shapes import piece
 
 
 def matmul(c: Call, a: Value, b: Value) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from irlang.importers.torch_call import Call, Rule, Uncovered, Value
-from irlang.importers.torch_shapes import at
+from irlang.importers.torch_pieces import at
 
 # of each kind: the definition, its cell, and where its gates stand in PyTorch's weights
 _KINDS: dict[str, tuple[str, list[int]]] = {

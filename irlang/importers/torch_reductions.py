@@ -9,7 +9,7 @@ import numpy as np
 
 from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_elementwise import truth
-from irlang.importers.torch_shapes import piece
+from irlang.importers.torch_pieces import piece
 
 
 def over(c: Call, x: Value, name: str = "dim") -> dict[str, Any]:

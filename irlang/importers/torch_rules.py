@@ -12,6 +12,7 @@ from irlang.importers.torch_layers import LAYERS
 from irlang.importers.torch_linear import LINEAR
 from irlang.importers.torch_losses import LOSSES
 from irlang.importers.torch_matrices import MATRICES
+from irlang.importers.torch_pieces import PIECES
 from irlang.importers.torch_pooling import POOLING
 from irlang.importers.torch_products import PRODUCTS
 from irlang.importers.torch_recurrent import RECURRENT
@@ -24,6 +25,7 @@ from irlang.importers.torch_statistics import STATISTICS
 RULES: dict[str, Rule] = {
     **ELEMENTWISE,
     **SHAPES,
+    **PIECES,
     **REDUCTIONS,
     **STATISTICS,
     **SPECIAL,

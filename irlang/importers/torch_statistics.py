@@ -12,8 +12,8 @@ import numpy as np
 from irlang.dtypes import DTYPES
 from irlang.importers.torch_call import FLOATS, Call, Rule, Uncovered, Value
 from irlang.importers.torch_indexing import Places, put
+from irlang.importers.torch_pieces import piece
 from irlang.importers.torch_reductions import ranked
-from irlang.importers.torch_shapes import piece
 
 
 def _along(c: Call, x: Value) -> tuple[Value, int]:
