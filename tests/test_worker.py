@@ -290,8 +290,8 @@ def test_a_hang_is_a_timeout_that_tells_where(numpy_worker: Worker) -> None:
     assert result.status == "timeout"
     assert result.error == "no answer within 1 s"
     assert 'File "<program>", line 5 in run' in result.detail["output"]
-    assert 1 <= result.seconds < 5
-    assert time.monotonic() - start < 10
+    assert 1 <= result.seconds < 10
+    assert time.monotonic() - start < 20
 
 
 def test_memory_is_bounded() -> None:

@@ -60,10 +60,13 @@ class Limits:
     growth: int = 2 << 30
 
 
-def command(target: Target, limits: Limits) -> list[str]:
-    """The command line of the process."""
+def command(target: Target, limits: Limits, apart: bool = False) -> list[str]:
+    """The command line of the process, which with `apart` forks another for every batch."""
     options = {
-        "gpu": _on_gpu(target),
+        "gpu": on_gpu(target),
+        "apart": apart,
+        "seconds": limits.seconds,
+        "memory": limits.memory,
         "retire_programs": limits.programs,
         "retire_growth": limits.growth,
         **target.options,
@@ -74,7 +77,7 @@ def command(target: Target, limits: Limits) -> list[str]:
 def environment(target: Target) -> dict[str, str]:
     """The variables that it sees."""
     variables = {**os.environ, **_ENVIRONMENT}
-    if not _on_gpu(target):
+    if not on_gpu(target):
         variables["CUDA_VISIBLE_DEVICES"] = ""
     if target.python != sys.executable:
         # They point into this interpreter's library.
@@ -87,5 +90,6 @@ def _known(target: Target) -> str:
     return target.framework or target.name
 
 
-def _on_gpu(target: Target) -> bool:
+def on_gpu(target: Target) -> bool:
+    """Whether it computes on a GPU."""
     return _known(target).partition(":")[2] in _GPU_MODES

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import ml_dtypes
 import numpy as np
@@ -63,6 +64,11 @@ class Hello:
     pid: int
 
 
+# What reading a header or an array raises where the bytes are not what a worker writes.
+_NOT_READ = (
+    AttributeError, LookupError, MemoryError, OverflowError, TypeError, ValueError, struct.error,
+)  # fmt: skip
+
 Packed: TypeAlias = tuple[dict[str, Any], list[bytes]]
 
 
@@ -84,10 +90,40 @@ def batch(programs: Sequence[Packed]) -> bytes:
     return wire.pack_frame(header, [data for _, body in programs for data in body])
 
 
-def unpack(answer: Mapping[str, Any], body: memoryview) -> Result:
-    """The result of an answer and the bytes that follow it."""
-    bfloat16 = ml_dtypes.bfloat16
-    outputs, offset = wire.unpack_arrays(answer.get("outputs", ()), body, 0, bfloat16)
-    gradients, _ = wire.unpack_arrays(answer.get("gradients", ()), body, offset, bfloat16)
-    status, error, detail = answer["status"], answer["error"], answer["detail"]
-    return Result(status, outputs, gradients, error, detail, answer["seconds"])
+def read_answer(frame: bytearray) -> tuple[dict[str, Any], Result]:
+    """The header of an answer, and the result that it is.
+
+    Raises
+    ------
+    irlang.lower.worker.WireError
+        The frame is no answer: what a framework writes by chance, or what is cut short.
+    """
+    try:
+        answer, body = wire.unpack_frame(frame)
+        bfloat16 = ml_dtypes.bfloat16
+        outputs, offset = wire.unpack_arrays(answer.get("outputs", ()), body, 0, bfloat16)
+        gradients, _ = wire.unpack_arrays(answer.get("gradients", ()), body, offset, bfloat16)
+        status, error, seconds = answer["status"], answer["error"], float(answer["seconds"])
+        if status not in get_args(Status) or not isinstance(error, str):
+            raise wire.WireError(f"no status of a program: {status!r}")
+        detail = dict(answer["detail"])
+        answer["retire"] = bool(answer["retire"])
+    except _NOT_READ as cause:
+        raise wire.WireError(f"no answer: {type(cause).__name__}: {cause}") from cause
+    return answer, Result(status, outputs, gradients, error, detail, seconds)
+
+
+def read_hello(frame: bytearray) -> dict[str, Any]:
+    """What a worker says of itself: the fields of `Hello`, or `error` and `message`.
+
+    Raises
+    ------
+    irlang.lower.worker.WireError
+        The frame says neither.
+    """
+    try:
+        hello, _ = wire.unpack_frame(frame)
+        wanted = ["error", "message"] if "error" in hello else list(Hello.__dataclass_fields__)
+        return {name: hello[name] for name in wanted}
+    except _NOT_READ as cause:
+        raise wire.WireError(f"no greeting: {type(cause).__name__}: {cause}") from cause

@@ -13,10 +13,10 @@ containing a program that is hostile (emitted programs are our own).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
 import os
 import queue
-import signal
 import threading
 import time
 import weakref
@@ -26,13 +26,24 @@ from concurrent.futures import Future
 from typing import Any, Self
 
 from irlang.lower import worker as wire
-from irlang.lower.launch import Limits, Target, command, environment
-from irlang.lower.message import Hello, Packed, Program, Result, Status, batch, pack, unpack
+from irlang.lower.launch import Limits, Target, command, environment, on_gpu
+from irlang.lower.message import (
+    Hello,
+    Packed,
+    Program,
+    Result,
+    Status,
+    batch,
+    pack,
+    read_answer,
+    read_hello,
+)
 from irlang.lower.process import Event, Process
 
 __all__ = ["Hello", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError"]
 
 _USUAL = Limits()
+_GRACE = 10.0  # seconds beyond a program's that a process has to end what it forked for that
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
 
 
@@ -50,6 +61,7 @@ class WorkerError(Exception):
 @dataclasses.dataclass
 class _Job:
     programs: deque[Packed]
+    together: bool  # a process that runs programs apart runs these one after another
     future: Future[list[Result]]
 
 
@@ -59,11 +71,17 @@ class Worker:
     The process starts with `start` or the first batch and serves until `close`, which also comes
     at the end of a ``with`` block and at the exit of the interpreter. Not to be shared between
     threads, nor used after a fork.
+
+    With `apart`, every program is run by a process that is forked from one that has run nothing: a
+    program that ends its process costs milliseconds, not another import of the framework.
     """
 
-    def __init__(self, target: Target, limits: Limits = _USUAL) -> None:
+    def __init__(self, target: Target, limits: Limits = _USUAL, *, apart: bool = False) -> None:
         self.target = target
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
+        self.apart = apart
+        self._usual = limits
+        self._spare: Worker | None = None
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
         self._unusable: WorkerError | None = None
@@ -110,8 +128,11 @@ class Worker:
         irlang.lower.worker.WireError
             An array has a dtype that cannot be sent.
         """
+        self._queue([pack(program) for program in programs], together=False)
+
+    def _queue(self, programs: Sequence[Packed], *, together: bool) -> None:
         self.start()
-        job = _Job(deque(map(pack, programs)), Future())
+        job = _Job(deque(programs), together, Future())
         self._sent.append(job.future)
         self._jobs.put(job)
 
@@ -134,11 +155,25 @@ class Worker:
         self.send(programs)
         return self.collect()
 
+    def spare(self) -> Worker | None:
+        """A worker of the same target that runs programs apart; None where it cannot fork.
+
+        It is made when it is first asked for, and closed with this one.
+        """
+        able = hasattr(os, "fork") and not on_gpu(self.target) and not self._closing.is_set()
+        if self.apart or not able:
+            return None  # the driver of a GPU does not survive a fork
+        if self._spare is None:
+            self._spare = Worker(self.target, self._usual, apart=True)
+        return self._spare
+
     def close(self) -> None:
         """End the process, also one that is at work, and wait until it is gone."""
         if os.getpid() != self._owner:
             return
         self._closing.set()
+        if self._spare is not None:
+            self._spare.close()
         self._jobs.put(None)
         if self._thread is not None:
             self._thread.join()
@@ -153,7 +188,7 @@ class Worker:
             self._hello.set_exception(error)
         while (job := self._jobs.get()) is not None:
             try:
-                job.future.set_result(self._run(job.programs))
+                job.future.set_result(self._run(job.programs, job.together))
             except Exception as error:  # noqa: BLE001 (raised again by `collect`)
                 job.future.set_exception(error)
         self._drop()
@@ -176,7 +211,7 @@ class Worker:
 
     def _start_process(self) -> Process:
         name = self.target.name
-        line = command(self.target, self.limits)
+        line = command(self.target, self.limits, self.apart)
         try:
             process = Process(line, environment(self.target), self.limits.memory)
         except OSError as cause:
@@ -185,7 +220,11 @@ class Worker:
         self._process = process
         event, frame = process.wait(self.limits.start_seconds, self._closing)
         if event == "frame":
-            hello, _ = wire.unpack_frame(frame)
+            try:
+                hello = read_hello(frame)
+            except wire.WireError as cause:
+                self._drop()
+                raise WorkerError(f"{name}: the worker did not start: {cause}") from cause
             if "error" in hello:
                 self._drop()
                 self._unusable = WorkerError(f"{name}: {hello['error']}: {hello['message']}")
@@ -206,16 +245,19 @@ class Worker:
             self._process.release()
             self._process = None
 
-    def _run(self, pending: deque[Packed]) -> list[Result]:
+    def _run(self, pending: deque[Packed], together: bool) -> list[Result]:
         results: list[Result] = []
         unheard = 0
         while pending:
             if self._closing.is_set():
                 raise WorkerError(f"{self.target.name}: the worker is closed")
             process = self._live_process()
-            process.post(batch(pending))
-            waiting = list(pending)
-            event = self._collect_answers(process, pending, results)
+            waiting = [pending[0]] if self.apart and not together else list(pending)
+            process.post(batch(waiting))
+            left = deque(waiting)
+            event = self._collect_answers(process, left, results)
+            for _ in range(len(waiting) - len(left)):
+                pending.popleft()
             if event in ("frame", "closed"):
                 continue
             # A process that ended before it had the whole batch was not running any of it.
@@ -226,7 +268,7 @@ class Worker:
                 continue
             status: Status = event if event in ("timeout", "memory") else "crash"
             lost = Result(status, {}, {}, error, detail, seconds)
-            before = waiting[: len(waiting) - len(pending)]
+            before = waiting[: len(waiting) - len(left)]
             victim = pending.popleft()
             if status == "crash" and before:
                 self._blame(victim, lost, before, results)
@@ -270,6 +312,13 @@ class Worker:
 
     def _alone(self, programs: list[Packed]) -> Result:
         """The result of the last of some programs, which a fresh process runs."""
+        spare = self.spare()
+        if spare is not None:
+            with contextlib.suppress(WorkerError):  # not every framework survives a fork
+                spare._queue(programs, together=True)
+                last = spare.collect()[-1]
+                if last.status in ("ok", "refused", "crash"):
+                    return last
         self._drop()
         process = self._live_process()
         process.post(batch(programs))
@@ -287,16 +336,25 @@ class Worker:
     ) -> Event:
         """Move programs that are answered from `pending` to `results`; what stopped that."""
         while pending:
-            event, frame = process.wait(self.limits.seconds, self._closing)
+            event, frame = process.wait(self._patience(), self._closing)
             if event != "frame":
                 return event
-            answer, body = wire.unpack_frame(frame)
-            results.append(unpack(answer, body))
+            try:
+                answer, result = read_answer(frame)
+            except wire.WireError:
+                return "garbage"
+            if self.apart and result.status not in ("ok", "refused"):
+                result.detail["output"] = process.printed()
+            results.append(result)
             pending.popleft()
             if answer["retire"]:
                 self._drop()
                 break
         return "frame"
+
+    def _patience(self) -> float:
+        """How long a process may be quiet; one that runs programs apart watches over them."""
+        return self.limits.seconds + (_GRACE if self.apart else 0.0)
 
     def _end_process(
         self, process: Process, event: Event, seconds: float
@@ -307,31 +365,13 @@ class Worker:
             process.dump_stack()
         # At the end of its answers a process is about to end: how, is what it is to be asked.
         code = process.end(grace=5.0 if event == "exit" else 0.0)
-        if event == "exit" and code < 0:
-            detail["signal"] = _signal_name(-code)
-            error = f"killed by {detail['signal']}"
-        elif event == "exit":
-            detail["exit_code"] = code
-            error = f"exited with status {code}"
-        else:
-            error = {
-                "timeout": f"no answer within {seconds:g} s",
-                "memory": f"resident memory passed {self.limits.memory / (1 << 20):.0f} MiB",
-                "garbage": "wrote something else than answers to its private pipe",
-                "closed": "closed",
-            }[event]
+        error, told = wire.cause_of_end(event, code, seconds, self.limits.memory)
+        detail.update(told)
         detail["output"] = process.release()
         detail["programs_before"] = max(0, process.frames - 1)  # the first was its greeting
         detail["peak"] = process.peak
         self._process = None
         return error, detail
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # real-time signals have no names of their own
-        return f"signal {number}"
 
 
 _open_workers: weakref.WeakSet[Worker] = weakref.WeakSet()

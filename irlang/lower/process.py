@@ -22,6 +22,7 @@ from irlang.lower import worker as wire
 Event: TypeAlias = Literal["frame", "exit", "garbage", "timeout", "memory", "closed"]
 
 _OUTPUT_KEPT = 2000  # characters of what it printed that are of interest to a reader
+_LEAST_FRAME = 1 << 28  # bytes that any process may answer with
 _TICK = 0.02  # seconds between two looks at the memory of a working process
 
 
@@ -68,6 +69,7 @@ class Process:
         self.frames = 0
         self.peak = 0
         self.quiet_since = time.monotonic()
+        self._worked_before = 0.0
 
     def running(self) -> bool:
         """Whether the process has not ended."""
@@ -77,12 +79,17 @@ class Process:
         """Begin to send `frame`; `wait` goes on with it."""
         self.outbox = memoryview(frame)
         self._selector.register(self._input, selectors.EVENT_WRITE)
+        self._listen_from_now()
+
+    def _listen_from_now(self) -> None:
         self.quiet_since = time.monotonic()
+        self._worked_before = wire.processor_seconds(str(self._popen.pid))
 
     def wait(self, seconds: float, closing: threading.Event) -> tuple[Event, bytearray]:
         """Wait for a frame, or for what ends the process's use, `closing` among it.
 
-        It is a timeout when the process has been quiet for `seconds`.
+        It is a timeout when the process has been quiet for `seconds`; on a busy machine, when it
+        had the processor for so long, or waits for something else than that and the disk.
         """
         nothing = bytearray()
         while True:
@@ -90,11 +97,13 @@ class Process:
                 size = wire.frame_size(self._inbox)
             except wire.WireError:
                 return "garbage", nothing
+            if size is not None and size > max(self._memory_limit, _LEAST_FRAME):
+                return "garbage", nothing  # it could not hold that itself
             if size is not None and size <= len(self._inbox):
                 frame = self._inbox[:size]
                 del self._inbox[:size]
                 self.frames += 1
-                self.quiet_since = time.monotonic()
+                self._listen_from_now()
                 return "frame", frame
             if closing.is_set():
                 return "closed", nothing
@@ -104,10 +113,16 @@ class Process:
             heard = self._exchange(0.0 if ended else max(0.0, min(_TICK, left)))
             if heard is None or (ended and not heard):
                 return "exit", nothing
-            if left <= 0 and not heard:
+            if left <= 0 and not heard and not self._starved(seconds, -left):
                 return "timeout", nothing
             if self._resident() > self._memory_limit:
                 return "memory", nothing
+
+    def _starved(self, seconds: float, beyond: float) -> bool:
+        """Whether a process that is late had too little of the processor to be in time."""
+        pid = str(self._popen.pid)
+        worked = wire.processor_seconds(pid) - self._worked_before
+        return wire.starved(pid, worked, seconds, beyond)
 
     def _exchange(self, seconds: float) -> bool | None:
         """Move what can be moved: whether an answer was heard, None at the end of the answers."""
@@ -160,6 +175,14 @@ class Process:
         while time.monotonic() < until and self._exchange(_TICK) is not None:
             continue
 
+    def printed(self) -> str:
+        """The last that it printed since it was asked before."""
+        while self._errors in self._selector.get_map() and self._read_errors():
+            continue
+        text = self._printed.decode("utf-8", "replace")[-_OUTPUT_KEPT:]
+        self._printed.clear()
+        return text
+
     def end(self, grace: float = 0.0) -> int:
         """End the process and its children; its exit code, negative for a signal.
 
@@ -173,9 +196,8 @@ class Process:
 
     def release(self) -> str:
         """Close the pipes of a process that was ended; the last that it printed."""
-        while self._errors in self._selector.get_map() and self._read_errors():
-            continue
+        text = self.printed()
         self._selector.close()
         for stream in self._streams:
             stream.close()
-        return self._printed.decode("utf-8", "replace")[-_OUTPUT_KEPT:]
+        return text

@@ -1,5 +1,5 @@
 # Runs under any Python >= 3.6, also one that has only an old framework: hence `typing.Dict`.
-# ruff: noqa: PTH123
+# ruff: noqa: PTH123, PTH208
 """The worker: a process that runs emitted programs on one framework and answers with arrays.
 
 It is started as ``python worker.py TARGET [OPTIONS]`` by `irlang.lower.pool`, possibly under
@@ -16,6 +16,10 @@ lists them as ``[name, dtype, shape]``: C order, little endian. ``bfloat16`` tra
   program's text or model file is ``size`` bytes of the body, before its arrays.
 - One answer per program, in order and as soon as it is there: ``{"status", "error", "detail",
   "seconds", "outputs", "gradients", "retire"}``. After ``retire`` the process ends.
+- With the option ``apart`` every batch is run by a process that is forked for it, from one that has
+  imported the framework and run nothing. What ends that process, or is to end it, is an answer too
+  (``crash``, ``timeout``, ``memory``), and the next program has a fork of its own: milliseconds
+  where a framework's import takes seconds.
 
 **Programs.** ``kind: "python"`` is the source of a module that defines ``INPUTS`` and ``OUTPUTS``
 (tuples of names), ``run(inputs, params)`` and, if it is trainable, ``gradients(inputs, params)``;
@@ -45,6 +49,7 @@ import importlib
 import json
 import linecache
 import platform
+import select
 import signal
 import struct
 import time
@@ -57,6 +62,7 @@ from typing import (
     Callable,
     Dict,
     Iterable,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -545,10 +551,15 @@ def _restrain() -> None:
         import resource  # not on every platform
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        set_parent_death_signal = 1
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+        _die_with_parent()
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # may be forbidden in a container; the supervisor watches as well
+
+
+def _die_with_parent() -> None:
+    if sys.platform.startswith("linux"):
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def resident_bytes(pid: str = "self") -> int:
@@ -560,6 +571,37 @@ def resident_bytes(pid: str = "self") -> int:
         return 0
 
 
+def processor_seconds(pid: str) -> float:
+    """What a process has had of the processor; 0 where it is gone or the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+_BUSIEST = 8  # times its limit that a program may take on a machine that has no time for it
+
+
+def starved(pid: str, worked: float, seconds: float, beyond: float) -> bool:
+    """Whether a process is late because the machine is busy, not because it hangs.
+
+    worked: its seconds of the processor since it was last heard of; beyond: those since `seconds`
+    have passed. Then one of its threads waits for the processor or the disk.
+    """
+    if worked >= seconds or beyond >= (_BUSIEST - 1) * seconds:
+        return False
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
+                    return True
+    except (OSError, IndexError):
+        return False  # it is gone, or the system does not tell
+    return False
+
+
 def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any]) -> None:
     """Answer batches until the supervisor closes its end or this process should be replaced."""
     done = 0
@@ -569,14 +611,7 @@ def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any])
         request = _read_frame(incoming)
         if request is None:
             return
-        header, body = request
-        offset = 0
-        for item in header["programs"]:
-            code = bytes(body[offset : offset + item["size"]])
-            offset += item["size"]
-            inputs, offset = unpack_arrays(item["inputs"], body, offset, np.uint16)
-            params, offset = unpack_arrays(item["params"], body, offset, np.uint16)
-            program = Program(item["kind"], code, item["grad"], inputs, params)
+        for program in _requested(*request):
             answer, data = execute(program, options)
             done += 1
             answer["retire"] = done >= programs_limit or resident_bytes() > memory_limit
@@ -584,6 +619,153 @@ def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any])
             outgoing.flush()
             if answer["retire"]:
                 return
+
+
+def _requested(header: Mapping[str, Any], body: memoryview) -> Iterator[Program]:
+    """The programs of a batch."""
+    offset = 0
+    for item in header["programs"]:
+        code = bytes(body[offset : offset + item["size"]])
+        offset += item["size"]
+        inputs, offset = unpack_arrays(item["inputs"], body, offset, np.uint16)
+        params, offset = unpack_arrays(item["params"], body, offset, np.uint16)
+        yield Program(item["kind"], code, item["grad"], inputs, params)
+
+
+# -- processes that are forked for a batch -------------------------------------------------------
+
+_TICK = 0.02  # seconds between two looks at a process
+_GRACE = 5.0  # seconds that a process whose answers have ended has to end itself
+_STACK_SECONDS = 0.2  # that a process which hangs has to print where
+
+
+def _serve_apart(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any]) -> None:
+    """Answer batches from forked processes until the supervisor closes its end."""
+    while True:
+        request = _read_frame(incoming)
+        if request is None:
+            return
+        programs = list(_requested(*request))
+        while programs:
+            answered, lost = _run_forked(programs, (incoming, outgoing), options)
+            if lost is not None:
+                outgoing.write(pack_frame(dict(lost, retire=False), ()))
+                outgoing.flush()
+                answered += 1
+            programs = programs[answered:]
+
+
+def _run_forked(
+    programs: List[Program], streams: Tuple[IO[bytes], IO[bytes]], options: Mapping[str, Any]
+) -> Tuple[int, Optional[Dict[str, Any]]]:
+    """Run programs in one forked process and pass its answers on.
+
+    Gives how many it answered, and the answer for the one that it was lost at, if it was.
+    """
+    answers, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):  # whatever it is, the parent's work is not ours
+            os.setpgid(0, 0)
+            _die_with_parent()
+            for number in (answers, *(stream.fileno() for stream in streams)):
+                os.close(number)  # out of reach of a program
+            with os.fdopen(writing, "wb") as own:
+                for program in programs:
+                    answer, data = execute(program, options)
+                    own.write(pack_frame(dict(answer, retire=False), data))
+                    own.flush()
+        os._exit(0)
+    os.close(writing)
+    start = time.perf_counter()
+    answered, event = 0, "exit"
+    with os.fdopen(answers, "rb", 0) as pipe:
+        for event, frame in _heard(pipe, child, options):
+            if event == "frame":
+                streams[1].write(frame)
+                streams[1].flush()
+                answered += 1
+                start = time.perf_counter()
+            if answered == len(programs):
+                break
+    code = _end_forked(child, event)
+    if answered == len(programs):
+        return answered, None
+    status = event if event in ("timeout", "memory") else "crash"
+    error, detail = cause_of_end(event, code, options["seconds"], options["memory"])
+    seconds = time.perf_counter() - start
+    return answered, {"status": status, "error": error, "detail": detail, "seconds": seconds}
+
+
+def _heard(pipe: IO[bytes], child: int, options: Mapping[str, Any]) -> Iterator[Tuple[str, bytes]]:
+    """What comes from a forked process: frames, and last the event that ends its use."""
+    inbox = bytearray()
+    pid, limit = str(child), options["seconds"]
+    quiet_since, worked_before = time.perf_counter(), 0.0
+    while True:
+        if select.select([pipe], [], [], _TICK)[0]:
+            data = pipe.read(1 << 20)
+            if not data:
+                break
+            inbox += data
+            try:
+                size = frame_size(inbox)
+                while size is not None and size <= len(inbox):
+                    yield "frame", bytes(inbox[:size])
+                    del inbox[:size]
+                    quiet_since, worked_before = time.perf_counter(), processor_seconds(pid)
+                    size = frame_size(inbox)
+            except WireError:
+                yield "garbage", b""
+                return
+            continue
+        late = time.perf_counter() - quiet_since - limit
+        if late > 0 and not starved(pid, processor_seconds(pid) - worked_before, limit, late):
+            yield "timeout", b""
+            return
+        if resident_bytes(pid) > options["memory"]:
+            yield "memory", b""
+            return
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break  # and a process of its own holds the pipe
+    yield "exit", b""
+
+
+def _end_forked(child: int, event: str) -> int:
+    """End a forked process and those that it started; its exit code, negative for a signal."""
+    if event == "timeout":
+        os.kill(child, signal.SIGUSR1)
+        time.sleep(_STACK_SECONDS)
+    if event == "exit":  # its pipe is closed: it is about to end, and how is what is asked
+        until = time.perf_counter() + _GRACE
+        while (
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            and time.perf_counter() < until
+        ):
+            time.sleep(_TICK)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def cause_of_end(event: str, code: int, seconds: float, memory: int) -> Tuple[str, Dict[str, Any]]:
+    """Why a process was lost in one line, and its signal or exit code if it ended by itself."""
+    if event == "exit" and code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:  # real-time signals have no names of their own
+            name = f"signal {-code}"
+        return f"killed by {name}", {"signal": name}
+    if event == "exit":
+        return f"exited with status {code}", {"exit_code": code}
+    causes = {
+        "timeout": f"no answer within {seconds:g} s",
+        "memory": f"resident memory passed {memory / (1 << 20):.0f} MiB",
+        "garbage": "wrote something else than answers to its private pipe",
+        "closed": "closed",
+    }
+    return causes[event], {}
 
 
 def main(arguments: List[str]) -> None:
@@ -595,7 +777,8 @@ def main(arguments: List[str]) -> None:
     outgoing.write(pack_frame(hello, ()))
     outgoing.flush()
     if "error" not in hello:
-        _serve(incoming, outgoing, dict(options, framework=hello["framework"]))
+        serve = _serve_apart if options.get("apart") else _serve
+        serve(incoming, outgoing, dict(options, framework=hello["framework"]))
     # Frameworks are not taken down: it takes seconds, some crash, and there is nothing to save.
     sys.stderr.flush()
     os._exit(0)
