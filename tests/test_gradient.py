@@ -236,6 +236,19 @@ model m(x: f32[3], u: f32[2]) -> y: f32[3] {
     assert np.isfinite(balls["u"].bound).all()
 
 
+def test_nothing_is_known_of_what_flows_back_from_no_number() -> None:
+    """The norm of zeros has no gradient. Whether a choice multiplies it by 0 or drops it is open."""
+    graph, given = graph_of(
+        "model m(c: bool[3], x: f32[3], z: f32[3]) -> y: f32[], w: f32[3] {\n"
+        "  y = reduce_l2(where(c, x, z); axes = 0)\n  w = negate(x)\n}\n"
+    )
+    given |= {"c": np.zeros(3, bool), "z": np.zeros(3, np.float32)}
+    found = gradient.gradient_balls(graph, given, builtin(), of="y")
+    assert np.all(np.isinf(found["x"].bound))
+    found = gradient.gradient_balls(graph, given, builtin(), of="w")
+    assert np.all(found["x"].bound == 0)
+
+
 @pytest.mark.parametrize("ties", ["first", "even"])
 def test_a_definition_says_which_gradient_is_meant_at_a_tie(ties: str) -> None:
     text = f"""op top(x: f64[N]) -> y: f64[] {{

@@ -104,7 +104,10 @@ def gradient_balls(
         }
         given = feeds(step.node, step.expansion, found, Ball)
         tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype, arithmetic)
-        unknown = left_open(step.seeds, step.node.expansion(definitions), given)
+        # of what flows back from no number, as where a root is differentiated at 0, a program may
+        # multiply some by zero and choose others
+        unknown = not all(np.all(np.isfinite(ball.value)) for ball in cotangents.values())
+        unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = Ball(ball.value, rounding.oracle_error(ball, dtype))

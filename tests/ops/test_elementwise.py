@@ -216,6 +216,19 @@ def test_clip_of_integers(low: float, high: float) -> None:
     agrees("clip", {"x": x}, np.minimum(np.maximum(x, lowest), largest), min=low, max=high)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "bounds", "wanted"),
+    [
+        (np.uint8, {"max": -1.25}, 0), (np.uint8, {"min": 300.5}, 255),
+        (np.int8, {"min": 200}, 127), (np.int8, {"max": -200}, -128),
+    ],
+)  # fmt: skip
+def test_a_bound_that_the_type_has_not_is_its_end(
+    dtype: Any, bounds: dict[str, float], wanted: int
+) -> None:
+    agrees("clip", {"x": np.array([0, 7], dtype)}, np.full(2, wanted, dtype), **bounds)
+
+
 def test_clip_keeps_every_digit_of_an_integer() -> None:
     x = np.array([2**62 + 1, -(2**62) - 1, 5])
     agrees("clip", {"x": x}, np.array([2**62 + 1, -3, 5]), min=-3)
