@@ -237,7 +237,7 @@ model m(x: f32[3], u: f32[2]) -> y: f32[3] {
 
 
 def test_nothing_is_known_of_what_flows_back_from_no_number() -> None:
-    """The norm of zeros has no gradient. Whether a choice multiplies it by 0 or drops it is open."""
+    """The norm of zeros has no gradient; a choice may multiply that by zero, or drop it."""
     graph, given = graph_of(
         "model m(c: bool[3], x: f32[3], z: f32[3]) -> y: f32[], w: f32[3] {\n"
         "  y = reduce_l2(where(c, x, z); axes = 0)\n  w = negate(x)\n}\n"
