@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from irlang import ast
 from irlang.catalog import builtin
+from irlang.diff import invalid
 from irlang.diff.campaign import Campaign, Settings
+from irlang.diff.finding import find_accepted
 from irlang.diff.invalid import judge_invalid
+from irlang.diff.report_issue import issue
 from irlang.diff.runner import Session
+from irlang.gen.moves import SetAttr
 from irlang.gen.spoil import Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, says
-from irlang.lower.lower import Lowered, lower
+from irlang.lower.lower import Lowered, lower, spelt
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -80,6 +86,58 @@ def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is
         found, counts = judge_invalid(session, builtin(), SEEDS, ("matmul", "gather", "concat"))
         assert found == []
         assert counts["torch"]["refused"] > 5
+
+
+def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadly(graph: Graph, *args: Any) -> Lowered:
+        made = lower(graph, *args)
+        assert isinstance(made.code, str)
+        return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
+
+    monkeypatch.setattr(invalid, "lower", deadly)
+    monkeypatch.setattr(invalid, "_FATAL", set())
+    with Session(("torch",)) as session:
+        (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
+        assert counts["torch"]["crash"] == 1 + len(others) >= 1
+        assert one[1].verdict.verdict == "crash"
+        assert judge_invalid(session, builtin(), SEEDS[:1], ("softplus",))[0] == []  # known by now
+        found = find_accepted(session, one[1], one[0])
+    assert "SIGFPE" in found.verdict.message
+    assert "invalid" in found.signature
+    text = issue(found, "", "")
+    assert "the process dies of an invalid program" in text
+    assert 'require beta: beta != 0 else "beta is 0"' in text
+
+
+def test_every_requirement_of_an_operator_is_broken_by_some_seed() -> None:
+    codes = {one.fault.code for seed in range(80) if (one := spoilt(builtin(), seed, ("conv",)))}
+    op = builtin().op("conv")
+    assert op is not None
+    own = {f"conv.{s.name}" for s in op.body if isinstance(s, ast.Require)}
+    assert len(codes & own) > len(own) // 2
+
+
+def test_operators_that_a_target_lacks_are_not_tried() -> None:
+    with Session(("torch",)) as session:
+        _, counts = judge_invalid(session, builtin(), range(24), ())
+    assert sum(counts["torch"].values()) > 6
+    assert "conv" in spelt("torch")
+    assert "softmax" in spelt("onnxruntime")
+    assert "matmul_integer" not in spelt("tf")
+
+
+def test_an_axis_that_is_not_there_is_handed_over_as_it_is() -> None:
+    def spoils(seed: int) -> Spoilt | None:
+        return spoilt(builtin(), seed, ("cumsum", "softmax", "sort"))
+
+    many = [one for seed in range(60) if (one := spoils(seed)) is not None]
+    axes = [one for one in many if isinstance(one.changed, SetAttr) and one.changed.name == "axis"]
+    assert axes
+    for one in axes:
+        assert isinstance(one.changed, SetAttr)
+        made = lower(one.graph, "torch", builtin(), {})
+        if made.native:
+            assert str(one.changed.value) in str(made.code)
 
 
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:

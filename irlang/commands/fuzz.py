@@ -222,7 +222,13 @@ def _verdicts(targets: dict[str, dict[str, int]]) -> Table:
 
 def _invalid(targets: dict[str, dict[str, int]]) -> str:
     said = (
-        f"{name} refused {counts.get('refused', 0)}, accepted {counts.get('accepted', 0)}"
+        ", ".join(
+            [
+                f"{name} refused {counts.get('refused', 0)}",
+                f"accepted {counts.get('accepted', 0)}",
+                *(f"{v} {counts[v]}" for v in ("timeout", "crash") if counts.get(v)),
+            ]
+        )
         for name, counts in targets.items()
         if counts
     )

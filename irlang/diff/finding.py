@@ -38,8 +38,8 @@ class Found:
     operator: the culprit's; operators that are wrong only together as `pad + max_pool`; `program`
     where there are many. attributes: those that a reduction has left. reduced: the smallest case
     that still shows it. others: the verdicts of other targets on that. expected: the oracle's
-    balls, got: the target's values, both of the reduced case. versions: of all targets. signature:
-    what makes two findings one.
+    balls, got: the target's values, both of the reduced case. versions: of all targets. fault:
+    what makes the program invalid; empty of a valid one. signature: what makes two findings one.
     """
 
     seed: int
@@ -55,6 +55,7 @@ class Found:
     versions: dict[str, str] = field(default_factory=dict)
     expected: dict[str, Ball] = field(default_factory=dict)
     got: dict[str, Array] = field(default_factory=dict)
+    fault: str = ""
 
     @property
     def signature(self) -> str:
@@ -71,6 +72,8 @@ class Found:
             pattern.append(f"{kinds[0]} not {kinds[1]}")
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
+        if self.fault and self.verdict.verdict != "accepted":
+            pattern = ["invalid", *pattern]
         return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
 
     def identity(self) -> dict[str, str]:
@@ -104,13 +107,13 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
 
 
 def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
-    """The finding of an invalid call that a target runs: it is as small as it was made."""
+    """The finding of an invalid call that is not refused: it is as small as it was made."""
     versions = session.versions()
     case, target = accepted.case, accepted.target
     return Found(
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
         versions[target], case, case, others=accepted.others, versions=versions,
-        got=accepted.got,
+        got=accepted.got, fault=accepted.fault,
     )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
-"""Invalid programs: a target that runs one, and says nothing, has accepted it.
+"""Invalid programs: a target that runs one, and says nothing, has accepted it; one whose process
+ends, or does not answer, has not refused it either.
 
-A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. Only what reaches a target's
-own operator as it is tells anything (`irlang.lower.direct`); a requirement that a target documents
-to be wider is noted in its table (`irlang.lower.call.Native.admits`).
+A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. That one is run tells only
+something where it reaches a target's own operator as it is (`irlang.lower.direct`) and where the
+target does not document its requirement to be wider (`irlang.lower.admits`). A process that ends is
+a defect of the target whatever it was given.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
-from irlang.diff.verdict import Verdict
+from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.gen.moves import SetAttr
 from irlang.gen.spoil import Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, numbers, says
-from irlang.lower.lower import Lowered, lower
-from irlang.lower.pool import Program, WorkerError
+from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.pool import Program, Result, WorkerError
 from irlang.scope import show
 
 if TYPE_CHECKING:
@@ -37,16 +39,22 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LOST = (ArithmeticError, AssertionError, InvalidInput, LookupError, TypeError, ValueError)
 
 
+# Faults that have ended this process's workers: each costs two starts of a framework.
+_FATAL: set[tuple[str, str]] = set()
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An invalid call that a target has run.
+    """An invalid call that a target has run, or that has ended its process.
 
-    given: what was changed to spoil it. got: the results. others: what other targets did.
+    fault: what is invalid. given: what was changed to spoil it. got: the results. others: what
+    other targets did.
     """
 
     case: Case
     target: str
     verdict: Verdict
+    fault: str
     given: dict[str, str]
     got: dict[str, Array]
     others: dict[str, str]
@@ -55,58 +63,70 @@ class Accepted:
 def judge_invalid(
     session: Session, catalog: Catalog, seeds: Sequence[int], ops: Sequence[str]
 ) -> tuple[list[tuple[int, Accepted]], dict[str, Counter[str]]]:
-    """Runs the spoilt call of every seed; gives what was accepted, and counts by target."""
+    """Runs the spoilt call of every seed; gives what was not refused, and counts by target.
+
+    ops: that may be called; if none are said, those that a target has operators of its own for.
+    """
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
-    spoiled = [(seed, one) for seed in seeds if (one := spoilt(catalog, seed, ops)) is not None]
+    targets = [target for target in session.targets if session.shares[target] == 1]
+    known = {op.name for op in catalog}
+    own = [sorted(known & spelt(target)) for target in targets]
+    drawn = [(seed, spoilt(catalog, seed, ops or own[seed % len(own)])) for seed in seeds]
+    spoiled = [(seed, one) for seed, one in drawn if one is not None]
     cases = [Case(one.graph, inputs(one.graph, seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
-    got: dict[tuple[int, str], dict[str, Array]] = {}
-    for target, worker in session.workers.items():
-        if session.shares[target] > 1:
-            continue  # what compiles says the same as what it compiles
+    got: dict[tuple[int, str], Result] = {}
+    for target in targets:  # what compiles says the same as what it compiles
+        worker = session.workers[target]
         programs, sent = [], []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-            lowered = _handed_over(one, target, catalog)
-            if lowered is not None:
+            lowered = _lowered(one.graph, target, catalog)
+            if lowered is not None and (target, one.fault.code) not in _FATAL:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
-                sent.append(number)
+                sent.append((number, _is_handed_over(one, lowered, target, catalog)))
         worker.send(programs)
         try:
             ran = worker.collect()
         except WorkerError:
             continue  # the campaign's own programs say so, with the worker's last words
-        for number, result in zip(sent, ran, strict=True):
-            accepted = result.status == "ok"
-            said[number][target] = "accepted" if accepted else "refused"
-            counts[target][said[number][target]] += 1
-            got[number, target] = dict(result.outputs)
+        for (number, direct), result in zip(sent, ran, strict=True):
+            if result.status == "crash" or direct:
+                told = _TOLD.get(result.status, "refused")
+                said[number][target] = told
+                counts[target][told] += 1
+                got[number, target] = result
+            if result.status == "crash":
+                _FATAL.add((target, spoiled[number][1].fault.code))
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
         verdicts = said[number]
-        for target in (t for t, verdict in verdicts.items() if verdict == "accepted"):
-            name = next(iter(case.graph.outputs))
-            verdict = Verdict(name, target, "accepted", message=one.fault.message)
+        for target in (t for t, verdict in verdicts.items() if verdict in FINDINGS - {"refused"}):
+            result, told = got[number, target], verdicts[target]
+            message = one.fault.message if told == "accepted" else result.error
+            verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)
             others = {t: v for t, v in verdicts.items() if t != target}
-            results = got[number, target]
-            found.append((seed, Accepted(case, target, verdict, _given(one), results, others)))
+            taken = Accepted(
+                case, target, verdict, one.fault.message, _given(one), dict(result.outputs), others
+            )
+            found.append((seed, taken))
     return found, counts
 
 
-def _handed_over(one: Spoilt, target: str, catalog: Catalog) -> Lowered | None:
-    """The program of a spoilt call; None where it says nothing of the target."""
-    lowered = _lowered(one.graph, target, catalog)
-    if lowered is None or not is_direct(lowered):
-        return None
+_TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
+
+
+def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog) -> bool:
+    """Whether the program of a spoilt call says something of the target by being run."""
+    changed = isinstance(one.changed, SetAttr)
+    if not is_direct(lowered, shaped=changed):
+        return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
-        return None
+        return False
     if isinstance(one.changed, SetAttr) and not _numbers(one.changed.value) <= numbers(lowered):
-        return None  # what is computed from it is given instead
+        return False  # what is computed from it is given instead
     text = says(lowered)
-    for graph in one.beside:
-        other = _lowered(graph, target, catalog)
-        if other is not None and says(other) == text:
-            return None
-    return lowered
+    others = (_lowered(graph, target, catalog) for graph in one.beside)
+    return all(other is None or says(other) != text for other in others)
 
 
 def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:

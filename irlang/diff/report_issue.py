@@ -37,7 +37,8 @@ def title(found: Found) -> str:
     about = f"{found.operator}({given})" if given else found.operator
     head = f"{found.target} {found.version}: {about}"
     if v.verdict in _LOST:
-        return f"{head}: {_LOST[v.verdict]}"
+        invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
+        return f"{head}: {_LOST[v.verdict]}{invalid}"
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
@@ -94,8 +95,8 @@ def _why(found: Found) -> list[str]:
     elif v.message:
         lines += [f"> {' '.join(v.message.split())[:400]}", ""]
     nodes = found.reduced.graph.nodes
-    if v.verdict == "accepted":
-        return _required(nodes[0], v.message)
+    if found.fault:
+        return _required(nodes[0], found.fault)
     for node in nodes[:3]:
         equations = equations_of(node.expansion(found.reduced.catalog)).strip()
         lines += [f"The definition of `{node.op.name}` says, for the sizes of this call:",
@@ -116,7 +117,7 @@ def _required(node: Node, message: str) -> list[str]:
     return [
         f"The call is invalid: {message}. The definition of `{node.op.name}` requires:",
         "", "```", text, "```", "",
-        "It should be refused, as it has no value; what is given instead is not defined.",
+        "It should be refused with a message, as it has no value.",
     ]  # fmt: skip
 
 

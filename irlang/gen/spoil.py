@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from irlang import ast
 from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
@@ -61,34 +62,70 @@ def spoilt(catalog: Catalog, seed: int, ops: Sequence[str] = ()) -> Spoilt | Non
 
 
 def _spoil(node: Node, chance: random.Random) -> Spoilt | None:
-    given = {name: info for name, info in node.instance.binding.inputs.items() if info is not None}
+    """The call with one fault: of a requirement that is drawn, or else of any.
+
+    Requirements are drawn first, as most changes break the few that speak of ranks.
+    """
+    inputs = node.instance.binding.inputs
+    given: dict[str, Given] = {n: info for n, info in inputs.items() if info is not None}
     demanded = demands(node.instance)
     if demanded is None:
         return None
+    names = [s.name for s in node.op.body if isinstance(s, ast.Require)]
+    wanted = f"{node.op.name}.{chance.choice(names)}" if names else ""
     candidates = list(_moves(node))
     chance.shuffle(candidates)
+    found: tuple[Move, Instance, dict[str, Given], dict[str, Any]] | None = None
     for move in candidates:
         types, attrs = moved(dict(given), node.attrs, move)
         instance = judge(node.op, types, attrs)
         if instance is None or len(instance.faults) != 1:
             continue
-        fault = instance.faults[0]
-        # Results may have no type by now; a program says no more of them than that they are there.
-        outputs = instance.outputs or node.instance.outputs or ()
-        if not _present(types, outputs):
+        if found is not None and instance.faults[0].code != wanted:
             continue
-        spoiled = Instance(instance.binding, outputs)
-        graph = _alone(node, types, attrs, spoiled, demanded)
-        others = []
-        if isinstance(move, SetAttr):
-            others.append(_alone(node, given, node.attrs, node.instance, demanded))
-        for other in _less(attrs, fault.sources):
-            without = judge(node.op, types, other)
-            if without is not None:
-                plain = Instance(without.binding, without.outputs or outputs)
-                others.append(_alone(node, types, other, plain, demanded))
-        return Spoilt(graph, tuple(others), fault, move)
-    return None
+        # Results may have no type by now; a program says no more of them than that they are there.
+        if not _present(types, instance.outputs or node.instance.outputs or ()):
+            continue
+        found = move, instance, types, attrs
+        if instance.faults[0].code == wanted:
+            break
+    return None if found is None else _spoilt(node, given, demanded, *found)
+
+
+def _spoilt(
+    node: Node,
+    given: dict[str, Given],
+    demanded: dict[str, tuple[float, float]],
+    move: Move,
+    instance: Instance,
+    types: dict[str, Given],
+    attrs: dict[str, Any],
+) -> Spoilt:
+    fault = instance.faults[0]
+    outputs = instance.outputs or node.instance.outputs or ()
+    graph = _alone(node, types, attrs, _named(instance, node.instance, outputs), demanded)
+    others = []
+    if isinstance(move, SetAttr):
+        others.append(_alone(node, given, node.attrs, node.instance, demanded))
+    for other in _less(attrs, fault.sources):
+        without = judge(node.op, types, other)
+        if without is not None:
+            plain = _named(without, node.instance, without.outputs or outputs)
+            others.append(_alone(node, types, other, plain, demanded))
+    return Spoilt(graph, tuple(others), fault, move)
+
+
+def _named(
+    instance: Instance, valid: Instance, outputs: Sequence[tuple[str, TensorInfo]]
+) -> Instance:
+    """A faulty call in which whatever the fault leaves without a value has that of the valid call.
+
+    So a target's rule finds all the names that it asks for, and hands over what is invalid.
+    """
+    binding = instance.binding
+    names = {**valid.binding.scope.names, **binding.scope.names}
+    scope = replace(binding.scope, names=names)
+    return Instance(replace(binding, scope=scope), tuple(outputs))
 
 
 def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -154,6 +191,6 @@ def _alone(
     outputs = tuple(f"result_{name.replace('.', '_')}" for name, _ in instance.outputs or ())
     for name, (_, info) in zip(outputs, instance.outputs or (), strict=True):
         graph.values[name] = info
-        graph.outputs[name] = name
+    graph.outputs[outputs[0]] = outputs[0]  # targets have operators without the further ones
     graph.nodes.append(Node(outputs[0], node.op, inputs, dict(attrs), outputs, instance))
     return graph

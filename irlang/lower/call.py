@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from irlang.equations import TensorInfo
 from irlang.graph import Node
-from irlang.lower.value import Builder, Unsupported, Value
+from irlang.lower.value import Builder, Value
 
 B = TypeVar("B", bound=Builder)
 
@@ -80,11 +80,9 @@ class Call(Generic[B]):
 
 
 def _counted(axis: int, rank: int) -> int:
-    """An axis from the first; one that is not there has no number, so as not to name another."""
+    """An axis from the first; one that is not there stays as it is, so as not to name another."""
     several = max(rank, 1)
-    if not -several <= axis < several:
-        raise Unsupported(f"axis {axis} is not one of {rank}")
-    return int(axis) % several
+    return int(axis) % several if -several <= axis < several else int(axis)
 
 
 # How a target spells an operator. None: not with these attributes, so by its definition.

@@ -19,8 +19,11 @@ _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
-def is_direct(lowered: Lowered) -> bool:
-    """Whether the program is one operator of the target's, and its inputs as they come."""
+def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
+    """Whether the program is one operator of the target's, and its inputs as they come.
+
+    shaped: whether these may be of another shape, as where a number is the matter.
+    """
     if isinstance(lowered.code, bytes):
         kinds = [node.op_type for node in _model(lowered.code).graph.node]
     else:
@@ -29,7 +32,8 @@ def is_direct(lowered: Lowered) -> bool:
             return False
         kinds = [call.func.attr for call in _calls(lowered.code)]
     own = [kind for kind in kinds if kind not in _MOVING]
-    own = [kind for kind in own if kind not in _AROUND] or own
+    around = _AROUND | _WRITTEN if shaped else _AROUND
+    own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN
 
 

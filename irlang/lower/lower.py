@@ -103,6 +103,15 @@ def tables() -> dict[str, Mapping[str, Native]]:
     return {name: found[base] for name, base in bases.items() if base in found}
 
 
+def spelt(target: str) -> frozenset[str]:
+    """The operators for which a target has one of its own, whatever their attributes."""
+    known = describe(target)
+    python = known.framework in _PYTHON
+    table = _row(known).table if python else to_onnx.TABLE
+    release = known.release if python else ()
+    return frozenset(n for n, own in table.items() if own.since <= (release or own.since))
+
+
 def lower(
     graph: Graph,
     target: str | Description,
