@@ -387,16 +387,17 @@ def test_fix_of_what_is_no_text_is_refused(tmp_path: Path, capsys: Any) -> None:
 # ---- models of another system -------------------------------------------------------------------
 
 
-def onnx_file(folder: Path) -> Path:
+def onnx_file(
+    folder: Path, log: str = "net/Log", ends: tuple[str, str] = ("in:0", "net/Log:0")
+) -> Path:
     """log(softmax(x)) with names that the language does not have, written by ONNX itself."""
     import onnx
     from onnx import TensorProto, helper
 
     nodes = [
-        helper.make_node("Softmax", ["in:0"], ["p:0"], name="net/Softmax", axis=-1),
-        helper.make_node("Log", ["p:0"], ["net/Log:0"], name="net/Log"),
+        helper.make_node("Softmax", ends[:1], ["p:0"], name="net/Softmax", axis=-1),
+        helper.make_node("Log", ["p:0"], ends[1:], name=log),
     ]
-    ends = ("in:0", "net/Log:0")
     info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ends]
     graph = helper.make_graph(nodes, "g", info[:1], info[1:])
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
@@ -426,9 +427,24 @@ def test_the_text_of_an_import_keeps_them_too(tmp_path: Path, capsys: Any) -> No
     text = str(path.with_suffix(".nnir"))
     _, said, _ = run(text, "--ranges", str(ranges), "--format", "json", capsys=capsys)
     (report,) = json.loads(said)["reports"]
-    assert report["node"] == "net/Log:0"
+    assert report["node"] == "net/Log"
     assert list(report["witness"]["inputs"]) == ["in:0"]
     assert report["file"] == text
+
+
+def test_a_call_whose_name_says_nothing_of_its_value_keeps_it_in_text(
+    tmp_path: Path, capsys: Any
+) -> None:
+    """Nodes of ONNX are named apart from their results, by anything."""
+    path, ranges = onnx_file(tmp_path, "/stage.1/Log 7", ("x", "y")), tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"x": [-300, 300]}))
+    assert status(["import", str(path)]) == 0
+    text = path.with_suffix(".nnir")
+    assert "y = log(p_0)  # of /stage.1/Log 7" in text.read_text("utf-8")
+    capsys.readouterr()
+    _, said, _ = run(str(text), "--ranges", str(ranges), "--format", "json", capsys=capsys)
+    (report,) = json.loads(said)["reports"]
+    assert report["node"] == "/stage.1/Log 7"
 
 
 def test_the_interface_gives_objects_that_show_themselves(tmp_path: Path) -> None:

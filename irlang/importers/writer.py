@@ -174,7 +174,7 @@ class Writer:
         inside = ", ".join(item if isinstance(item, str) else written(item) for item in operands)
         if settings:
             inside += "; " + ", ".join(f"{key} = {value}" for key, value in settings.items())
-        self._line(f"{', '.join(names)} = {op}({inside})", names)
+        self._line(f"{', '.join(names)} = {op}({inside})", self._remarks(names))
         if refusal is not None:
             raise refusal
         self.types.update(zip(names, results, strict=False))
@@ -217,14 +217,25 @@ class Writer:
         """A parameter is written before its first use."""
         if name in self._waiting:
             line, stored = self._waiting.pop(name)
-            self._line(line, () if stored else [name])
+            self._line(line, () if stored or name not in self._original else [self._shown(name)])
             if stored:
                 self.tensors[stored[0]] = stored[1]
 
-    def _line(self, text: str, names: Sequence[str] = ()) -> None:
-        """names: those whose originals are kept beside the statement."""
-        olds = [_printable(self._original[name]) for name in names if name in self._original]
-        remark = f"  # {', '.join(olds)}" if olds and self.data is not None else ""
+    def _shown(self, name: str) -> str:
+        """The original name of a value, for a remark."""
+        return _printable(self._original[name])
+
+    def _remarks(self, names: Sequence[str]) -> list[str]:
+        """What a call and its results were called, where that is not what the text calls them."""
+        found = [self._shown(name) for name in names if name in self._original]
+        owner = _printable(self.owner)
+        if owner and owner not in (*names, *found):
+            found[-1:] = [f"{found[-1]} of {owner}" if found else f"of {owner}"]
+        return found
+
+    def _line(self, text: str, remarks: Sequence[str] = ()) -> None:
+        """remarks: names that are kept beside the statement."""
+        remark = f"  # {', '.join(remarks)}" if remarks and self.data is not None else ""
         if len(text) + len(remark) <= WIDTH - 2:
             self.lines.append(f"  {text}{remark}")
             return
