@@ -19,6 +19,7 @@ from irlang.interp import rounding
 from irlang.interp.balls import Ball
 from irlang.interp.program import given_ball
 from irlang.interp.values import inputs
+from irlang.scalar import SCALARS
 from tests.lower_calls import case
 
 
@@ -127,3 +128,12 @@ def test_denormal_numbers_may_be_equal_to_one_another() -> None:
         for other in (-1e-39, 0.0):
             assert (abs(other - ball.value) <= ball.bound) == allowed
         assert not abs(-2e-38 - ball.value) <= ball.bound
+
+
+def test_one_exponent_for_all_is_an_exponent_like_others() -> None:
+    """IEEE 754-2019, 9.2.1: pow(-inf, y) is +inf and pow(-0, y) is +0 for y > 0, no odd integer."""
+    base = np.array([-np.inf, -0.0, np.inf, 0.25])
+    one = SCALARS["pow"].numpy(base, np.float64(0.5))
+    several = SCALARS["pow"].numpy(base, np.full(4, 0.5))
+    assert one.tolist() == several.tolist() == [np.inf, 0.0, np.inf, 0.5]
+    assert not np.signbit(one[1])
