@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +19,7 @@ from irlang import ast
 from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
+from irlang.diff import campaign
 from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
 from irlang.diff.store import Store
 from irlang.gen.build import generate
@@ -25,6 +27,8 @@ from irlang.gen.coverage import features
 from irlang.gen.draw import varied
 from irlang.graph import with_loss
 from irlang.graph_text import to_ast
+from irlang.interp.shape import check
+from irlang.parser import parse
 from irlang.parser.printer import print_file
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -139,6 +143,19 @@ def test_programs_have_their_share_of_edges_and_types() -> None:
     calls = found["calls"]
     for name, least in SHARES.items():
         assert found[name] >= least * calls, (name, found[name], calls)
+
+
+@pytest.mark.parametrize(("call", "edge"), [("exp(x)", True), ("tanh(x)", False)])
+def test_a_program_that_makes_infinity_is_at_the_edge(
+    call: str, edge: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In f32 exp(200) is infinite; what follows is fed with that."""
+    text = "model m(x: f32[2] in [200, 201]) -> z: f32[2] {{\n y = {}\n z = minimum(x, 1)\n}}"
+    graph = check(parse(text.format(call), "m"), builtin()).graphs[0]
+    monkeypatch.setattr(campaign, "generate", lambda *_, **__: SimpleNamespace(graph=graph))
+    case = make_case(builtin(), program_seed(1, 1))
+    assert case is not None
+    assert case.edge == edge
 
 
 def test_a_loss_is_a_name_and_changes_no_value() -> None:

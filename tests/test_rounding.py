@@ -222,6 +222,12 @@ def test_arithmetic_that_rounds_nothing() -> None:
     assert radius("*", [2.0**-126], [0.5]) == [True]  # below the least normal number
 
 
+def test_what_may_be_unspecified_has_no_verdict() -> None:
+    """At zero a slope that may be infinite may be read, or not."""
+    balls = {"x": Ball(np.zeros(3)), "slope": Ball(np.ones(3), np.array([0.0, 0.1, np.inf]))}
+    assert _evaluated("prelu", balls)["y"].bound.tolist() == [0.0, 0.0, np.inf]
+
+
 @pytest.mark.parametrize("length", [2, 5])
 def test_a_denormal_sum_of_normal_numbers_may_be_flushed(length: int) -> None:
     """TensorFlow flushes it; a sum that is exactly zero stays that."""

@@ -31,12 +31,15 @@ from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
 from irlang.diff.weighing import weighed
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage, cell, features
 from irlang.gen.draw import varied
 from irlang.gen.edge import on_grid, with_edges
 from irlang.gen.rare import SHARE, common
 from irlang.graph import Graph, with_loss
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.profile import read_profile
@@ -232,7 +235,8 @@ def make_case(
     grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
-    program in `EDGE` is fed with values at the edges of their types; there any output will do.
+    program in `EDGE` is fed with values at the edges of their types; there any output will do. One
+    that makes NaN or infinity on its way to finite outputs is at the edges, too.
     """
     limits = varied(seed // _ATTEMPTS)
     if not ops and seed // _ATTEMPTS % SHARE:
@@ -254,8 +258,18 @@ def make_case(
         return None
     found = [case.balls[value] for value in graph.outputs.values()]
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
+    # what is fed with NaN or infinity inside the program is at the edge of its types as well
+    case.edge = case.edge or not all(_held(graph.values[n], b) for n, b in case.balls.items())
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
+
+
+def _held(info: TensorInfo, ball: Ball) -> bool:
+    """Whether values are numbers that their type reaches."""
+    if info.kind != "real":
+        return True
+    with np.errstate(invalid="ignore"):
+        return bool(np.all(np.abs(ball.value) <= DTYPES[info.dtype].largest))
 
 
 def trainable(graph: Graph, catalog: Catalog, seed: int) -> tuple[Graph, Catalog]:

@@ -243,7 +243,9 @@ def _unspecify(walk: Vector, mask: eq.Equation) -> None:
         {name: axis for axis, (name, _) in enumerate(mask.binders)},
         [(0, n) for n in mask.info.shape],
     )
-    open_ = np.broadcast_to(np.asarray(walk(mask.body, frame).value, dtype=bool), mask.info.shape)
+    told = walk(mask.body, frame)
+    open_ = np.asarray(told.value, dtype=bool) | (np.asarray(told.bound) > 0)  # or in doubt
+    open_ = np.broadcast_to(open_, mask.info.shape)
     ball = walk.tensors[mask.target]
     ball.radius = np.where(open_, np.inf, ball.bound)
 
