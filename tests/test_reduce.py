@@ -35,6 +35,7 @@ from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.pool import Limits
 from irlang.parser import parse
 
 
@@ -265,6 +266,44 @@ def test_a_refusal_stays_the_refusal_that_it_is(
     made = _reduced(session, case_of(DEEP))
     assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
     assert made.symptom.verdict == "refused"
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict"),
+    [("ctypes.string_at(0)", "crash"), ("os.kill(os.getpid(), 6)", "crash"),
+     ("time.sleep(600)", "timeout")],
+)  # fmt: skip
+def test_what_ends_a_process_is_reduced_to_one_call(
+    monkeypatch: pytest.MonkeyPatch, end: str, verdict: str
+) -> None:
+    """In forks: a trial costs no import of the framework, and a hang not the whole of its time."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    fault = f"(__import__('{end.partition('.')[0]}').{end.partition('.')[2]}) or torch.sigmoid("
+    fault = fault.replace("os.getpid()", "__import__('os').getpid()")
+    with Session(["torch"], Limits(seconds=10.0)) as session:
+        plant(monkeypatch, r"torch\.sigmoid\(", fault)
+        made = reduce(session, case_of(DEEP), "torch", seconds=30.0)
+        assert made is not None
+        assert made.symptom.verdict == verdict
+        assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
+        assert sum(a.size for a in made.case.values.values()) == 1
+        spares = session.workers["torch"]._spares
+    assert len(spares) == 1
+    assert all(not thread.is_alive() for spare in spares.values() if (thread := spare._thread))
+
+
+def test_a_crash_that_a_fork_does_not_show_is_reduced_all_the_same(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs a process that forks nothing: here by its parent's name."""
+    parent = "open('/proc/%d/cmdline' % __import__('os').getppid()).read()"
+    fault = f"('worker.py' in {parent} or __import__('os').abort()) and torch.sigmoid("
+    plant(monkeypatch, r"torch\.sigmoid\(", fault)
+    case = case_of("model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = sigmoid(a)\n}")
+    made = reduce(session, case, "torch", trials=6)
+    assert made is not None
+    assert made.symptom.verdict == "crash"
+    assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

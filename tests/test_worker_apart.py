@@ -1,6 +1,8 @@
 """Programs that are run apart: what one does to its process costs a fork, and nobody else."""
 
 import os
+import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Iterator
@@ -177,27 +179,21 @@ def test_what_is_no_answer_is_never_more_than_a_wire_error(data: st.DataObject) 
             continue
 
 
-def test_a_busy_machine_makes_no_timeout(spare: Worker) -> None:
-    """A program that shares its processor with three others gets to its end; one that hangs while
-    they run is found out.
-    """
-    crowd = """
-        one = min(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, [one])
-        parent = os.getpid()
-        for _ in range(3):
-            if not os.fork():
-                while os.getppid() == parent:
-                    pass
-                os._exit(0)
-        {}
-        return {{"y": inputs["x"]}}
-    """
-    busy = "end = time.process_time() + 0.4\n        while time.process_time() < end: pass"
-    for worker in (spare, stop := Worker(Target("numpy"), Limits(seconds=1.0))):
-        late, asleep = worker.submit(
-            [body(crowd.format(do), x=np.ones(1)) for do in (busy, "time.sleep(60)")]
-        )
-        assert (late.status, asleep.status) == ("ok", "timeout")
-        assert late.seconds > 1
-    stop.close()
+@pytest.mark.parametrize(
+    ("statement", "late"), [("while True: pass", True), ("time.sleep(60)", False)]
+)
+def test_late_for_want_of_the_processor(statement: str, late: bool) -> None:
+    """A process that wants it is late, until it had its share or eight times its time."""
+    code = f"import time\nprint('on', flush=True)\n{statement}"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"on\n"
+        time.sleep(0.1)
+        pid = str(process.pid)
+        assert wire.starved(pid, worked=0.9, seconds=1.0, beyond=0.1) is late
+        assert not wire.starved(pid, worked=1.0, seconds=1.0, beyond=0.1)
+        assert not wire.starved(pid, worked=0.9, seconds=1.0, beyond=7.0)
+        assert wire.processor_seconds(pid) > 0
+        process.kill()
+    assert not wire.starved(pid, worked=0.9, seconds=1.0, beyond=0.1)
+    assert wire.processor_seconds(pid) == 0

@@ -30,6 +30,10 @@ from irlang.graph import Graph, Initial
 Array = np.ndarray[Any, np.dtype[Any]]
 _BATCH = 16  # programs that are tried at once
 _LOST = frozenset({"crash", "timeout", "memory"})  # each trial that holds costs a process
+_HANGS = 2  # programs that are tried at once where each that holds takes a program's whole time
+_HANG_SECONDS = 3.0  # after which a program hangs, while one is made smaller that takes far longer
+_LEAST = 100  # trials that a busy machine does not take from a reduction
+_BUSIEST = 6  # times its limit of time that they may take
 _LITERAL = 64  # numbers of a parameter that are written into the text
 
 
@@ -108,9 +112,29 @@ def reduce(
     seen = symptom(case, outcome, target)
     if not is_finding(seen):
         return None
-    driver = _Driver(alone, target, seen, culprit, grad, time.monotonic() + seconds, trials)
+    apart = _apart(alone, case, target, seen, grad)
+    driver = _Driver(apart or alone, target, seen, culprit, grad, seconds, trials)
     made, finished = driver.run(case)
+    if apart is not None and made is not case:
+        again = symptom(made, alone.compare([made], grad=grad)[0], target)
+        if again != seen:  # it needs what a process of its own does not have
+            driver = _Driver(alone, target, seen, culprit, grad, seconds, trials)
+            made, finished = driver.run(case)
     return Reduced(written_out(made), seen, driver.trials, finished)
+
+
+def _apart(session: Session, case: Case, target: str, seen: Symptom, grad: bool) -> Session | None:
+    """Where programs that end their process are tried: forks, if the symptom shows itself there."""
+    if seen.verdict not in _LOST:
+        return None
+    apart = session.apart(target, _HANG_SECONDS if seen.verdict == "timeout" else None)
+    if apart is None:
+        return None
+    try:
+        shown = symptom(case, apart.compare([case], grad=grad)[0], target)
+    except InvalidInput:
+        return None  # the framework does not start there
+    return apart if shown == seen else None
 
 
 def is_finding(seen: Symptom) -> bool:
@@ -130,7 +154,7 @@ class _Driver:
         wanted: Symptom,
         culprit: str | None,
         grad: bool,
-        deadline: float,
+        seconds: float,
         limit: int,
     ) -> None:
         self.session = session
@@ -138,15 +162,21 @@ class _Driver:
         self.wanted = wanted
         self.culprit = culprit
         self.grad = grad
-        self.deadline = deadline
+        self.start = time.monotonic()
+        self.seconds = seconds
         self.limit = limit
         self.trials = 0
-        self.batch = 2 if wanted.verdict in _LOST else _BATCH
+        forks = all(worker.apart for worker in session.workers.values())
+        costly = wanted.verdict == "timeout" or (wanted.verdict in _LOST and not forks)
+        self.batch = _HANGS if costly else _BATCH
+        self.least = 0 if costly else _LEAST
         self.failed: set[str] = set()
 
     def spent(self) -> bool:
         """Whether a limit is reached."""
-        return time.monotonic() >= self.deadline or self.trials >= self.limit
+        taken = time.monotonic() - self.start
+        busy = self.trials < self.least and taken < _BUSIEST * self.seconds
+        return self.trials >= self.limit or (taken >= self.seconds and not busy)
 
     def run(self, case: Case) -> tuple[Case, bool]:
         """Phase after phase, until a round of them changes nothing."""

@@ -98,6 +98,19 @@ class Session:
         alone.says_no = self.says_no
         return alone
 
+    def apart(self, target: str, seconds: float | None = None) -> Session | None:
+        """A target alone, each program in a process of its own; None where that cannot be.
+
+        A program that ends its process costs little there. seconds: that one may take. Not to be
+        closed by itself.
+        """
+        spare = self.workers[target].spare(seconds)
+        if spare is None:
+            return None
+        alone = self.only(target)
+        alone.workers = {target: spare}
+        return alone
+
     def versions(self) -> dict[str, str]:
         """The version of every target's framework; waits until all have started."""
         found = {}
@@ -171,7 +184,7 @@ class Session:
                 found = self._judged(judged[number], target, cases[number], outcomes[number])
                 found += not_differentiated(asked, target, outcomes[number])
                 found = staged(judged[number], found)
-                if undetermined[number] and result.status == "ok":
+                if undetermined[number] and result.outputs:  # be there gradients or not
                     following = judge_following(
                         cases[number], graphs[number], result.outputs, target,
                         self.arithmetic[target],

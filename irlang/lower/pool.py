@@ -81,7 +81,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
-        self._spare: Worker | None = None
+        self._spares: dict[float, Worker] = {}
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
         self._unusable: WorkerError | None = None
@@ -155,25 +155,28 @@ class Worker:
         self.send(programs)
         return self.collect()
 
-    def spare(self) -> Worker | None:
+    def spare(self, seconds: float | None = None) -> Worker | None:
         """A worker of the same target that runs programs apart; None where it cannot fork.
 
-        It is made when it is first asked for, and closed with this one.
+        seconds: that a program may take, before the target's patience; as here, by default. It is
+        made when it is first asked for, and closed with this one.
         """
         able = hasattr(os, "fork") and not on_gpu(self.target) and not self._closing.is_set()
         if self.apart or not able:
             return None  # the driver of a GPU does not survive a fork
-        if self._spare is None:
-            self._spare = Worker(self.target, self._usual, apart=True)
-        return self._spare
+        seconds = self._usual.seconds if seconds is None else min(seconds, self._usual.seconds)
+        if seconds not in self._spares:
+            limits = dataclasses.replace(self._usual, seconds=seconds)
+            self._spares[seconds] = Worker(self.target, limits, apart=True)
+        return self._spares[seconds]
 
     def close(self) -> None:
         """End the process, also one that is at work, and wait until it is gone."""
         if os.getpid() != self._owner:
             return
         self._closing.set()
-        if self._spare is not None:
-            self._spare.close()
+        for spare in list(self._spares.values()):
+            spare.close()
         self._jobs.put(None)
         if self._thread is not None:
             self._thread.join()
