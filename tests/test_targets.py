@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -163,3 +164,11 @@ def test_programs_for_a_gpu_say_so() -> None:
     said = {"torch:cuda": 'torch.set_default_device("cuda")', "jax:gpu": '"jax_platforms", "cuda"'}
     for target, text in said.items():
         assert text in str(lower(case.graph, target, case.catalog, case.params).code)
+
+
+@pytest.mark.parametrize("target", ["tf", "tf:graph", "tf:keras", "keras:tensorflow"])
+def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
+    said = "Could not find device for node: {{node Acos}} = Acos[T=DT_HALF]\nAll kernels"
+    assert re.search(describe(target).says_no, said)
+    assert re.search(describe(target).says_no, "No registered 'EuclideanNorm' OpKernel for XLA")
+    assert not re.search(describe(target).says_no, "Input dims must be <= 5 and >=1")

@@ -15,7 +15,7 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
-from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, softened
+from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, only_shapes, softened
 from irlang.graph import Graph, Node
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
@@ -110,7 +110,7 @@ def _judge_open(
         judge(value, target, values[value], Ball(given[value]), given[value])
         for value in named.values()
     ]
-    if any(v.verdict in FINDINGS for v in shapes):
+    if only_shapes(target) or any(v.verdict in FINDINGS for v in shapes):
         return shapes
     results = {formal: load(values[value], given[value]) for formal, value in named.items()}
     feeds = {formal: fed[name] for formal, name in node.feeds().items()}

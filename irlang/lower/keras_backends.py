@@ -23,6 +23,11 @@ class Backend:
     patience: float = 1.0
 
 
+# Where TensorFlow has an operator, but no kernel of it for the type or the device.
+NO_KERNEL = (
+    r"Could not find (valid )?device for node|No registered '\w+' OpKernel"
+    r"|No OpKernel was registered|is not in the list of allowed values"
+)
 _ADD = (
     "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "
     "'setuptools<60'"
@@ -40,6 +45,15 @@ BACKENDS = {
         "tf",
         {"KERAS_BACKEND": "tensorflow"},
         share=1,
+        says_no=NO_KERNEL,
+    ),
+    "shapes": Backend(
+        "TensorFlow, by the shapes that Keras infers for symbols",
+        ("tensorflow", "tensorflow-cpu"),
+        "tf",
+        {"KERAS_BACKEND": "tensorflow"},
+        share=4,
+        says_no=NO_KERNEL,
     ),
     "torch": Backend(
         "PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}, says_no=_DOMAIN

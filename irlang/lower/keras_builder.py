@@ -45,6 +45,7 @@ _BINARY = {
     "bit_and": "bitwise_and", "bit_or": "bitwise_or", "bit_xor": "bitwise_xor",
     "shift_left": "left_shift", "shift_right": "right_shift",
 }  # fmt: skip
+_EQUAL = {"==": "equal", "!=": "not_equal"}
 _BOOL = ("isnan", "isinf", "not")
 _NO_DOUBLE: Mapping[str, str] = {"f64": "Keras computes f64 in f32 on this backend"}
 
@@ -98,10 +99,13 @@ class KerasBuilder(PythonBuilder):
         turned = turns(*(arg.shape for arg in args)) if len(args) == 2 else 0
         if self.backend == "tensorflow" and turned > MOST_TURNS:
             args = [self.expand(arg, broadcast(args)) for arg in args]
+        shape, dtype = broadcast(args), args[0].dtype
+        if function in _EQUAL:  # symbols compare by `==` whether they are the same
+            left, right = self.full(args[0]), args[1].text
+            return self.emit(f"ops.{_EQUAL[function]}({left}, {right})", shape, "bool")
         found = self.infix(function, args)
         if found is not None:
             return found
-        shape, dtype = broadcast(args), args[0].dtype
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"ops.{_UNARY[function]}({self.full(args[0])})", shape, result)

@@ -151,7 +151,7 @@ def _runtime(target: Description) -> Runtime:
 
 def _row(target: Description) -> _Python:
     mode = f"{target.framework}:{target.mode}"
-    if mode == "keras:tensorflow" and () < target.release < (3,):
+    if mode in ("keras:tensorflow", "keras:shapes") and () < target.release < (3,):
         mode = "tf:keras"  # which it is
     return _MODES.get(mode) or _PYTHON[target.framework]
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from irlang.diagnostics import fail
 from irlang.lower import pool
 from irlang.lower.added import Added, added
-from irlang.lower.keras_backends import BACKENDS
+from irlang.lower.keras_backends import BACKENDS, NO_KERNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,18 @@ ROWS = {
         ),
         Row(
             "tf", ("tensorflow", "tensorflow-cpu", "tensorflow-macos"), "tf", "python",
-            "TensorFlow, operator by operator",
+            "TensorFlow, operator by operator", says_no=NO_KERNEL,
             modes={
-                ":graph": Mode("tf.function: a graph, improved by Grappler", share=4),
+                ":graph": Mode("tf.function: a graph, improved by Grappler", share=4,
+                               says_no=NO_KERNEL),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
-                             patience=3.0),
-                ":gpu": Mode("TensorFlow on a GPU", packages=("tensorflow",), gpu=True),
-                ":keras": Mode("tf.keras, with the layers of Keras 2", until=(2, 16)),
+                             patience=3.0, says_no=NO_KERNEL),
+                ":gpu": Mode("TensorFlow on a GPU", packages=("tensorflow",), gpu=True,
+                             says_no=NO_KERNEL),
+                ":shapes": Mode("tf.function: the shapes that tracing infers, sizes unknown or not",
+                                share=8, says_no=NO_KERNEL),
+                ":keras": Mode("tf.keras, with the layers of Keras 2", until=(2, 16),
+                               says_no=NO_KERNEL),
             },
         ),
         Row(

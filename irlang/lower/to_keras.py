@@ -133,9 +133,63 @@ from keras import ops
 """
 
 
-def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
+# Symbols are traced with all sizes known, without the batch's, and with none.
+_INFERRED = '''
+def inferred(*values):
+    """The results; empty ones of the shape that Keras infers for symbols, where that is another."""
+    results = list({function}(*values))
+    for known in (
+        lambda shape: shape,
+        lambda shape: shape and (None, *shape[1:]),
+        lambda shape: (None,) * len(shape),
+    ):
+        given = [symbol(known(tuple(value.shape)), value) for value in values]
+        try:
+            said = {function}(*given)
+        except (TypeError, ValueError, NotImplementedError, AttributeError, tf.errors.OpError):
+            continue  # what is not known is asked for, or no symbol is taken here
+        for place, symbolic in enumerate(said):
+            results[place] = agreed(results[place], symbolic)
+    return results
+
+
+def symbol(shape, value):
+    """A symbol for a tensor of real numbers; others are what they are."""
+    dtype = keras.backend.standardize_dtype(value.dtype)
+    return keras.KerasTensor(shape, dtype) if value.dtype.is_floating else value
+
+
+def agreed(value, said):
+    """The value, unless what is said of it is another shape or type."""
+    if not isinstance(said, keras.KerasTensor):
+        return value
+    shape, dtype = tuple(said.shape), keras.backend.standardize_dtype(said.dtype)
+    pairs = zip(shape, value.shape)
+    alike = len(shape) == len(value.shape) and all(a is None or a == b for a, b in pairs)
+    if alike and dtype == keras.backend.standardize_dtype(value.dtype):
+        return value
+    return ops.zeros([0 if size is None else size for size in shape], dtype)
+'''
+_SYMBOLIC = """\
+    if any(isinstance(value, keras.KerasTensor) for value in inputs):
+        return layer(*inputs, **options)
+    if not layer.built:"""
+
+
+def layout(mode: str, release: tuple[int, ...]) -> Layout:
     """The program's layout on a backend."""
     backend = BACKENDS[mode]
+    if mode == "shapes":
+        symbolic = {
+            name: getattr(_LAYOUT, name).replace("    if not layer.built:", _SYMBOLIC)
+            for name in ("helpers", "bfloat16_helpers")
+        }
+        plain = layout("tensorflow", release)
+        return replace(
+            plain, framework="Keras, by the shapes that it infers", wrapper=_INFERRED,
+            imports=plain.imports + "import tensorflow as tf\n", wrapped="inferred", gradients="",
+            watched="", **symbolic,
+        )  # fmt: skip
     variables = (f'os.environ["{key}"] = "{value}"' for key, value in backend.environment.items())
     return replace(
         _LAYOUT,

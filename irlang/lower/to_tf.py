@@ -89,6 +89,11 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         return replace(LAYOUT, framework="TensorFlow, compiled by XLA", decorator=decorator)
     if mode == "gpu":
         return replace(LAYOUT, framework="TensorFlow, on a GPU")
+    if mode == "shapes":
+        return replace(
+            LAYOUT, framework="TensorFlow, by the shapes that it infers", wrapper=_INFERRED,
+            wrapped="inferred", gradients="", watched="",
+        )  # fmt: skip
     if mode == "tflite":
         return replace(
             LAYOUT, framework="TensorFlow Lite", wrapper=_CONVERTED, wrapped="converted",
@@ -97,6 +102,32 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     return LAYOUT
 
 
+# What a traced function says of its results' shapes, where all sizes of its arguments are known, the
+# first is not, none is, and not even their number.
+_INFERRED = '''
+def inferred(*values):
+    """The results; empty ones of the shape that tracing infers, where that is another."""
+    results = list({function}(*values))
+    for known in (
+        lambda shape: shape,
+        lambda shape: shape and [None, *shape[1:]],
+        lambda shape: [None] * len(shape),
+        lambda shape: None,
+    ):
+        specs = [tf.TensorSpec(known(v.shape.as_list()), v.dtype) for v in values]
+        try:
+            traced = tf.function({function}).get_concrete_function(*specs)
+        except (TypeError, ValueError, tf.errors.OpError):
+            if specs == [tf.TensorSpec(v.shape, v.dtype) for v in values]:
+                raise
+            continue  # some functions want to know more
+        for place, said in enumerate(tf.nest.flatten(traced.structured_outputs)):
+            value = results[place]
+            if said.dtype != value.dtype or not value.shape.is_compatible_with(said.shape):
+                shape = said.shape.as_list()
+                results[place] = tf.zeros([size or 0 for size in shape], said.dtype)
+    return results
+'''
 _CONVERTED = '''
 def converted(*values):
     """What TensorFlow Lite's interpreter gives for the values, of the converted function."""

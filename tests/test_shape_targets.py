@@ -1,0 +1,94 @@
+"""Targets that say shapes: what tracing and symbols infer, held against the definitions' shapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff import runner
+from irlang.diff.calls import Case
+from irlang.diff.localise import localise
+from irlang.diff.runner import Session
+from irlang.diff.verdict import judge
+from irlang.equations import TensorInfo
+from irlang.graph import Graph
+from irlang.interp.balls import Ball
+from irlang.interp.shape import check
+from irlang.lower.lower import Lowered, lower
+from irlang.parser import parse
+
+pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+X = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
+TEXT = """nnir 1
+model m(x: f32[1, 3, 4]) -> y: f32[1, 4, 3] {
+  z = tanh(x)
+  t = transpose(z; perm = [0, 2, 1])
+  y = relu(t)
+}
+"""
+# A wrong shape, said where sizes are not known; and by a layer of Keras's own rule.
+FAULTS = {
+    "tf:shapes": """
+import tensorflow as tf
+if not hasattr(tf, "_planted"):
+    tf._planted = tf.transpose
+    def _transpose(x, perm=None):
+        y = tf._planted(x, perm)
+        if not tf.executing_eagerly() and x.shape.rank is None:
+            y.set_shape([1, 4, 5])
+        return y
+    tf.transpose = _transpose
+""",
+    "keras:shapes": """
+import keras
+def _shape(self, shape):
+    return (shape[0], shape[2], 5)
+keras.layers.Permute.compute_output_shape = _shape
+""",
+}
+
+
+def case() -> Case:
+    (graph,) = check(parse(TEXT), builtin()).graphs
+    return Case(graph, {"x": X}, {}, builtin())
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    def faulty(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
+        assert isinstance(made.code, str)
+        doc, quotes, rest = made.code[3:].partition('"""\n')
+        return replace(made, code=f'"""{doc}{quotes}{fault}{rest}')
+
+    monkeypatch.setattr(runner, "lower", faulty)
+
+
+@pytest.mark.parametrize("target", list(FAULTS))
+def test_a_shape_that_is_inferred_wrongly_is_found_in_its_operator(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if target.startswith("keras"):
+        pytest.importorskip("keras", reason="Keras is not installed")
+    with Session((target,)) as session:
+        (right,) = session.compare([case()])[0].verdicts[target]
+        assert right.verdict == "agrees"
+        planted(monkeypatch, FAULTS[target])
+        (wrong,) = session.compare([case()])[0].verdicts[target]
+        assert wrong.verdict == "wrong"
+        assert wrong.message == "shape [1, 4, 5], not [1, 4, 3]"
+        culprit = localise(session, case(), target)
+    assert culprit is not None
+    assert culprit.node.op.name == "transpose"
+
+
+def test_of_values_nothing_is_said() -> None:
+    info, ball = TensorInfo((2,), "f32"), Ball(np.ones(2))
+    got = np.zeros(2, np.float32)
+    assert judge("y", "tf", info, ball, got).verdict == "wrong"
+    assert judge("y", "tf:shapes", info, ball, got).verdict == "agrees"
+    assert judge("y", "tf:shapes", info, ball, got[:1]).verdict == "wrong"
+    assert judge("y", "tf:shapes", info, ball, got.astype(np.float64)).verdict == "wrong"
