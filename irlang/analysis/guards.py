@@ -71,34 +71,84 @@ def guards_of(
     if not unsafe_now or not subject.text:
         return {}
     fitting = _fitting(subject, found)
+    trial = _Trial(subject, before, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
     for node in subject.source.nodes:
         own = {name for name in unsafe_now if name in (node.name, PREFIX + node.name)}
         for one in fitting.get(node.name, ()) if own else ():
-            if time.monotonic() > deadline:
+            if time.process_time() > deadline:
                 return guards
-            edits, now = (*accepted, *one.edits), unsafe_now
-            if apply(subject.text, edits) is None:  # it is about a part of the same call
-                edits, now = one.edits, set(before)
-            outcome = _outcome(subject, edits, gradient, domain)
-            if outcome is None or not _no_worse(subject, now, before, outcome):
+            proved = trial.run(one, accepted, unsafe_now)
+            if proved is None:
                 continue
+            one, outcome, alone = _loosest(trial, one, proved, accepted, unsafe_now, deadline)
+            now = set(before) if alone else unsafe_now
             after = set(outcome.unsafe)
-            met = {name for call in one.met for name in (call.name, PREFIX + call.name)}
-            if met & after:
-                continue
             renamed = {outcome.unsafe[n] for n in after if n not in now}
             gone = before.keys() & (now - after)
             settles = own.union(
                 n for n in gone if n in outcome.calls or before[n].operator not in renamed
             )
-            guard = Guard(one.text, one.rule.why, one.edits, frozenset(met), frozenset(settles))
+            guard = Guard(one.text, one.rule.why, one.edits, _met(one), frozenset(settles))
             guards.update((name, guard) for name in own | settles if name not in guards)
-            if now is unsafe_now:
-                unsafe_now, accepted = after, edits
+            if not alone:
+                unsafe_now, accepted = after, (*accepted, *one.edits)
             break
     return guards
+
+
+def _met(one: Rewriting) -> frozenset[str]:
+    """The names of the calls that a rewriting is about, and of their gradients."""
+    return frozenset(name for call in one.met for name in (call.name, PREFIX + call.name))
+
+
+Proved = tuple[Rewriting, "_Outcome", bool]  # alone: whether it was tried without earlier guards
+
+
+def _loosest(
+    trial: _Trial,
+    tightest: Rewriting,
+    proved: Proved,
+    accepted: tuple[Edit, ...],
+    unsafe_now: set[str],
+    deadline: float,
+) -> Proved:
+    """Of a rewriting with bounds that are proved to do, that with the largest, by bisection."""
+    low, high = 0, len(tightest.looser)  # how many steps do, and how many may
+    while low < high and time.process_time() < deadline:
+        middle = (low + high + 1) // 2
+        more = trial.run(tightest.looser[middle - 1], accepted, unsafe_now)
+        if more is None:
+            high = middle - 1
+        else:
+            low, proved = middle, more
+    return proved
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Rewritings tried on a model. before: what is not safe in it."""
+
+    subject: Subject
+    before: Mapping[str, Point]
+    gradient: bool
+    domain: str
+
+    def run(
+        self, one: Rewriting, accepted: tuple[Edit, ...], unsafe_now: set[str]
+    ) -> Proved | None:
+        """What the analysis says with a rewriting; None where a call that it is about is not safe
+        then, or something has become worse.
+        """
+        edits, now = (*accepted, *one.edits), unsafe_now
+        alone = apply(self.subject.text, edits) is None  # it is about a part of the same call
+        if alone:
+            edits, now = one.edits, set(self.before)
+        outcome = _outcome(self.subject, edits, self.gradient, self.domain)
+        if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
+            return None
+        return None if _met(one) & set(outcome.unsafe) else (one, outcome, alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +213,7 @@ def mend(
     Gives also the guards, in the order in which they were written; their places are in the text as
     it was at the time.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     used: list[Guard] = []
     for _ in range(_MOST_ROUNDS):
         found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)

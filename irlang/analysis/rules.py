@@ -2,13 +2,15 @@
 
 A rule is a block with two calls, `before` and `after`. A call of a model matches where it is that
 of `before`, its operands being made by the calls inside it; in the text, `after` takes its place.
+The function `call` stands for any operator, its operand for each real one, and its attributes for
+those of the same name.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,10 @@ from irlang.interp.range import Range
 from irlang.parser import parse
 from irlang.parser.printer import print_expr
 from irlang.scope import Scope
+
+ANY = "call"  # the function of a rule that is about every operator
+_LISTED = 1e7  # a whole number that is smaller is written with all of its digits
+_MOST = "most"  # the setting that stands for as large a number as can be proved to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,13 @@ def numbers(dtype: DType) -> dict[str, float]:
     return {"small": small, "one": 1 - small, "large": math.floor(0.9 * math.log(dtype.largest))}
 
 
+def bounds(dtype: DType) -> tuple[float, ...]:
+    """The numbers 1, 2, 5, 10, … that an element type has."""
+    powers = range(int(math.log10(dtype.largest)) + 1)
+    found = (float(f"{first}e{power}") for power in powers for first in (1, 2, 5))
+    return tuple(number for number in found if number < dtype.largest)
+
+
 @dataclass(slots=True)
 class Written:
     """The calls of a graph in its text, and who makes which value."""
@@ -104,12 +117,17 @@ def _place(span: Span) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A rule that fits. text: the new call. edits: what writes it. met: the calls that matched."""
+    """A rule that fits. text: the new call. edits: what writes it. met: the calls that matched.
+
+    looser: the same with larger bounds, from the next larger one on; the largest that is proved
+    changes least.
+    """
 
     rule: Rule
     text: str
     edits: tuple[Edit, ...]
     met: tuple[Node, ...]
+    looser: tuple[Rewriting, ...] = ()
 
 
 @dataclass(slots=True)
@@ -138,21 +156,79 @@ def rewritings(
     if call is None:
         return
     for rule in rules():
-        match = _Match()
-        if not _fits(rule.before, node, call, text, rule, match):
-            continue
-        found = ((values[match.values[n]], ends) for n, ends in rule.within.items())
-        if not all(ends[0] <= one.low and one.high <= ends[1] for one, ends in found):
-            continue
-        for name, value in numbers(dtype).items():
-            if name in rule.settings:
-                match.names[name] = _number(value)
-        new = print_expr(_filled(rule.after, match.names))
-        unread = _unread(match, text)
-        if any(_place(one.span) not in unread for one in match.moved):
-            continue
-        edits = [Edit(call.span, new), *(Edit(lines, "") for lines in unread.values())]
-        yield Rewriting(rule, new, tuple(edits), tuple(match.met))
+        ladder = bounds(dtype) if _MOST in rule.settings else (0.0,)
+        steps = [_rewriting(rule, node, call, text, dtype, values, most) for most in ladder]
+        different = {one.text: one for one in steps if one is not None}
+        if different:
+            first, *looser = different.values()
+            yield replace(first, looser=tuple(looser))
+
+
+def _rewriting(
+    rule: Rule,
+    node: Node,
+    call: ast.Call,
+    text: Written,
+    dtype: DType,
+    values: Mapping[str, Range],
+    most: float,
+) -> Rewriting | None:
+    """A call after a rule, with a number for `most`; None where the rule does not fit."""
+    settings = {**numbers(dtype), _MOST: most}
+    match = _Match({n: _number(v) for n, v in settings.items() if n in rule.settings})
+    if rule.before.function == ANY:
+        made = _any(rule, node, call, text.graph, values, match, most)
+        if made is None:
+            return None
+        new = print_expr(made)
+        return Rewriting(rule, new, (Edit(call.span, new),), (node,))
+    if not _fits(rule.before, node, call, text, rule, match):
+        return None
+    if not all(_within(values[match.values[n]], ends) for n, ends in rule.within.items()):
+        return None
+    new = print_expr(_filled(rule.after, match.names))
+    unread = _unread(match, text)
+    if any(_place(one.span) not in unread for one in match.moved):
+        return None
+    edits = [Edit(call.span, new), *(Edit(lines, "") for lines in unread.values())]
+    return Rewriting(rule, new, tuple(edits), tuple(match.met))
+
+
+def _any(
+    rule: Rule,
+    node: Node,
+    call: ast.Call,
+    graph: Graph,
+    values: Mapping[str, Range],
+    match: _Match,
+    most: float,
+) -> ast.Call | None:
+    """A call of any operator after a rule about all; None where nothing of it would change.
+
+    An operand changes where it is real, no number of the text, and not inside the bound anyway.
+    """
+    (formal,), (new,) = rule.tensors, rule.after.args
+    ends = rule.within.get(formal, (-math.inf, math.inf))
+    arguments = list(call.args)
+    for place, (argument, value) in enumerate(zip(call.args, node.operands(), strict=False)):
+        real = graph.values[value].kind == "real" and not isinstance(argument, ast.Number)
+        if real and not _within(values[value], (-most, most)):
+            if not _within(values[value], ends):
+                return None
+            arguments[place] = _filled(new, {**match.names, formal: argument})
+    attributes = dict(call.attrs)
+    for key, wanted in rule.after.attrs:
+        if not any(attr.name == key for attr in node.op.attrs):
+            return None
+        attributes[key] = _filled(wanted, match.names)
+    made = ast.Call(call.function, tuple(arguments), tuple(attributes.items()))
+    same = made.args == call.args and made.attrs == call.attrs
+    return None if same else made
+
+
+def _within(found: Range, ends: tuple[float, float]) -> bool:
+    """Whether a value lies between two numbers."""
+    return ends[0] <= found.low and found.high <= ends[1]
 
 
 def _fits(
@@ -242,7 +318,8 @@ def _filled(expr: Any, names: Mapping[str, ast.Expr]) -> Any:
 
 
 def _number(value: float) -> ast.Number:
-    text = f"{value:g}".replace("e-0", "e-").replace("e+", "e")
+    whole = value == int(value) and abs(value) < _LISTED
+    text = str(int(value)) if whole else f"{value:g}".replace("e-0", "e-").replace("e+", "e")
     return ast.Number(int(text) if text.isdigit() else float(text), text)
 
 

@@ -87,7 +87,7 @@ def verdicts(
     reports = _reports(subject, whole, points)
     if reports:
         frameworks.start()
-        deadline = time.monotonic() + _GUARDS
+        deadline = time.process_time() + _GUARDS
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)
