@@ -9,9 +9,17 @@ import pytest
 
 import irlang.gen.idiom
 from irlang.catalog import builtin
+from irlang.equations import TensorInfo
 from irlang.gen.build import generate
+from irlang.gen.choice import Chooser
+from irlang.gen.draft import Fixed, Value
+from irlang.gen.draw import Limits
 from irlang.gen.idiom import GIVEN, Step, idiom, idioms
-from irlang.graph import Graph
+from irlang.gen.mark import mark
+from irlang.gen.pattern import pattern
+from irlang.gen.profile import profile
+from irlang.gen.solve import solve
+from irlang.graph import Graph, Port
 from irlang.interp.shape import check
 from irlang.parser import parse
 
@@ -83,3 +91,52 @@ def test_idioms_are_part_of_what_is_replayed(seed: int) -> None:
     again = generate(builtin(), seed + 1000, size=(10, 10), replay=program.choices)
     calls = [(n.op.name, n.inputs, n.attrs) for n in program.graph.nodes]
     assert [(n.op.name, n.inputs, n.attrs) for n in again.graph.nodes] == calls
+
+
+def test_programs_of_idioms_alone_hold_most_of_them_whole() -> None:
+    wanted = idioms(NAMES)
+    held: Counter[str] = Counter()
+    ones = 0
+    for seed in range(60):
+        graph = generate(builtin(), seed, size=(4, 16), pieces=100).graph
+        assert 1 <= len(graph.nodes) <= 16
+        assert {node.op.name for node in graph.nodes} <= {s.op for one in wanted for s in one}
+        held.update(str(one) for one in wanted if len(one) >= 3 and _holds(graph, one))
+        lone = [p for p in graph.params.values() if p.initial and not p.literal]
+        ones += any(set(p.info.shape) == {1} for p in lone)
+    assert len(held) >= 25  # of 60; where idioms were taken as far as they went, 8 in 150 programs
+    assert ones >= 3  # numbers that have axes
+
+
+def test_what_an_idiom_does_not_say_may_be_drawn_or_plain() -> None:
+    made = pattern(builtin().op("relu"))
+    steps = {plain: Fixed({}, {}, plain) for plain in (True, False)}
+    for seed in range(20):
+        drawn = solve(made, Chooser(seed), Limits(), [], [], profile(made), 0, steps[True])
+        assert drawn is not None
+        assert drawn.attrs == {}
+    free = [
+        solve(made, Chooser(seed), Limits(), [], [], profile(made), 0, steps[False])
+        for seed in range(20)
+    ]
+    assert any(one is not None and one.attrs for one in free)
+
+
+def test_a_call_that_does_not_fit_leaves_nothing_behind() -> None:
+    graph = generate(builtin(), 3, size=(2, 2)).graph
+    live = [Value("v", next(iter(graph.values.values())), "", 1)]
+    named = {"v": live[0]}
+    before = list(graph.values), list(graph.inputs), list(graph.params), len(graph.nodes)
+    undo = mark(graph, live, named)
+    info = TensorInfo((2,), "f32")
+    graph.values["new"] = info
+    graph.inputs["new"] = Port(info, None)
+    graph.nodes.append(graph.nodes[0])
+    live[0].uses += 1
+    live.append(Value("new", info))
+    named["new"] = live[-1]
+    undo()
+    assert (list(graph.values), list(graph.inputs), list(graph.params), len(graph.nodes)) == before
+    assert [v.name for v in live] == ["v"]
+    assert live[0].uses == 1
+    assert list(named) == ["v"]

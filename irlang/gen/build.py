@@ -20,9 +20,10 @@ from irlang.gen.adapt import Adapters
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
 from irlang.gen.draft import NOTHING, Draft, Fixed, Nested, Number, Source, Value
-from irlang.gen.draw import Limits
+from irlang.gen.draw import Limits, shape
 from irlang.gen.idiom import GIVEN, Idiom, fix, idioms, operand_of
 from irlang.gen.judge import judge, score, types
+from irlang.gen.mark import mark
 from irlang.gen.pattern import Pattern, Slot, pattern
 from irlang.gen.profile import profile
 from irlang.gen.ranges import Range, demands, usual
@@ -41,8 +42,14 @@ _WILD = 4  # percent of inputs with a restricted domain that take a computed val
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _LONE = 30  # percent of calls with no live operand that are taken all the same
-_IDIOM_TRIES = 6  # live values that an idiom is tried with
+_IDIOM_TRIES = 3  # live values that an idiom is tried with
+_IDIOM_NEW = 4  # new ones that it is tried with then
+_APART_TRIES = 4  # calls of an operator that is to be called apart
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
+_ALL = 100
+_PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
+_SCALARS = 80  # percent of the numbers in idioms that have no axis
+_INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
 
 
 @dataclass(slots=True)
@@ -71,16 +78,19 @@ def generate(
     limits: Limits | None = None,
     coverage: Coverage | None = None,
     replay: Sequence[int] = (),
+    apart: Sequence[str] = (),
+    pieces: int = _IDIOMS,
 ) -> Program:
     """The program of a seed.
 
     ops: names of the operators that may be used (all). size: least and most calls. coverage:
     what is preferred is what it lacks; the program then depends on it as well as on the seed.
-    replay: choices to follow instead of drawing.
+    replay: choices to follow instead of drawing. apart: operators that are called instead, once
+    each, none reading another's results. pieces: percent of choices that are an idiom.
     """
     kit = _kit(catalog, None if ops is None else frozenset(ops))
     builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
-    graph = builder.run(size)
+    graph = builder.side_by_side(apart) if apart else builder.run(size, pieces)
     graph.name = f"generated_{seed}"
     model = to_ast(graph)
     text = print_file(ast.File((model,), 1))
@@ -135,13 +145,11 @@ class _Builder:
         self.repaired = 0
         self.rejected = 0
         self.weights = coverage.weights(p.op.name for p in kit.made)
-        wanted = {p.op.name: weight for p, weight in zip(kit.made, self.weights, strict=True)}
         real = {name for name, info in DTYPES.items() if info.kind == "real"} - {*limits.reals}
         self.idioms = [one for one in kit.idioms if not any(step.names(real) for step in one)]
-        self.idiom_weights = [min(wanted[step.op] for step in steps) for steps in self.idioms]
         self.joiner_weights = coverage.weights(p.op.name for p in self.joiners)
 
-    def run(self, size: tuple[int, int]) -> Graph:
+    def run(self, size: tuple[int, int], pieces: int) -> Graph:
         """Calls until there are as many as were drawn."""
         chooser = self.chooser
         # The lesser of two: radii grow with depth, so that short programs say more about each call.
@@ -153,9 +161,12 @@ class _Builder:
         while len(self.graph.nodes) < self.wanted and failures < _ATTEMPTS:
             if self.cell and len(self.graph.nodes) - self.cell_calls >= self.cell:
                 self.cell_calls, self.cell_values = len(self.graph.nodes), len(self.live)
-            if self.idioms and self.live and chooser.chance(_IDIOMS):
-                steps = self.idioms[chooser.weighted(self.idiom_weights)]
-                done = self.idiom(steps, self.order(self.kit.patterns[steps[0].op], skips))
+            if self.idioms and (self.live or pieces == _ALL) and chooser.chance(pieces):
+                # All alike: the operators of the longest ones are those that are met most.
+                steps = chooser.pick(self.idioms)
+                done = len(steps) <= self.wanted - len(self.graph.nodes) and self.idiom(
+                    steps, self.order(self.kit.patterns[steps[0].op], skips)
+                )
                 failures += not done
                 continue
             branches = self.branches() if chooser.chance(joins) else []
@@ -167,6 +178,16 @@ class _Builder:
                 done = self.call(made, self.order(made, skips), _EAGER)
             failures = 0 if done else failures + 1
             self.rejected += not done
+        self.finish()
+        return self.graph
+
+    def side_by_side(self, names: Sequence[str]) -> Graph:
+        """A call of each operator, of new tensors only; those that cannot be drawn are left out."""
+        self.wanted = 0  # no room for what would adapt a tensor to a call
+        for name in names:
+            for _ in range(_APART_TRIES):
+                if self.call(self.kit.patterns[name], [], 0):
+                    break
         self.finish()
         return self.graph
 
@@ -221,25 +242,53 @@ class _Builder:
     # ---- an idiom
 
     def idiom(self, steps: Idiom, order: list[int]) -> bool:
-        """Adds the calls of an idiom, as far as they succeed: of a live value, or a new one."""
-        begun = [{GIVEN: self.live[position]} for position in order[:_IDIOM_TRIES]]
-        for found in (*begun, dict[int, Value]()):
-            for number, step in enumerate(steps):
-                if len(self.graph.nodes) >= self.wanted:
-                    return True
-                slots = self.kit.patterns[step.op].slots
-                fixed = fix(step, slots, found)
-                if fixed is None or not self.call(self.kit.patterns[step.op], order, 0, fixed):
-                    break
-                node = self.graph.nodes[-1]
-                found[number] = self.by_name[node.outputs[0]]
-                given = node.inputs.get(operand_of(step, slots))
-                if GIVEN not in found and isinstance(given, str):
-                    found[GIVEN] = Value(given, self.graph.values[given])
-                    self.by_name.setdefault(given, found[GIVEN])
-            if found.keys() - {GIVEN}:
+        """Adds all calls of an idiom, of a live value or of a new one; False where none fits."""
+        begun: list[dict[int, Value]] = [
+            {GIVEN: self.live[position]} for position in order[:_IDIOM_TRIES]
+        ]
+        for found in (*begun, *({} for _ in range(_IDIOM_NEW))):
+            plain = self.chooser.chance(_PLAIN)
+            undo = mark(self.graph, self.live, self.by_name)
+            new = not found
+            if new and any(isinstance(operand, float) for operand in steps[0].operands):
+                found[GIVEN] = self.drawn(steps)  # a number has the type of what it stands beside
+            # What a call of a new value lacks is new as well.
+            others = [] if new else order
+            if all(self.step(at, steps, found, others, plain) for at in range(len(steps))):
                 return True
+            undo()
         return False
+
+    def step(
+        self, at: int, steps: Idiom, found: dict[int, Value], order: list[int], plain: bool
+    ) -> bool:
+        """Adds one call of an idiom; found: the results of those before it, and `GIVEN`."""
+        made = self.kit.patterns[steps[at].op]
+        axes = 0 if self.chooser.chance(_SCALARS) else self.chooser.between(1, 4)
+        fixed = fix(steps[at], made.slots, found, axes, plain=plain)
+        if fixed is None or not self.call(made, order, 0, fixed):
+            return False
+        node = self.graph.nodes[-1]
+        found[at] = self.by_name[node.outputs[0]]
+        given = node.inputs.get(operand_of(steps[at], made.slots))
+        if GIVEN not in found and isinstance(given, str):
+            found[GIVEN] = Value(given, self.graph.values[given])
+            self.by_name.setdefault(given, found[GIVEN])
+        return True
+
+    def drawn(self, steps: Idiom) -> Value:
+        """A new input of real numbers, or of integers where those of the idiom are whole."""
+        sizes = shape(self.chooser, self.chooser.between(1, 4), self.limits)
+        numbers = [o for step in steps for o in step.operands if isinstance(o, float)]
+        whole = all(map(float.is_integer, numbers)) and self.chooser.chance(_INTEGERS)
+        info = TensorInfo(
+            sizes, self.chooser.pick(self.limits.ints if whole else self.limits.reals)
+        )
+        name = self.free("x")
+        self.graph.inputs[name] = Port(info, None)
+        self.graph.values[name] = info
+        self.by_name[name] = Value(name, info)
+        return self.by_name[name]
 
     # ---- one call
 
@@ -253,7 +302,7 @@ class _Builder:
             if drawn is None:
                 continue
             lone = not any(isinstance(s, str) for s in _sources(drawn))
-            if lone and self.live and not self.chooser.chance(_LONE):
+            if lone and self.live and order and not self.chooser.chance(_LONE):
                 return False
             draft, instance = drawn, judge(made.op, types(drawn, self.by_name), drawn.attrs)
             if score(instance) == 0:
@@ -325,7 +374,8 @@ class _Builder:
         if isinstance(source, Number):
             name = self.free("number")
             initial = Initial("constant", (source.value,))
-            self.graph.params[name] = Param(source.info, initial=initial, literal=True)
+            literal = not source.info.shape
+            self.graph.params[name] = Param(source.info, initial=initial, literal=literal)
             self.graph.values[name] = source.info
             return name
         if isinstance(source, str):
@@ -343,9 +393,7 @@ class _Builder:
             info = source
         name = self.free(name)
         real = info.kind == "real"
-        weight = (
-            real and bool(self.graph.inputs) and within is None and not self.chooser.chance(_INPUTS)
-        )
+        weight = real and bool(self.graph.inputs) and not self.chooser.chance(_INPUTS)
         bounds = within or usual(slot, info, weight, self.chooser)
         if weight:
             self.graph.params[name] = Param(info, bounds)

@@ -49,10 +49,12 @@ class Fixed:
     """What is settled of a call before it is drawn.
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
+    plain: whether all others have their defaults, where that can be.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
+    plain: bool = False
 
 
 NOTHING = Fixed()

@@ -90,11 +90,19 @@ def _attribute(node: ast.Expr) -> Any:
     return _evaluate.known(node, Scope({}, {}, set()))
 
 
-def fix(step: Step, slots: Sequence[Slot], values: Mapping[int, Value]) -> Fixed | None:
+def fix(
+    step: Step,
+    slots: Sequence[Slot],
+    values: Mapping[int, Value],
+    axes: int = 0,
+    *,
+    plain: bool = False,
+) -> Fixed | None:
     """What an idiom says of a call; None where a number does not fit the type that is wanted.
 
     slots: of the definition's inputs. values: the results of earlier steps, and `GIVEN` if it is
-    known by now; where it is not, it is drawn.
+    known by now; where it is not, it is drawn. axes: of size 1, that numbers have which broadcast.
+    plain: whether what is not said of attributes is their default.
     """
     known = [values.get(o) if type(o) is int else None for o in step.operands]
     wide = [slots[min(position, len(slots) - 1)] for position in range(len(known))]
@@ -113,7 +121,8 @@ def fix(step: Step, slots: Sequence[Slot], values: Mapping[int, Value]) -> Fixed
         if not holds(peer.info.dtype, operand):
             return None
         number = operand if real else int(operand)
-        sources.append(Number(number, TensorInfo((), peer.info.dtype)))
+        sizes = (1,) * (axes if slot.spreads else 0)
+        sources.append(Number(number, TensorInfo(sizes, peer.info.dtype)))
     inputs: dict[str, Settling | tuple[Settling, ...]] = {}
     for position, (slot, source) in enumerate(zip(slots, sources, strict=False)):
         if slot.item.family:
@@ -123,7 +132,7 @@ def fix(step: Step, slots: Sequence[Slot], values: Mapping[int, Value]) -> Fixed
             inputs[slot.item.name] = members
         elif source is not None:
             inputs[slot.item.name] = source
-    return Fixed(inputs, dict(step.attrs))
+    return Fixed(inputs, dict(step.attrs), plain)
 
 
 def operand_of(step: Step, slots: Sequence[Slot]) -> str:

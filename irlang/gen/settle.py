@@ -43,6 +43,7 @@ class Settled:
         self.attrs: dict[str, Any] = {}
         self.recipes: dict[str, int] = {}
         self.primary: tuple[int, ...] = ()
+        self.plain = False  # whether attributes have their defaults where they can
         self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
     def invert(self, node: ast.Expr, value: Any, unknown: str) -> int | None:
@@ -147,7 +148,7 @@ class Settled:
     def axis(self, name: str, rank: int) -> None:
         """Draws an attribute that says where an axis is, or where several are."""
         attr = self.made.attrs[name]
-        if attr.default is not None and self.chooser.below(2) and self.default(attr):
+        if attr.default is not None and self.usual() and self.default(attr):
             return
         if attr.type.kind == "vector":
             axes = [a for a in range(rank) if self.chooser.below(2)]
@@ -158,6 +159,10 @@ class Settled:
             self.put(attr, self.chooser.between(-rank, rank - 1))
         else:
             raise Stuck
+
+    def usual(self) -> bool:
+        """Whether an attribute is to have its default."""
+        return self.plain or self.chooser.below(2) == 1
 
     def default(self, attr: ast.Attr) -> bool:
         """Takes the default of an attribute, if it is known by now."""
@@ -204,7 +209,7 @@ class Settled:
                 if follows != draw.default_number(attr) or not self.default(attr):
                     self.put(attr, follows)
                 return True
-        if attr.default is not None and self.chooser.below(2) and self.default(attr):
+        if attr.default is not None and self.usual() and self.default(attr):
             return True
         try:
             count = self.count(attr)

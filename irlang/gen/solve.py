@@ -28,6 +28,7 @@ _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
 _RANKS = (0, 1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
+_LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 
 
 def solve(
@@ -72,6 +73,7 @@ class _Solver(Settled):
         self.eager = eager
         self.fixed = fixed
         self.dtypes: dict[str, str] = {}
+        self.plain = fixed.plain
         self.attrs.update(fixed.attrs)
         self.names.update(fixed.attrs)
 
@@ -406,7 +408,10 @@ class _Solver(Settled):
         return self.chooser.pick(good) if good else sizes
 
     def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
-        """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out."""
+        """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out.
+
+        Often that of the last axis alone, of the second one, or of none, as biases and scales have.
+        """
         chooser = self.chooser
         sizes: list[int] = []
         droppable = 0
@@ -423,6 +428,13 @@ class _Solver(Settled):
                 if len(sizes) == droppable:
                     droppable += len(part)
             sizes += part
+        lone = chooser.below(_LONE_AXIS) if len(sizes) == droppable > 1 else _LONE_AXIS
+        if lone == 0:
+            return tuple(sizes[-1:])
+        if lone == 1:
+            return (*(1,) * chooser.below(2), sizes[1], *(1,) * (len(sizes) - 2))
+        if lone == 2:
+            return (1,) * chooser.between(0, len(sizes))
         drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
         return tuple(sizes[drop:])
 
