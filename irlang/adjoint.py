@@ -216,10 +216,23 @@ class _Adjoint:
             value = eq.Read(equation.target, tuple(eq.Index(name) for name, _ in equation.binders))
         names = dict(zip(_ARGUMENTS, expr.args, strict=False))
         texts = SCALARS[expr.function].derivative or ("",) * len(expr.args)
-        return [
-            self._decided(_derivative(text, {**names, "y": value})) if text else None
-            for text in texts
-        ]
+        slopes = [_derivative(text, {**names, "y": value}) if text else None for text in texts]
+        if self.ties == "any" and expr.function in ("max", "min"):
+            slopes = [
+                self._beyond(slope) if slope is not None and self._bounded(argument) else slope
+                for slope, argument in zip(slopes, expr.args, strict=True)
+            ]
+        return [None if slope is None else self._decided(slope) for slope in slopes]
+
+    def _bounded(self, argument: eq.Expr) -> bool:
+        return isinstance(argument, eq.Read) and argument.tensor in self.expansion.bounded
+
+    @staticmethod
+    def _beyond(slope: eq.Expr) -> eq.Expr:
+        """Of an argument of a max or a min: 1 where it is taken, anything from 0 to 1 elsewhere."""
+        taken = apply("select", apply("==", slope, eq.Const(1)), _BELOW, _LEVEL)
+        open_ = apply("<", apply("about", taken), eq.Const(0))
+        return apply("select", open_, eq.Const(1), eq.Const(0))
 
     def _decided(self, expr: eq.Expr) -> eq.Expr:
         """What decides at a kink, open at the kink itself if any gradient is allowed there.

@@ -71,7 +71,7 @@ def prepare(
         sources = {f: v for f, v in node.feeds().items() if v in active}
         if not outputs or not sources:
             continue
-        own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any"}
+        own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any", "beyond"}
         expansion = node.expansion(definitions)
         prefix = _free_prefix(expansion.tensors)
         backward = _adjoint(

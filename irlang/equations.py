@@ -152,8 +152,9 @@ class Expansion:
     tensors: every tensor by name, inputs and outputs among them. unspecified: (target, mask)
     pairs, mask being an equation of kind bool that is true where no verdict is given. drawn: values
     left open, by the law that they follow. chosen: outputs of which the equation gives one right
-    value among others. Where either is there, `ensures` say what a right result is. notes: what
-    evaluators have found out about the equations, under a key of their own.
+    value among others. Where either is there, `ensures` say what a right result is. bounded: inputs
+    of which it is open whether they have a gradient where a max or a min does not take them. notes:
+    what evaluators have found out about the equations, under a key of their own.
     """
 
     inputs: tuple[str, ...]
@@ -165,6 +166,7 @@ class Expansion:
     drawn: tuple[Draw, ...] = ()
     chosen: tuple[str, ...] = ()
     ensures: tuple[Ensure, ...] = ()
+    bounded: frozenset[str] = frozenset()
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -78,6 +78,7 @@ def expand(instance: Instance, definitions: Definitions) -> eq.Expansion:
         tuple(build.drawn),
         tuple(build.chosen),
         tuple(build.ensures),
+        frozenset(s.name for s in binding.op.body if isinstance(s, ast.Grad) and s.beyond),
     )
     instance._expanded = (definitions, made)
     return made

@@ -488,6 +488,35 @@ model m(x: f32[64] in [1, 2]) -> y: f32[64] {
     assert (calls.start, calls.forward, calls.backward) == (None, 3, 0)
 
 
+def test_what_is_drawn_is_followed_where_there_are_no_gradients(session: Session) -> None:
+    """PyTorch has no gradient of this group_norm; its own draws are followed all the same."""
+    case = _case("""
+model m(x: f32[64] in [1, 2], z: f32[1, 2, 3], beta: f32[2]) -> y: f32[64] {
+  h = dropout(x; rate = 0.5, training = true)
+  y = square(h)
+  n = group_norm(z; beta = beta, groups = 1)
+  loss = add(reduce_sum(y), reduce_sum(n))
+}""")
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    values = {v.name: v.verdict for v in verdicts if v.stage != "backward"}
+    assert set(values.values()) <= {"agrees", "rounding", "unstable"}, verdicts
+
+
+def test_a_bound_may_stand_outside_of_what_is_differentiated(everywhere: Session) -> None:
+    """gaussian_nll says so of its variance: PyTorch's passes below eps, the others' do not."""
+    case = _case(
+        """
+model m(p: f32[3], t: f32[3], v: f32[3] in [0, 2]) -> loss: f32[] {
+  loss = gaussian_nll(p, t, v; eps = 0.5, reduction = sum)
+}""",
+        v=np.array([0.1, 0.5, 1.5], np.float32),
+    )
+    outcome = everywhere.compare([case], grad=True)[0]
+    for verdicts in outcome.verdicts.values():
+        assert {v.verdict for v in verdicts} <= {"agrees", "rounding"}, verdicts
+    assert (outcome.slopes["v"].bound > 1e-3).tolist() == [True, False, False]
+
+
 def test_what_flows_back_may_be_added_up_in_any_order(everywhere: Session) -> None:
     """Three uses of a value whose gradients cancel: another order is off by more than one ulp."""
     case = _case("""

@@ -343,6 +343,12 @@ def test_whole_numbers_that_a_type_lacks_are_rounded() -> None:
         assert domain.apply("<", [given, Ball(np.array([whole]))]).radius is None
 
 
+def test_no_whole_number_is_rounded_when_it_is_squared() -> None:
+    found = Balls("f32").apply("sq", [Ball(np.array([2**27 + 1, -3]))])
+    assert found.value.tolist() == [(2**27 + 1) ** 2, 9]
+    assert found.radius is None
+
+
 def test_a_whole_number_that_rounding_may_make_wrap_is_unstable() -> None:
     """Of 255.5 the rounding is 255 or 256, which a byte holds as 255 or as 0."""
     domain, byte = Balls("f32"), TensorInfo((5,), "u8")

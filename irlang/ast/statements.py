@@ -90,10 +90,17 @@ class Let(Statement):
 
 @dataclass(slots=True)
 class Grad(Statement):
-    """`grad x ties any`: which gradients are allowed at a tie."""
+    """`grad x ties any`: which gradients are allowed at a tie; `beyond`: of an input, also where
+    a bound holds it.
+    """
 
     name: str
     ties: str
+
+    @property
+    def beyond(self) -> bool:
+        """Whether a gradient may be that of what is not bounded."""
+        return self.ties == "beyond"
 
 
 @dataclass(slots=True)

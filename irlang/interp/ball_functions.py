@@ -455,6 +455,8 @@ class BallFunctions:
         row = SCALARS[function]
         a = args[0]
         value = row.numpy(a.value)
+        if np.asarray(value).dtype.kind in "ib":
+            return self._of_integers(value, args)
         slack = 0.0 if a.radius is None else self._slack(function, a, value)
         found = self._rounded(value, slack, self.allowed(function))
         origin = _exactly(a, _is_zero) & (value == 0)  # of which no library is unsure
