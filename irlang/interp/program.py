@@ -150,14 +150,14 @@ def _results(
     results = {}
     for formal, name in node.results().items():
         ball = tensors[formal]
-        radius = _stored(ball.value, ball.radius, expansion, formal)
+        radius = stored(ball.value, ball.radius, expansion, formal)
         results[name] = Ball(ball.value, radius, least=ball.least)
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
     return results
 
 
-def _stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any:
+def stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any:
     """The radius of a result, rounded once more where its type is coarser than its operands'."""
     row = DTYPES[expansion.tensors[formal].dtype]
     reals = [DTYPES[expansion.tensors[name].dtype] for name in expansion.inputs]
