@@ -479,6 +479,22 @@ def test_the_text_of_an_import_keeps_them_too(tmp_path: Path, capsys: Any) -> No
     assert report["file"] == text
 
 
+def test_a_range_of_what_nothing_reads_is_no_mistake(tmp_path: Path, capsys: Any) -> None:
+    """A file of ranges names all parameters of a model, those of unread branches too."""
+    import onnx
+
+    path, ranges = onnx_file(tmp_path), tmp_path / "ranges.json"
+    model = onnx.load(path)
+    unread = onnx.helper.make_tensor_value_info("unread", onnx.TensorProto.FLOAT, [2])
+    model.graph.input.append(unread)
+    onnx.save(model, path)
+    ranges.write_text(json.dumps({"in:0": [0, 1], "unread": [0, 1]}))
+    code, said, _ = run(str(path), "--ranges", str(ranges), capsys=capsys)
+    assert (code, "no NaN or infinity can arise" in said) == (0, True)
+    ranges.write_text(json.dumps({"in:0": [0, 1], "unsaid": [0, 1]}))
+    assert run(str(path), "--ranges", str(ranges), capsys=capsys)[0] == 2
+
+
 def test_a_call_whose_name_says_nothing_of_its_value_keeps_it_in_text(
     tmp_path: Path, capsys: Any
 ) -> None:

@@ -372,10 +372,12 @@ def test_names_are_kept_for_the_analysis() -> None:
     graph = tf.Graph()
     with graph.as_default():
         x = V1.placeholder(tf.float32, [2, 3], name="in/x")
+        V1.placeholder(tf.float32, [2], name="in/unread")
         tf.reduce_sum(tf.math.log(x, name="cost/Log"), name="cost/Sum")
     nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
     made = tf_model.translate(nodes, "g", "d")
     assert made.inputs == {"in/x": "in_x"}
+    assert made.spare == {"in/unread"}
     assert "cost_Log = log(in_x)  # cost/Log" in made.text
     assert made.writer.owners["cost_Log"] == made.writer.original("cost_Log") == "cost/Log"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -70,15 +70,18 @@ def subject(
     file: str = "",
     text: str = "",
     names: Mapping[str, str] | None = None,
+    spare: Collection[str] = (),
 ) -> Subject:
     """A model made ready: `ranges` go before what the text declares, defaults come last.
 
     ranges: by a value's name in the text or in the model that it was imported from. A parameter
-    with a range varies; one with a value and no range is that value. Raises `usage.range` for a
+    with a range varies; one with a value and no range is that value. spare: names that may have a
+    range although nothing hangs on them: of what an importer left out. Raises `usage.range` for a
     name that is no input or parameter, and for a range that holds no value of its type.
     """
     names = dict(names or {})
-    given = _own_names(graph, ranges or {}, names)
+    used = {name: ends for name, ends in (ranges or {}).items() if name not in spare}
+    given = _own_names(graph, used, names)
     ports: dict[str, Port] = {}
     params: dict[str, Param] = {}
     assumed = []

@@ -17,7 +17,8 @@ from irlang.graph import Graph, Node
 from irlang.interp.range import Point, analyse
 
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
-_GUARDS = 20.0  # seconds in which guards are tried
+# Seconds in which guards are tried: so many times what the analysis took, each being one more.
+_GUARDS, _FEWEST, _MOST = 2.0, 0.4, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def verdicts(
     gradient: whether the gradient is analysed as well (of the loss, or else of the sum of all
     results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
     """
-    start = time.monotonic()
+    start, computed = time.monotonic(), time.process_time()
     found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
     points = found.points
     whole = subject.graph
@@ -87,7 +88,8 @@ def verdicts(
     reports = _reports(subject, whole, points)
     if reports:
         frameworks.start()
-        deadline = time.process_time() + _GUARDS
+        now = time.process_time()
+        deadline = now + min(max(_FEWEST, _GUARDS * (now - computed)), _MOST)
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)

@@ -106,14 +106,15 @@ def load_subject(
     from irlang.analysis.subject import subject
 
     source = load_source(path, bind, model)
+    spare: frozenset[str] = frozenset()
     if source.imported is not None:
-        names = source.imported.names(source.graph)
+        names, spare = source.imported.names(source.graph), source.imported.spare
     else:
         models = parse(source.text).models
         names = remembered(next(one for one in models if one.name == source.graph.name))
     return subject(
         source.graph, source.catalog, ranges=ranges, seed=seed, file=path, text=source.text,
-        names=names,
+        names=names, spare=spare,
     )  # fmt: skip
 
 

@@ -19,10 +19,15 @@ Bindings = Mapping[str, int | Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A model as text, in the one layout. writer: has the parameters that belong beside it."""
+    """A model as text, in the one layout.
+
+    writer: has the parameters that belong beside it. spare: the names of inputs and parameters of
+    the model that no result hangs on, which the text therefore leaves out.
+    """
 
     text: str
     writer: Writer
+    spare: frozenset[str] = frozenset()
 
     def names(self, graph: Graph) -> dict[str, str]:
         """What inputs, parameters and calls of the text's graph were called in the model."""
@@ -113,4 +118,5 @@ def read(
     if not path.is_file():
         raise fail("file.read", f"{path} cannot be read: there is no such file")
     made = reader(path, data, single_sizes(bind or {}), constants or {})
-    return Imported(print_file(parse(made.text, str(path))), made.writer)
+    spare: frozenset[str] = getattr(made, "spare", frozenset())
+    return Imported(print_file(parse(made.text, str(path))), made.writer, spare)

@@ -25,12 +25,14 @@ class Imported:
     """A model as text. writer: has the parameters that belong beside it.
 
     inputs, outputs: names in the text by those in the model; outputs in the model's order.
+    spare: inputs and parameters that nothing reads.
     """
 
     text: str
     writer: Writer
     inputs: dict[str, str]
     outputs: tuple[str, ...]
+    spare: frozenset[str] = frozenset()
 
 
 class Refused(InvalidInput):
@@ -76,12 +78,24 @@ def translate(
         if walk.problems:
             needed.update(walk.needed)
             return walk.problems
-        return Imported(_text(walk, model, outputs), writer, walk.inputs, tuple(outputs))
+        text = _text(walk, model, outputs)
+        return Imported(text, writer, walk.inputs, tuple(outputs), _spare(model.graph))
 
     made = settle(open_, examples(open_), attempt)
     if isinstance(made, Imported):
         return made
     raise Refused(*made, needed=frozenset(needed))
+
+
+def _spare(graph: Any) -> frozenset[str]:
+    """The inputs and parameters of a graph that nothing reads."""
+    read = {item.name for item in graph.output}
+    waiting = [graph]
+    while waiting:
+        for node in waiting.pop().node:
+            read.update(node.input)
+            waiting += [item.g for item in node.attribute if item.HasField("g")]
+    return frozenset(i.name for i in (*graph.input, *graph.initializer)) - read
 
 
 def _text(walk: Walk, model: Any, outputs: list[str]) -> str:

@@ -27,13 +27,15 @@ from irlang.importers.writer import Writer
 class Imported:
     """A model as text. writer: has the parameters that belong beside it.
 
-    inputs: names in the text by those in the graph. outputs: names in the text.
+    inputs: names in the text by those in the graph. outputs: names in the text. spare: inputs and
+    variables that no result hangs on.
     """
 
     text: str
     writer: Writer
     inputs: dict[str, str]
     outputs: tuple[str, ...]
+    spare: frozenset[str] = frozenset()
 
 
 def load(path: Path, data: str, bind: Mapping[str, int] | None = None) -> Imported:
@@ -64,7 +66,9 @@ def translate(
             return walk.problems
         name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
         text = writer.text(name, "A TensorFlow graph.", outputs)
-        return Imported(text, writer, walk.inputs, tuple(outputs))
+        free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}
+        spare = frozenset(free - walk.live)
+        return Imported(text, writer, walk.inputs, tuple(outputs), spare)
 
     made = settle(open_, _rounds(_alike(open_, attempt)), attempt)
     if isinstance(made, Imported):

@@ -1,0 +1,110 @@
+"""TensorFlow's operators on the diagonals of matrices, on segments and in circles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irlang.importers.tf_node import Node, Row
+from irlang.importers.value import Unsupported, Value, check_shape
+
+
+def _middle(n: Node, place: int) -> None:
+    """Of all diagonals only the middle one is read."""
+    if any(n.known_ints(place)):
+        raise Unsupported("a diagonal that is not the middle one")
+    n.ignore("align")  # of diagonals of several lengths
+
+
+def _of_diagonal(n: Node) -> Value:
+    """A square matrix, all else being 0."""
+    _middle(n, 1)
+    if n.known_number(4) or any(n.known_number(place) != -1 for place in (2, 3)):
+        raise Unsupported("a matrix that is not square, or not 0 beside its diagonal")
+    return n.call("diag_embed", n.input(0))
+
+
+def _diagonal(n: Node) -> Value:
+    _middle(n, 1)
+    n.optional(2)  # what stands in for elements that a diagonal lacks: the middle one lacks none
+    return n.call("diagonal", n.input(0), axes=[-2, -1])
+
+
+def _with_diagonal(n: Node) -> Value:
+    """A matrix with another diagonal; which elements these are is a constant."""
+    if len(n.given) > 2:
+        _middle(n, 2)
+    x, diagonal = n.input(0), n.input(1)
+    rows, columns = x.shape[-2:]
+    check_shape((rows, columns), "a matrix")
+    if rows != columns:
+        raise Unsupported("a matrix that is not square")
+    at = n.const(np.eye(rows, dtype=np.bool_), f"{n.outputs[0]}_at")
+    return n.call("where", at, n.step("diagonal", "diag_embed", diagonal), x)
+
+
+def _vector(op: str, rank: int, **attrs: object) -> Row:
+    def row(n: Node) -> Value:
+        if n.input(0).rank != rank:
+            raise Unsupported(f"of more than {rank} axes")
+        return n.call(op, n.input(0), **attrs)
+
+    return row
+
+
+def _roll(n: Node) -> Value:
+    """Shifts along one axis add up."""
+    total: dict[int, int] = {}
+    for shift, axis in zip(n.known_ints(1), n.known_ints(2), strict=True):
+        axis %= n.input(0).rank
+        total[axis] = total.get(axis, 0) + shift
+    return n.call("roll", n.input(0), shift=list(total.values()), axes=list(total))
+
+
+def _segments(reduction: str) -> Row:
+    """Sums are 0 where there is no row; what others give there is left open by the definition."""
+
+    def row(n: Node) -> Value:
+        if n.input(1).rank != 1:
+            raise Unsupported("segments of more than one axis")
+        segments = n.known_number(2)
+        check_shape((segments,), "the result")
+        return n.call("segment_reduce", n.input(0), n.input(1), segments=segments,
+                      reduction=reduction)  # fmt: skip
+
+    return row
+
+
+def _running(n: Node) -> Value:
+    if n.flag("exclusive"):
+        raise Unsupported("sums that leave out their own element")
+    return n.call("logcumsumexp", n.input(0), axis=n.known_number(1), reverse=n.flag("reverse"))
+
+
+def _polygamma(n: Node) -> Value:
+    """The order is a tensor in TensorFlow; where all of it is one number it is that."""
+    order = n.input(0).known()
+    if order is None or not order.size or np.any(order != order.reshape(-1)[0]):
+        raise Unsupported("an order that is not the same, known number everywhere")
+    number = float(order.reshape(-1)[0])
+    x = n.input(1)
+    if number != int(number) or order.ndim > x.rank:
+        raise Unsupported(f"the order {number:g}")
+    return n.call("polygamma", x, n=int(number))
+
+
+ROWS: dict[str, Row] = {
+    "Diag": _vector("diag_embed", 1),
+    "DiagPart": _vector("diagonal", 2, axes=[-2, -1]),
+    "MatrixDiagV2": _of_diagonal,
+    "MatrixDiagV3": _of_diagonal,
+    "MatrixDiagPartV2": _diagonal,
+    "MatrixDiagPartV3": _diagonal,
+    "MatrixSetDiag": _with_diagonal,
+    "MatrixSetDiagV2": _with_diagonal,
+    "MatrixSetDiagV3": _with_diagonal,
+    "Roll": _roll,
+    "UnsortedSegmentSum": _segments("sum"),
+    "UnsortedSegmentProd": _segments("prod"),
+    "CumulativeLogsumexp": _running,
+    "Polygamma": _polygamma,
+}
