@@ -16,15 +16,15 @@ from irlang.interp.assumptions import assume
 from irlang.interp.declared import numbers_within
 from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
+from irlang.interp.range_steps import Steps
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
 from irlang.interp.relations import Relations
 from irlang.interp.schedule import Recurrence, schedule
-from irlang.interp.unfolding import own_index, small, specialised
+from irlang.interp.unfolding import own_index, settled, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
 _STEPS = 16  # of a recurrence that is unrolled into regions
-_ROUNDS = 64  # of a longer one before its ends are moved to thresholds
 
 
 class Call:
@@ -161,7 +161,7 @@ class Call:
                 equation.body, bounds, self.expansion.tensors, deep=True
             )
         names = {name: own_index(axis) for axis, (name, _) in enumerate(equation.binders)}
-        body = self._renamed(self.expansion.notes[key], names)
+        body = settled(self._renamed(self.expansion.notes[key], names))
         self._bodies.append(body)
         for count, part in enumerate(eq.walk(body)):
             self._origins[id(part)] = (equation.target, count)
@@ -185,7 +185,7 @@ class Call:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
-        if small(body) and equation.info.dtype in (self.own.row.name, "bool"):
+        if self._worth_knowing(equation, body):
             found.body = body
         found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
@@ -225,8 +225,8 @@ class Call:
             return
         parts = list(zip(group.equations, bodies, boxes, group.axes, strict=True))
         if group.length <= _STEPS and self.domain != "tensor":
-            steps = range(group.length)
-            for step in reversed(steps) if group.descending else steps:
+            order = range(group.length)
+            for step in reversed(order) if group.descending else order:
                 for equation, body, box, axis in parts:
                     if step >= equation.info.shape[axis]:
                         continue
@@ -239,22 +239,32 @@ class Call:
                 target = self.names[equation.target]
                 self.tensors[target] = merged(equation.info, self.tensors[target].regions)
             return
-        # A step more for every round: after as many rounds as there are steps all are in.
-        for count in range(group.length + 1):
-            changed = False
-            for equation, body, box, _ in parts:
-                self._box = tuple((0, size) for size in equation.info.shape)
-                target = self.names[equation.target]
-                before = self.tensors[target].hull
-                value = stored(self.walk.value(body, box, {}), equation.info.dtype, self.own)
-                after = join(before, value)
-                if count > _ROUNDS:
-                    after = _widened(before, after, self.own)
-                if after != before:
-                    changed = True
-                    self.tensors[target] = whole(equation.info, after)
-            if not changed:
-                return
+        steps = Steps(self.walk, self.tensors, group.length, group.descending)
+        for equation, body, box, axis in parts:
+            name = self.names[equation.target]
+            steps.add(name, equation, body, box, axis, self._worth_knowing(equation, body))
+        steps.run()
+        # what goes wrong is told once what any step may read is known, all that is finite of it
+        known = {step.name: self.tensors[step.name] for step in steps.steps}
+        finite = all(tensor.hull.finite for tensor in known.values())
+        if not finite:
+            self.tensors.update({name: tensor.finite() for name, tensor in known.items()})
+        with steps.proofs(last=True):
+            made = {s.name: self._regions(s.equation, s.body, s.box, False) for s in steps.steps}
+        if finite:
+            for one in steps.steps:
+                most = known[one.name].hull
+                regions = [
+                    replace(r, numbers=meet(r.numbers, most), term=one.term) for r in made[one.name]
+                ]
+                self.tensors[one.name] = merged(one.equation.info, regions)
+        else:
+            self.tensors.update(known)
+
+    def _worth_knowing(self, equation: eq.Equation, body: eq.Expr) -> bool:
+        """Whether an element is what the equation says, in the call's type, and that is short."""
+        known = self.domain == "relations" and equation.info.dtype in (self.own.row.name, "bool")
+        return known and small(body)
 
     # ---- places
 
@@ -306,16 +316,3 @@ def _risky(function: str) -> bool:
         real = row.kind == "real"
         _RISKY[function] = real and Arithmetic("f32").apply(function, moderate, "real")[1]
     return _RISKY[function]
-
-
-def _widened(old: Numbers, new: Numbers, own: Arithmetic) -> Numbers:
-    """The ends that still move go to the next of a few numbers."""
-    if not new.pieces or not old.pieces:
-        return new
-    steps = (0.0, 1.0, 2.0**10, 2.0**30, own.largest)
-    low, high = new.pieces[0][0], new.pieces[-1][1]
-    if low < old.pieces[0][0]:
-        low = -next((step for step in steps if -step <= low), own.largest)
-    if high > old.pieces[-1][1]:
-        high = next((step for step in steps if step >= high), own.largest)
-    return replace(new, pieces=((low, high),))

@@ -10,7 +10,7 @@ summation, so that e / sum(e) is 1 at most; (c + o) - (c - o) is 2 o but for rou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -99,7 +99,10 @@ class Relations(Sums):
         if isinstance(expr, eq.Read) and expr.default is None:
             read = source(expr, box, self.tensors)[0]
             if read in facts:
-                found = meet(found, facts[read])
+                return meet(found, facts[read])
+            term = self.meaning(read, box)
+            if term is not read and any(part in facts for part in eq.walk(term)):
+                found = meet(found, self.aside(lambda: self.value(term, box, facts)))
         return found
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -126,7 +129,7 @@ class Relations(Sums):
         divisor = self.remembered(expr.args[1], box, facts)
         chosen = self.meaning(expr.args[1], box)
         if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
-            found = self._by_case(expr.args[0], chosen, found, box, facts)
+            found = self._split_divisor(expr.args[0], chosen, found, box, facts)
         if not found.finite and self._same(expr, box):
             found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
         if divisor.low <= 0:
@@ -257,28 +260,45 @@ class Relations(Sums):
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""
+        for u, v, weight, error in self._averages(expr, box, facts):
+            ends = join(self.value(u, box, facts), self.value(v, box, facts))
+            if not ends.finite or not ends.pieces:
+                continue
+            slack = self._slack_of_average(weight + error, error, ends.magnitude)
+            low = min(ends.low * (weight + error), ends.low * weight)
+            high = max(ends.high * (weight + error), ends.high * weight)
+            return self.cut(found, low - slack, high + slack, "an average of two numbers")
+        return found
+
+    def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:
+        """Two sums between which a sum of two products lies; None where that is not known."""
+        for u, v, weight, error in self._averages(expr, box, facts):
+            ends = join(self.value(u, box, facts), self.value(v, box, facts))
+            if ends.finite and ends.pieces:
+                slack = Sum({}, error=self._slack_of_average(weight, error, ends.magnitude))
+                return [slack.plus(self.whole(one, box), weight) for one in (u, v)]
+        return None
+
+    def _slack_of_average(self, weight: float, error: float, size: float) -> float:
+        """What rounding adds to an average of numbers of a size. error: of the weights."""
+        return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
+
+    def _averages(
+        self, expr: eq.Apply, box: Limits, facts: Facts
+    ) -> Iterator[tuple[eq.Expr, eq.Expr, float, float]]:
+        """The two numbers of an average, what their weights add up to, and how sure that is."""
         terms = [self.meaning(arg, box) for arg in expr.args]
         if not all(isinstance(term, eq.Apply) and term.function == "*" for term in terms):
-            return found
+            return
         one, other = (term.args for term in terms if isinstance(term, eq.Apply))
         for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
             total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
             if total.factors or total.constant <= 0:
                 continue
-            if self.value(a, box, facts).low < 0 or self.value(b, box, facts).low < 0:
-                continue
-            ends = join(self.value(u, box, facts), self.value(v, box, facts))
-            if not ends.finite or not ends.pieces:
-                continue
-            weight = total.constant + total.error
-            slack = 8 * self.own.row.unit * weight * ends.magnitude + 2 * self.own.least
-            low, high = ends.low * weight, ends.high * weight
-            low, high = min(low, ends.low * total.constant), max(high, ends.high * total.constant)
-            slack += total.error * ends.magnitude
-            return self.cut(found, low - slack, high + slack, "an average of two numbers")
-        return found
+            if self.value(a, box, facts).low >= 0 and self.value(b, box, facts).low >= 0:
+                yield u, v, total.constant, total.error
 
-    def _by_case(
+    def _split_divisor(
         self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts
     ) -> Numbers:
         """A quotient by one of two divisors: each with what its condition says of the dividend."""

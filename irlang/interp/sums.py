@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.interval import Numbers, meet
+from irlang.interp.interval import Numbers, may, meet
 from irlang.interp.range_eval import Evaluator, Limits
 from irlang.interp.unfolding import (
     inner_box,
@@ -31,6 +31,7 @@ _ATOMS = 8  # elements of a sum
 
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT = 32  # sums in the course of one proof
+_REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400  # the same of proofs by cases
 _LEVELS = 1  # proofs inside one another
 _WORK = 3000  # expressions that the proofs of one call may evaluate
 
@@ -66,6 +67,7 @@ class Sums(Evaluator):
     """An evaluator that knows between which numbers a sum of elements lies."""
 
     _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
+    _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
     _level = 0
     _left = 0  # sums that the proof under way may still look at
     _work = 0  # expressions that were evaluated for proofs
@@ -80,6 +82,15 @@ class Sums(Evaluator):
         """Whether nothing more is to be proved."""
         return self._level > _LEVELS or self._work > _WORK
 
+    @property
+    def left(self) -> int:
+        """How many expressions more proofs may evaluate."""
+        return _WORK - self._work
+
+    @left.setter
+    def left(self, work: int) -> None:
+        self._work = _WORK - work
+
     def aside(
         self,
         proof: Callable[[], _T],
@@ -92,7 +103,9 @@ class Sums(Evaluator):
             self._memory = {}
         if box is not None and facts is not None:
             for expr, numbers in known:
-                self._memory[expr, id(box), id(facts), self._equal] = numbers, box, facts
+                self._memory.setdefault(
+                    (expr, id(box), id(facts), self._equal), (numbers, box, facts)
+                )
         note, self.note = self.note, None
         left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
         self._level += 1
@@ -241,10 +254,47 @@ class Sums(Evaluator):
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
             for bound in self._bounds(atom, factor < 0, rest, box, facts):
                 replaced = rest.plus(bound, factor)
-                if len(replaced.factors) <= len(made.factors):
+                if len(replaced.factors) <= len(made.factors) + self._cased():
                     error = abs(factor) * bound.error
                     best = min(best, self.upper(replaced, box, facts, left - 1) + error)
+            for cases in self._cases(atom, factor < 0, box, facts) if self._cased() else ():
+                found = -math.inf
+                for case in cases:
+                    replaced = rest.plus(case, factor)
+                    error = abs(factor) * case.error
+                    found = max(found, self.upper(replaced, box, facts, left - 1) + error)
+                    if found >= best:
+                        break
+                best = min(best, found)
         return best
+
+    def _cased(self) -> bool:
+        """Whether the proof under way, not one inside it, goes by cases."""
+        return bool(self._by_case) and self._level == 1
+
+    def rise(self, body: eq.Expr, others: Sequence[eq.Expr], up: bool, box: Limits) -> float:
+        """How far an expression may go beyond the largest of some others, or below the least."""
+        bound = others[0]
+        for other in others[1:]:
+            bound = eq.Apply("max" if up else "min", (other, bound))
+        ends = ((body, 1.0), (bound, -1.0))
+        made = Sum({})
+        for expr, factor in ends:
+            made = made.plus(self.whole(expr, box), factor if up else -factor)
+        facts: Facts = {}
+        # what functions give is known by relations before: a proof inside a proof has none
+        parts = [part for part in eq.walk(body) if isinstance(part, eq.Apply) and _is_leaf(part)]
+        known = [(p, self.value(p, box, facts)) for p in parts if eq.indices(p) <= box.keys()]
+        self._by_case = tuple(others)
+
+        def proof() -> float:
+            self._left = _LOOKED_AT_BY_CASE
+            return self.upper(made, box, facts, _REPLACED_BY_CASE) + made.error
+
+        try:
+            return self.aside(proof, known, box, facts)
+        finally:
+            self._by_case = ()
 
     # ---- what bounds an element
 
@@ -265,6 +315,10 @@ class Sums(Evaluator):
         term = self.meaning(atom, box)
         if isinstance(term, eq.Apply):
             yield from self._bounds_of_apply(term, below, box, facts)
+            if self._cased() and term.function in ("+", "-"):
+                made = self._combined(term, box, facts, 0)
+                if made is not None and len(made.factors) <= _ATOMS:
+                    yield made
             if term.function in ("+", "-"):
                 yield from self._shifted(term, below, rest, box, facts)
         elif isinstance(term, eq.Reduce):
@@ -294,6 +348,37 @@ class Sums(Evaluator):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _cases(
+        self, atom: eq.Expr, below: bool, box: Limits, facts: Facts
+    ) -> Iterator[Sequence[Sum]]:
+        """Sums of which one at least is no larger (`below`), or no less, than an element."""
+        term = self.meaning(atom, box)
+        if not isinstance(term, eq.Apply):
+            return
+        if term.function == ("min" if below else "max"):
+            yield [self.whole(arg, box) for arg in term.args]
+        elif term.function == "select":
+            condition = self.value(term.args[0], box, facts)
+            arms = zip((True, False), term.args[1:], strict=True)
+            yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
+        elif term.function == "*":
+            for one, other in (term.args, term.args[::-1]):
+                times = self.value(one, box, facts)
+                if times.finite and times.pieces and other in self._by_case:
+                    whole = self.whole(other, box)
+                    size = self.interval(term, box, facts).magnitude
+                    error = 2 * self.own.row.unit * size + self.own.least
+                    ends = (times.low, times.high)
+                    yield [Sum({}, error=error).plus(whole, end) for end in ends]
+        elif term.function == "+":
+            parts = self.average(term, box, facts)
+            if parts is not None:
+                yield parts
+
+    def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:  # noqa: ARG002
+        """Two sums between which a sum of two products lies; None where that is not known."""
+        return None
 
     def _shifted(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -358,6 +443,12 @@ def _total(ends: list[float]) -> float:
         return math.inf
     total = math.fsum(ends)
     return math.nextafter(total, math.inf) if len(ends) > 2 else total
+
+
+def _is_leaf(expr: eq.Apply) -> bool:
+    """Whether a function is not taken apart into a sum, or cases."""
+    row = SCALARS[expr.function]
+    return row.kind == "real" and row.arity == 1
 
 
 def _plain(expr: eq.Expr) -> bool:
