@@ -23,7 +23,7 @@ LAYERS = (
     ("parser", "render", "sarif", "edits"),
     ("laws", "known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),
-    ("affine", "equation_text", "equation_rules", "graph_text", "adjoint"),
+    ("affine", "equation_text", "equation_rules", "equation_call", "graph_text", "adjoint"),
     ("interp", "mathematics"),
     ("lower", "gen", "importers"),
     ("diff", "docs", "analysis"),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -19,10 +20,13 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
 from irlang.diff.report_folder import write
 from irlang.diff.report_page import page
+from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
 from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
 from irlang.interp import exact
+from irlang.lower.lower import lower
+from irlang.lower.target import targets as all_targets
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
 # ---- why
@@ -156,9 +160,43 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
     assert "conv(dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0" in issue
     assert "onnxruntime" in issue
     assert "agrees with the definition" in issue
-    assert re.search(
-        r"y\[0, 0, 0, 0\] = 0 \+ \(0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]\)", issue
+    assert re.search(r"y\[0, 0, 0, 0\] = 0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]", issue)
+
+
+NARROW = """
+model m(x: bf16[1], w: bf16[2]) -> y: bf16[1], w2: bf16[2] {
+  y = negate(x)
+  w2 = identity(w)
+}"""
+TARGETS = ["torch", "tf", "jax", "onnx-reference", "onnxruntime", "openvino"]
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"), [*((t, "bf16") for t in TARGETS), ("torch", "f16"), ("onnxruntime", "f32")]
+)
+def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Path) -> None:
+    """Whatever their type: bfloat16 is no number of NumPy's, and a float32 has its own digits."""
+    described = next((t for t in all_targets() if t.name == target and t.installed), None)
+    if described is None:
+        pytest.skip(f"{target} is not installed")
+    case = case_of(NARROW.replace("bf16", dtype))
+    number = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}[dtype]
+    case.inputs.update(x=np.array([0.1], number), w=np.array([np.inf, -1.5], number))
+    lowered = lower(case.graph, target, case.catalog, case.params)
+    if lowered.unsupported:
+        pytest.skip(lowered.unsupported[0])
+    wanted = {"y": np.array([-0.1]), "w2": np.array([np.inf, -1.5])}
+    path = tmp_path / "show.py"
+    narrow = ["x", "w", "y", "w2"] if dtype == "bf16" else []
+    path.write_text(script(lowered, case.inputs, wanted, "about", "finding.safetensors", narrow))
+    ran = subprocess.run(
+        [described.worker.python, "-I", path], capture_output=True, text=True, check=False
     )
+    if "NOT_IMPLEMENTED" in ran.stderr:
+        pytest.skip("there is no kernel of that type")
+    assert ran.returncode == 0, ran.stderr
+    assert f"y got      [{'-0.100097656' if dtype == 'bf16' else '-0.1'}]" in ran.stdout
+    assert "w2 got      [ inf, -1.5]" in ran.stdout
 
 
 def test_operators_that_are_wrong_together_are_named_together(

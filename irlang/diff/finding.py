@@ -38,8 +38,9 @@ class Found:
     operator: the culprit's; operators that are wrong only together as `pad + max_pool`; `program`
     where there are many. attributes: those that a reduction has left. reduced: the smallest case
     that still shows it. others: the verdicts of other targets on that. expected: the oracle's
-    balls, got: the target's values, both of the reduced case. versions: of all targets. fault:
-    what makes the program invalid; empty of a valid one. signature: what makes two findings one.
+    balls, got: the target's values, both of the reduced case. versions: of all targets, with
+    those of Python and NumPy. fault: what makes the program invalid; empty of a valid one.
+    signature: what makes two findings one.
     """
 
     seed: int
@@ -108,12 +109,12 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
 
 def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
     """The finding of an invalid call that is not refused: it is as small as it was made."""
-    versions = session.versions()
+    versions = session.versions(whole=True)
     case, target = accepted.case, accepted.target
     return Found(
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
-        versions[target], case, case, others=accepted.others, versions=versions,
-        got=accepted.got, fault=accepted.fault,
+        session.workers[target].hello().version, case, case, others=accepted.others,
+        versions=versions, got=accepted.got, fault=accepted.fault,
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def _reduced(
         made.trials if made is not None else 0,
         {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
          if t != target},
-        session.versions(),
+        session.versions(whole=True),
         {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls}
         | {f"d_{n}": ball for n, ball in outcome.slopes.items()},
         {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ import numpy as np
 from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
+from irlang.diff.report_numbers import dtype_of
 from irlang.diff.report_script import script
 from irlang.lower.lower import lower
 
 if TYPE_CHECKING:
+    from irlang.diff.calls import Case
     from irlang.diff.finding import Found
 
 _MOST = 64  # elements of a result that the entry of a finding shows
@@ -70,9 +73,16 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
         path.with_suffix(".onnx").write_bytes(lowered.code)
     expected = {name: np.asarray(ball.value) for name, ball in found.expected.items()}
     about = title(found) if target == found.target else f"On {target}: {title(found)}"
-    text = script(lowered, case.inputs, expected, about, "finding.safetensors")
+    narrow = _narrow(case, expected)
+    text = script(lowered, case.inputs, expected, about, "finding.safetensors", narrow)
     path.write_text(text, "utf-8")
     return path
+
+
+def _narrow(case: Case, expected: Iterable[str]) -> list[str]:
+    """The inputs and results that are bfloat16."""
+    given = [name for name, array in case.values.items() if array.dtype.name == "bfloat16"]
+    return given + [name for name in expected if dtype_of(case.graph, name) == "bf16"]
 
 
 def _outside(found: Found) -> dict[str, list[int]]:

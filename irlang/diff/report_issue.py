@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import re
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,9 @@ from irlang import ast
 from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
 from irlang.diff.reduce_files import to_text
-from irlang.diff.report_why import explain, shown
+from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
+from irlang.diff.report_why import explain
+from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.interp import reference
 from irlang.interp.plain import load
@@ -23,7 +27,12 @@ if TYPE_CHECKING:
     from irlang.diff.finding import Found
     from irlang.graph import Graph, Node
 
+_SHORT = 100  # characters of a title that attributes, or what a framework says, may take
 _LONG = 120  # lines of a script that is named rather than shown
+_FEW = 3  # calls whose definitions are shown
+_MOST = 16  # elements of a result that are shown
+_MESSAGE = 1500  # characters of what a framework says
+_WIDTH = 100  # of a line of that
 _LOST = {
     "crash": "the process dies", "timeout": "there is no answer", "memory": "memory runs out",
     "refused": "a valid program is refused", "accepted": "an invalid program is accepted",
@@ -32,21 +41,37 @@ _LOST = {
 
 def title(found: Found) -> str:
     """One line: who, what, and the element that shows it."""
-    v = found.verdict
+    v, count = found.verdict, len(found.reduced.graph.nodes)
     given = ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
-    about = f"{found.operator}({given})" if given else found.operator
+    about = f"{found.operator}({given})" if given and len(given) <= _SHORT else found.operator
+    if found.operator == "program":
+        about = f"a program of {count} calls"
     head = f"{found.target} {found.version}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
-        return f"{head}: {_LOST[v.verdict]}{invalid}"
+        said = _first_words(v.message) if v.verdict in ("refused", "crash") else ""
+        return f"{head}: {_LOST[v.verdict]}{invalid}{f' ({said})' if said else ''}"
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-    return f"{head} gives {_number(v.got)} for {v.name}{place}, not {_number(v.expected)}"
+    got, expected = _pair(found)
+    return f"{head} gives {got} for {v.name}{place}, not {expected}"
 
 
-def _number(value: float) -> str:
-    return shown(np.float64(value))
+def _first_words(message: str) -> str:
+    """What a framework says, up to its first stop."""
+    plain = re.sub(r"\{\{|\}\}|`", "", " ".join(message.split()))
+    first = re.split(r"(?<=[a-z])[.;:] ", plain)[0]
+    return first if len(first) <= _SHORT else f"{first[:_SHORT].rpartition(' ')[0]} …"
+
+
+def _pair(found: Found) -> tuple[str, str]:
+    """What was got and what is expected, with the digits of their type."""
+    v = found.verdict
+    assert v.got is not None
+    assert v.expected is not None
+    dtype = dtype_of(found.reduced.graph, v.name)
+    return got(v.got, dtype), expected(v.expected, dtype)
 
 
 def issue(found: Found, script: str, name: str) -> str:
@@ -88,24 +113,39 @@ def _how(found: Found, script: str, name: str) -> list[str]:
 
 def _why(found: Found) -> list[str]:
     v = found.verdict
-    lines = []
-    if v.expected is not None:
-        place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-        lines += [f"`{v.name}{place}` is `{_number(v.expected)}`. {_radius(found)}", ""]
-    elif v.message:
-        lines += [f"> {' '.join(v.message.split())[:400]}", ""]
     nodes = found.reduced.graph.nodes
     if found.fault:
         return _required(nodes[0], found.fault)
-    for node in nodes[:3]:
-        equations = equations_of(node.expansion(found.reduced.catalog)).strip()
-        lines += [f"The definition of `{node.op.name}` says, for the sizes of this call:",
+    lines = []
+    if v.expected is not None:
+        place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
+        said = expected(v.expected, dtype_of(found.reduced.graph, v.name))
+        lines += [f"`{v.name}{place}` is `{said}`. {_radius(found)}", ""]
+    else:
+        lines += [*_results(found), ""]
+    for node in nodes if len(nodes) <= _FEW else ():
+        equations = equations_of(for_call(node.expansion(found.reduced.catalog))).strip()
+        lines += [f"The definition of `{node.op.name}` says of this call:",
                   "", "```", equations, "```", ""]  # fmt: skip
     if v.stage == "backward":
         for node in _graph(found).nodes:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
                 lines += [*_backward(node, node.forward), ""]
     lines += _element(found)
+    return lines
+
+
+def _results(found: Found) -> list[str]:
+    """The results of a valid program that gives none, as far as they are short."""
+    graph = found.reduced.graph
+    lines = ["The program is valid: every requirement of its definitions holds."]
+    for name, ball in found.expected.items():
+        array, dtype = np.asarray(ball.value), dtype_of(graph, name)
+        shape = list(array.shape)
+        if 0 < array.size <= _MOST:
+            lines += ["", f"- `{name}` is `{all_expected(array, dtype)}`, of shape {shape}"]
+        else:
+            lines += ["", f"- `{name}` has the shape {shape}"]
     return lines
 
 
@@ -127,7 +167,7 @@ def _backward(node: Pullback, call: Node) -> list[str]:
     flowing = [n for n in node.equations.inputs if n.removeprefix(PREFIX) in results]
     names = ", ".join(f"`{name}`" for name in flowing)
     said = f"From these follows its gradient, {names} being what flows back to its results:"
-    return [said, "", "```", equations_of(node.equations).strip(), "```"]
+    return [said, "", "```", equations_of(for_call(node.equations)).strip(), "```"]
 
 
 def _graph(found: Found) -> Graph:
@@ -162,7 +202,7 @@ def _element(found: Found) -> list[str]:
         return []
     try:
         values = run(graph, case.values, case.catalog)
-        expansion = node.expansion(case.catalog)
+        expansion = for_call(node.expansion(case.catalog))
         fed = {formal: load(graph.values[name], values[name])
                for formal, name in node.feeds().items()}  # fmt: skip
         tensors = {**fed, **reference.evaluate(expansion, fed)}
@@ -174,30 +214,39 @@ def _element(found: Found) -> list[str]:
 
 
 def _actual(found: Found) -> list[str]:
-    v = found.verdict
+    v, graph = found.verdict, found.reduced.graph
+    lines = []
     if v.got is not None:
-        lines = [f"`{_number(v.got)}`" + ("" if v.max_error is None else f", off by "
-                 f"`{v.max_error:.3g}`.")]  # fmt: skip
-        for name, array in found.got.items():
-            if name in found.expected and array.size <= 16:
-                wanted = np.asarray(found.expected[name].value).tolist()
-                lines += [
-                    "",
-                    f"- `{name}` expected `{wanted}`",
-                    f"- `{name}` got `{array.tolist()}`",
-                ]
-        return lines
-    lines = [f"{_LOST.get(v.verdict, v.verdict)}: {' '.join(v.message.split())[:600]}"]
-    small = {name: array for name, array in found.got.items() if array.size <= 16}
-    return lines + [f"\n- `{name}` got `{array.tolist()}`" for name, array in small.items()]
+        off = "" if v.max_error is None else f", off by `{v.max_error:.3g}`"
+        lines.append(f"`{got(v.got, dtype_of(graph, v.name))}`{off}.")
+    else:
+        lines.append(f"{_LOST.get(v.verdict, v.verdict)}:".capitalize())
+        lines += ["", "```", *_wrapped(v.message), "```"]
+    for name, array in found.got.items():
+        if array.size <= _MOST:
+            dtype = dtype_of(graph, name)
+            lines.append("")
+            if name in found.expected:
+                wanted = all_expected(np.asarray(found.expected[name].value), dtype)
+                lines.append(f"- `{name}` expected `{wanted}`")
+            lines.append(f"- `{name}` got `{all_got(array, dtype)}`")
+    return lines
+
+
+def _wrapped(message: str) -> list[str]:
+    """What a framework says, in lines that can be read, and no more of it than is worth reading."""
+    text = message[:_MESSAGE] + (" …" if len(message) > _MESSAGE else "")
+    return [part for line in text.splitlines() for part in textwrap.wrap(line, _WIDTH)] or [""]
 
 
 def _others(found: Found) -> list[str]:
-    lines = [f"- {found.target} {found.version}: {found.verdict.verdict}"]
+    lines = [f"- {found.target} {_version(found, found.target)}: {found.verdict.verdict}"]
     for target, verdict in found.others.items():
         says = {"agrees": "agrees with the definition", "rounding": "agrees with the definition",
                 "unstable": "no verdict", "unsupported": "cannot run the program"}  # fmt: skip
-        version = found.versions.get(target, "")
-        lines.append(f"- {target} {version}: {says.get(verdict, verdict)}".replace(" :", ":"))
-    lines += [f"- {platform.system()} {platform.machine()}, Python {platform.python_version()}", ""]
-    return lines
+        lines.append(f"- {target} {_version(found, target)}: {says.get(verdict, verdict)}")
+    return [*lines, f"- {platform.system()} {platform.machine()}"]
+
+
+def _version(found: Found, target: str) -> str:
+    return found.versions.get(target, found.version)

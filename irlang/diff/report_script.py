@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,18 @@ def script(
     expected: Mapping[str, Array],
     title: str,
     beside: str,
+    narrow: Sequence[str] = (),
 ) -> str:
     """The text of the script.
 
     expected: the results by the definition. beside: the name of the safetensors file; a model file
-    that is too large for the text has the script's name.
+    that is too large for the text has the script's name. narrow: the inputs and results that are
+    bfloat16, which a model file is fed with and gives as bits.
     """
     arrays = {**inputs, **lowered.params}
     inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
-    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered)
+    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, narrow)
+    bits = any(array.dtype.name == "bfloat16" for array in arrays.values()) and inline
     given = "\n".join(
         f"{kind} = {_dictionary(kept, inline)}"
         for kind, kept in (("inputs", inputs), ("params", lowered.params))
@@ -51,16 +54,19 @@ def script(
         f'"""{docstring(title)}\n\n{_ABOUT}"""',
         _imports(body, inline),
         "" if inline else _READ.format(beside=beside),
+        _BITS if bits else "",
+        _NUMBERS if narrow else "",
         _without_imports(body),
         given
         if inline
         else "inputs = {name: FILE[name] for name in INPUTS}\n"
         "params = {name: FILE[name] for name in PARAMS}",
-        f"expected = {{{wanted}}}",
+        f"expected = {{{wanted}}}" + (f"\nNARROW = {tuple(narrow)!r}" if narrow else ""),
         _END.format(
             run=_run(lowered, "run"),
             frameworks=repr(_frameworks(body)),
             gradients=_GRADIENTS.format(_run(lowered, "gradients")) if lowered.gradients else "",
+            got="numbers(value) if name in NARROW else value" if narrow else "value",
         ),
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
@@ -78,7 +84,7 @@ def _python(code: str) -> str:
     return re.sub(r'\A""".*?"""\n', "", head, count=1, flags=re.DOTALL)
 
 
-def _model(lowered: Lowered) -> str:
+def _model(lowered: Lowered, narrow: Sequence[str]) -> str:
     """What loads the model, which is written into the script where it is small."""
     assert isinstance(lowered.code, bytes)
     model = ""
@@ -88,13 +94,13 @@ def _model(lowered: Lowered) -> str:
         model = "MODEL = base64.b64decode(\n" + "\n".join(f'    "{x}"' for x in lines) + "\n)\n"
     known = describe(lowered.target)
     path = 'Path(__file__).with_suffix(".onnx")'
-    return onnx_scripts.function(known.framework, known.mode, model, path)
+    return onnx_scripts.function(known.framework, known.mode, model, path, narrow)
 
 
 _IMPORT = re.compile(r"^(?:import|from) .*$\n?", re.MULTILINE)
 
 
-_STANDARD = frozenset({"base64", "json", "sys", "pathlib", "os"})
+_STANDARD = frozenset({"base64", "ctypes", "json", "sys", "pathlib", "os"})
 
 
 def _root(line: str) -> str:
@@ -133,9 +139,9 @@ def _dictionary(arrays: Mapping[str, Array], inline: bool) -> str:
 
 
 def _written(array: Array) -> str:
-    """An array as NumPy code; bfloat16 as its bits, which the programs take."""
+    """An array as NumPy code; of bfloat16 the programs take the bits."""
     if array.dtype.name == "bfloat16":
-        array = array.view(np.uint16)
+        return f"bits({listed(array)})" if array.size else f"np.zeros({array.shape}, np.uint16)"
     if array.size == 0:
         return f"np.zeros({array.shape}, np.{_type(array)})"
     return f"np.array({listed(array)}, np.{_type(array)})"
@@ -172,6 +178,16 @@ def tensors(path):
 
 FILE = tensors(Path(__file__).with_name("{beside}"))
 '''
+_BITS = '''
+def bits(values):
+    """Numbers of bfloat16 as their bits: the upper half of those of float32."""
+    return (np.array(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+'''
+_NUMBERS = '''
+def numbers(value):
+    """The numbers of bfloat16 that bits stand for."""
+    return (np.asarray(value, np.uint16).astype(np.uint32) << 16).view(np.float32)
+'''
 
 _GRADIENTS = """
 results.update((f"d_{{name}}", value) for name, value in {}.items())"""
@@ -182,5 +198,6 @@ for name in {frameworks}:
 results = {run}{gradients}
 for name, value in results.items():
     print(name, "expected", expected.get(name, "(see issue.md)"))
-    print(name, "got     ", np.asarray(value).tolist())
+    text = np.array2string(np.asarray({got}), separator=", ", floatmode="unique")
+    print(name, "got     ", text)
 """

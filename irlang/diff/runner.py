@@ -20,6 +20,7 @@ from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
 from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
+from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
@@ -45,12 +46,14 @@ class Outcome:
     slopes: dict[str, Ball] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
     refusal: InvalidInput | None = None
+    closer: Refiner | None = None
 
 
 class Session:
     """Workers for a set of targets.
 
-    accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`).
+    accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`). thorough:
+    as of a `Refiner`.
     """
 
     def __init__(
@@ -58,12 +61,14 @@ class Session:
         targets: Sequence[str],
         limits: Limits | None = None,
         accepted: Sequence[Accepted] = (),
+        thorough: bool = True,
     ) -> None:
         if not targets:
             raise fail(
                 "usage.targets", "no target is named", help="as in --targets torch,onnxruntime"
             )
         self.targets = tuple(dict.fromkeys(targets))
+        self.thorough = thorough
         descriptions = {name: require_installed(name) for name in self.targets}
         self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
         self.says_no = {n: d.says_no for n, d in descriptions.items()}
@@ -96,6 +101,7 @@ class Session:
         alone.arithmetic = {target: self.arithmetic[target]}
         alone.shares = {target: 1}
         alone.says_no = self.says_no
+        alone.thorough = self.thorough
         return alone
 
     def apart(self, target: str, seconds: float | None = None) -> Session | None:
@@ -111,12 +117,17 @@ class Session:
         alone.workers = {target: spare}
         return alone
 
-    def versions(self) -> dict[str, str]:
-        """The version of every target's framework; waits until all have started."""
+    def versions(self, *, whole: bool = False) -> dict[str, str]:
+        """The version of every target's framework; waits until all have started.
+
+        whole: those of its Python and NumPy too, in brackets.
+        """
         found = {}
         for name, worker in self.workers.items():
             try:
-                found[name] = worker.hello().version
+                said = worker.hello()
+                below = f" (Python {said.python}, NumPy {said.numpy})" if whole else ""
+                found[name] = said.version + below
             except WorkerError as error:
                 message = f"{name} does not start: {error}"
                 raise fail("usage.target", message, help=error.output[-500:]) from None
@@ -203,6 +214,8 @@ class Session:
         if outcome.refusal is not None or result.status != "ok":
             return found
         amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
+        if outcome.closer is None:
+            outcome.closer = Refiner(graph, case.values, case.catalog, self.thorough)
         if own.narrower or (amiss and own != STANDARD):
             outcome = replace(outcome, balls=_balls(case, graph, own))
             if outcome.slopes:
@@ -215,7 +228,25 @@ class Session:
             balls = _balls(case, graph, half(own))
             return {name: balls[value] for name, value in graph.outputs.items()}
 
-        return softened(found, shown, outputs, coarse)
+        found = softened(found, shown, outputs, coarse)
+        return self._closer(found, graph, target, case, outcome, outputs)
+
+    def _closer(
+        self,
+        found: list[Verdict],
+        graph: Graph,
+        target: str,
+        case: Case,
+        outcome: Outcome,
+        outputs: dict[str, Array],
+    ) -> list[Verdict]:
+        """The verdicts, looked at more closely where they say little."""
+        if open_values(graph, case.catalog):
+            return found
+        assert outcome.closer is not None
+        return outcome.closer.refined(
+            found, outcome.balls, outputs, target, self.arithmetic[target]
+        )
 
 
 def _balls(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:

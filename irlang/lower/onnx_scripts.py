@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -22,6 +23,8 @@ class Runner:
     fed: str
     names: str
     ran: str
+    narrow: str
+    narrow_imports: str = ""
 
 
 _RUNTIME = Runner(
@@ -36,6 +39,25 @@ options.intra_op_num_threads = 1
     "[node.name for node in session.get_inputs()]",
     "[node.name for node in session.get_outputs()]",
     "session.run(NAMES, inputs)",
+    """    # 16 is TensorProto.BFLOAT16
+    make = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
+    whole = onnxruntime.OrtValue.ortvalue_from_numpy
+    feeds = {
+        name: make(value, 16) if name in BFLOAT16 else whole(value)
+        for name, value in inputs.items()
+    }
+    results = {}
+    for name, value in zip(NAMES, session.run_with_ort_values(NAMES, feeds)):
+        if name in BFLOAT16:
+            shape = tuple(value.shape())
+            size = 2 * int(np.prod(shape))
+            data = ctypes.string_at(value.data_ptr(), size) if size else b""
+            results[name] = np.frombuffer(data, np.uint16).reshape(shape)
+        else:
+            results[name] = value.numpy()
+    return results
+""",
+    "import ctypes",
 )
 _REFERENCE = Runner(
     "import onnx\nfrom onnx.reference import ReferenceEvaluator",
@@ -45,18 +67,48 @@ _REFERENCE = Runner(
     "evaluator.input_names",
     "evaluator.output_names",
     "evaluator.run(None, inputs)",
+    """    values = {
+        name: value.view(ml_dtypes.bfloat16) if name in BFLOAT16 else value
+        for name, value in inputs.items()
+    }
+    results = dict(zip(NAMES, evaluator.run(None, values)))
+    return {
+        name: np.asarray(value).view(np.uint16) if name in BFLOAT16 else value
+        for name, value in results.items()
+    }
+""",
+    "import ml_dtypes",
 )
-# Of a port that is a result as well the node alone has the name of the input.
+# A port that is a result as well has the name of the result: it is known by its place.
 _OPENVINO = Runner(
     "import openvino",
     "str({path})",
     "{model}",
     """model = openvino.Core().read_model({source})
 compiled = openvino.compile_model(model, "CPU"{settings})
-ports = {{port.get_node().get_friendly_name(): port for port in compiled.inputs}}""",
-    "ports",
+
+
+def fed(inputs):
+    \"\"\"The inputs by port.\"\"\"
+    ports = {{port.get_node().get_friendly_name(): port for port in compiled.inputs}}
+    others = iter([name for name in inputs if name not in ports])
+    return {{port: inputs[name if name in inputs else next(others)]
+            for name, port in ports.items()}}
+
+""",
+    "file.files",
     "[port.any_name for port in compiled.outputs]",
-    "compiled({port: inputs[name] for name, port in ports.items()}).values()",
+    "compiled(fed(inputs)).values()",
+    """    feeds = fed(inputs)
+    for port, value in feeds.items():
+        if port.element_type == openvino.Type.bf16:
+            feeds[port] = openvino.Tensor(value, openvino.Shape(port.shape), openvino.Type.bf16)
+    results = dict(zip(NAMES, compiled(feeds).values()))
+    return {
+        name: value.view(np.uint16) if name in BFLOAT16 else value
+        for name, value in results.items()
+    }
+""",
 )
 _OFF = "onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"
 
@@ -92,17 +144,21 @@ def beside(framework: str, mode: str) -> str:
     )
 
 
-def function(framework: str, mode: str, model: str, path: str) -> str:
+def function(framework: str, mode: str, model: str, path: str, narrow: Sequence[str] = ()) -> str:
     """A module's text with a function `run` of the inputs by name.
 
     model: a statement `MODEL = …` of the file's bytes, if they stand in the text; path: else an
-    expression for where the file is.
+    expression for where the file is. narrow: the inputs and results that are bfloat16.
     """
     parts, settings = runner(framework, mode)
     source = parts.held.format(model="MODEL") if model else parts.read.format(path=path)
     imports = parts.imports if not model else f"import base64\n{parts.imports}"
+    body, known = f"    return dict(zip(NAMES, {parts.ran}))\n", ""
+    if narrow:
+        imports = f"{imports}\n{parts.narrow_imports}".strip()
+        body, known = parts.narrow, f"BFLOAT16 = {tuple(narrow)!r}\n"
     return (
         f"{imports}\n\n{model}{parts.load.format(source=source, **settings)}\n"
-        f"NAMES = {parts.names}\n\n\ndef run(inputs):\n"
-        f'    """The outputs by name."""\n    return dict(zip(NAMES, {parts.ran}))\n'
+        f"NAMES = {parts.names}\n{known}\n\ndef run(inputs):\n"
+        f'    """The outputs by name."""\n{body}'
     )
