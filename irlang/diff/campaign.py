@@ -23,9 +23,10 @@ import numpy as np
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
+from irlang.diff.apart import APART, Symptom, cases_apart, judge_apart, symptom_of
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient, write
 from irlang.diff.invalid import judge_invalid
-from irlang.diff.localise import localise
+from irlang.diff.localise import culprits, localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
@@ -74,7 +75,8 @@ class Settings:
 class Tally:
     """Sums over finished batches.
 
-    `targets` counts verdicts, `invalid` what became of invalid calls, `covered` operators, pairs.
+    `targets` counts verdicts, `apart` those on calls apart, `invalid` what became of invalid calls,
+    `covered` operators, pairs.
     """
 
     programs: int = 0
@@ -82,6 +84,7 @@ class Tally:
     tried: int = 0
     seconds: float = 0.0
     targets: dict[str, Counter[str]] = field(default_factory=dict)
+    apart: dict[str, Counter[str]] = field(default_factory=dict)
     invalid: dict[str, Counter[str]] = field(default_factory=dict)
     covered: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -92,6 +95,8 @@ class Tally:
         self.tried += batch["tried"]
         for target, counts in batch["targets"].items():
             self.targets.setdefault(target, Counter()).update(counts)
+        for target, counts in batch.get("apart", {}).items():
+            self.apart.setdefault(target, Counter()).update(counts)
         for target, counts in batch.get("invalid", {}).items():
             self.invalid.setdefault(target, Counter()).update(counts)
         for kind, counts in batch["covered"].items():
@@ -125,6 +130,26 @@ def _explained(case: Case, target: str, verdict: str) -> bool:
     )
 
 
+# What is known of operators at the edges of their types, where a defect has its own kind of number.
+_SYMPTOMS: set[Symptom] = set()
+
+
+def _at_edges(
+    session: Session, case: Case, seed: int, target: str, found: list[Found]
+) -> list[str]:
+    """The verdicts on all calls that are wrong by themselves: a NaN hides all that it meets, and
+    one defect another. Those that are new are added to what was found.
+    """
+    amiss = []
+    for culprit in culprits(session.only(target), case, target):
+        amiss.append(at_edge(culprit.verdict.verdict))
+        symptom = symptom_of(target, culprit.node.op.name, culprit.verdict)
+        if symptom not in _SYMPTOMS and len(found) < _LOCALISED:
+            _SYMPTOMS.add(symptom)
+            found.append(charge(session, case, seed, target, culprit))
+    return amiss
+
+
 def close_sessions() -> None:
     """Ends the workers of this process."""
     while _SESSION:
@@ -146,16 +171,17 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             verdict = gravest([v.verdict for v in verdicts])
             if case.edge:
                 verdict = at_edge(verdict)
-            if verdict in FINDINGS:
+            amiss = _at_edges(session, case, seed, target, found) if case.edge else []
+            if amiss:
+                verdict = gravest(amiss)
+            elif verdict in FINDINGS:
                 if len(found) < _LOCALISED and not _explained(case, target, verdict):
                     found.append(find(session, case, seed, target, outcome))
-            elif case.edge or (verdict in _WEAK and seed % _SHARE == 0):
-                # Radii grow with depth until an output says little, and a NaN hides all that it
-                # meets: judge the calls one by one.
+            elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
+                # Radii grow with depth until an output says little: judge the calls one by one.
                 culprit = localise(session.only(target), case, target)
                 if culprit is not None:
                     verdict = culprit.verdict.verdict
-                    verdict = at_edge(verdict) if case.edge else verdict
                     if len(found) < _LOCALISED and not _explained(case, target, verdict):
                         found.append(charge(session, case, seed, target, culprit))
                 elif settings.grad:
@@ -165,6 +191,12 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                         found.append(pulled)
             targets[target][verdict] += 1
     _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
+    stand = list(
+        cases_apart(catalog, settings.seed, number, settings.ops, settings.grad,
+                    -(-len(cases) * APART // BATCH))
+    )  # fmt: skip
+    lone, apart = judge_apart(session, stand, _SYMPTOMS, settings.grad)
+    found += lone
     invalid: dict[str, Counter[str]] = {}
     if not settings.grad:
         seeds = [seed for seed, _ in cases[:_SPOILT]]
@@ -184,6 +216,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     result = {
         "programs": len(cases), "valid": valid, "tried": tried,
         "targets": {name: dict(counts) for name, counts in targets.items()},
+        "apart": {name: dict(counts) for name, counts in apart.items()},
         "invalid": {name: dict(counts) for name, counts in invalid.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
     }  # fmt: skip
@@ -400,6 +433,7 @@ class Campaign:
                 name: {v: counts[v] for v in SEVERITY if counts[v]}
                 for name, counts in self.tally.targets.items()
             },
+            "apart": {name: dict(counts) for name, counts in self.tally.apart.items()},
             "invalid": {name: dict(counts) for name, counts in self.tally.invalid.items()},
             "findings": self.findings,
             "known": dict(self.suppressed),

@@ -35,11 +35,15 @@ class Culprit:
 
 def localise(session: Session, case: Case, target: str) -> Culprit | None:
     """The first culprit on a target; None where exposing the intermediates makes it vanish."""
+    return next(culprits(session, case, target), None)
+
+
+def culprits(session: Session, case: Case, target: str) -> Iterator[Culprit]:
+    """All calls that are wrong by themselves on a target, in the order of the program."""
     for node, judged, fed in call_by_call(session, case, target):
         worst = gravest([v.verdict for v in judged])
         if worst in FINDINGS:
-            return Culprit(node, next(v for v in judged if v.verdict == worst), fed)
-    return None
+            yield Culprit(node, next(v for v in judged if v.verdict == worst), fed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,32 +2,52 @@
 
 Where the arithmetic of a definition determines what becomes of them, frameworks are held to it
 (IEEE 754-2019; what it leaves open, definitions mark `unspecified`). A program gets one palette, or
-all of them mixed, in one element, in some or in all, so that what a NaN hides, another shows.
+all of them mixed, in one element, in some or in all, so that what a NaN hides, another shows. Calls
+that stand apart hide nothing from each other: there every tensor has a palette of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
-from irlang.graph import Graph
+from irlang.equations import TensorInfo
+from irlang.graph import Graph, Param, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Palette = tuple[tuple[float, str], ...]
 _SHARES = (0.0, 0.25, 1.0)  # of an input's elements, beyond the one that is sure
 # Numbers as (factor, unit): 1, the type's least normal number, or its largest.
-_PALETTES: tuple[tuple[tuple[float, str], ...], ...] = (
+_ZEROS: Palette = ((0.0, "one"), (-0.0, "one"))
+_TIES: Palette = ((0.5, "one"), (-1.0, "one"))
+_HALVES: Palette = ((0.5, "one"), (1.5, "one"), (2.5, "one"), (-0.5, "one"), (-1.5, "one"))
+# Where exponentials overflow, and where functions change from one formula to another.
+_FAR: Palette = tuple((sign * n, "one") for n in (6.0, 17.0, 30.0, 95.0, 1e4) for sign in (1, -1))
+_ENDS: Palette = ((0.0, "one"), (1.0, "one"), (-1.0, "one"))  # of domains, kinks, poles
+_PALETTES: tuple[Palette, ...] = (
     ((np.nan, "one"),),
     ((np.inf, "one"), (-np.inf, "one")),
-    ((0.0, "one"), (-0.0, "one")),
+    _ZEROS,
     ((0.25, "tiny"), (-0.25, "tiny"), (1.0, "tiny")),
     ((1.0, "largest"), (-1.0, "largest"), (0.5, "largest")),
-    ((0.5, "one"), (-1.0, "one")),  # ties
-    ((0.5, "one"), (1.5, "one"), (2.5, "one"), (-0.5, "one"), (-1.5, "one")),  # half-way
+    _TIES,
+    _HALVES,
+    _FAR,
+    _ENDS,
 )
+_SMOOTH = (
+    _ZEROS,
+    _TIES,
+    _HALVES,
+    _FAR,
+    _ENDS,
+)  # where derivatives are numbers of which much is known
 _MIXED = 0.25  # of the programs take from all palettes
+_WHOLE = (0, 1, -1)  # integers at which functions of these are at an edge, beside the range's ends
 
 
 def with_edges(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, Array]:
@@ -39,24 +59,83 @@ def with_edges(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, A
     random = np.random.default_rng([seed & (2**63 - 1), 0xED6E])
     one = _PALETTES[random.integers(len(_PALETTES))]
     palette = sum(_PALETTES, ()) if random.random() < _MIXED else one
+    bound = {name for name, port in graph.inputs.items() if port.info.kind == "int"}
+    return _with(graph, values, random, (palette,), bound)
+
+
+def with_edges_apart(
+    graph: Graph,
+    values: Mapping[str, Array],
+    seed: int,
+    bound: Collection[str] = (),
+    smooth: bool = False,
+) -> dict[str, Array]:
+    """Drawn inputs or parameters with some elements at an edge, each tensor from one palette.
+
+    values: as of `with_edges`. bound: names of tensors that keep to their ranges, whose ends then
+    are edges too; other integers go to the ends of their type. smooth: from finite palettes alone,
+    for gradients. A constant that the program writes stays.
+    """
+    random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])
+    drawn = {name: array for name, array in values.items() if not _written(graph, name)}
+    palettes = _SMOOTH if smooth else (*_PALETTES, sum(_PALETTES, ()))
+    return {**values, **_with(graph, drawn, random, palettes, bound)}
+
+
+def _written(graph: Graph, name: str) -> bool:
+    param = graph.params.get(name)
+    return param is not None and (param.literal or param.initial is not None)
+
+
+def _with(
+    graph: Graph,
+    values: Mapping[str, Array],
+    random: np.random.Generator,
+    palettes: tuple[Palette, ...],
+    bound: Collection[str],
+) -> dict[str, Array]:
     found = {}
     for name, array in values.items():
-        port = graph.inputs[name]
-        if port.info.kind == "bool" or not array.size:
+        place: Port | Param = graph.params[name] if name in graph.params else graph.inputs[name]
+        info, within = place.info, place.within
+        if info.kind == "bool" or not array.size:
             found[name] = array
             continue
-        if port.info.kind == "int":
-            low, high = port.within or integer_range(port.info.dtype)
-            numbers = np.array([int(low), int(high)]).astype(array.dtype)
-        else:
-            dtype = DTYPES[port.info.dtype]
-            units = {"one": 1.0, "tiny": dtype.tiny, "largest": dtype.largest}
-            numbers = np.array([factor * units[unit] for factor, unit in palette], array.dtype)
-            graph.inputs[name] = replace(port, within=None)
+        palette = palettes[int(random.integers(len(palettes)))]
+        numbers = _numbers(info, palette, within, name in bound)
+        if name not in bound:
+            _widen(graph, name, place)
         where = np.asarray(random.random(array.shape) < float(random.choice(_SHARES)))
         where.reshape(-1)[random.integers(array.size)] = True
         found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
     return found
+
+
+def _numbers(
+    info: TensorInfo, palette: Palette, within: tuple[float, float] | None, bound: bool
+) -> Array:
+    """The numbers of a palette in a type, or of integers; what is bound stays inside its range."""
+    dtype = DTYPES[info.dtype]
+    if info.kind == "int":
+        ends = within if bound and within is not None else integer_range(info.dtype)
+        low, high = map(int, ends)
+        return np.array([low, high, *(n for n in _WHOLE if low < n < high)]).astype(dtype.numpy)
+    units = {"one": 1.0, "tiny": dtype.tiny, "largest": dtype.largest}
+    with np.errstate(over="ignore"):
+        numbers = np.array([factor * units[unit] for factor, unit in palette], dtype.numpy)
+    if not bound or within is None:
+        return numbers
+    wide = numbers.astype(np.float64)
+    last = np.array([end for end in within if np.isfinite(end)], dtype.numpy)
+    return np.concatenate([numbers[(wide >= within[0]) & (wide <= within[1])], last])
+
+
+def _widen(graph: Graph, name: str, place: Port | Param) -> None:
+    """What is there may be anything now."""
+    if isinstance(place, Param):
+        graph.params[name] = replace(place, within=None)
+    else:
+        graph.inputs[name] = replace(place, within=None)
 
 
 def on_grid(graph: Graph, values: dict[str, Array]) -> dict[str, Array]:
@@ -68,7 +147,7 @@ def on_grid(graph: Graph, values: dict[str, Array]) -> dict[str, Array]:
     for name, array in values.items():
         param = graph.params.get(name)
         place = param or graph.inputs[name]
-        if place.info.kind != "real" or (param and (param.literal or param.initial is not None)):
+        if place.info.kind != "real" or _written(graph, name):
             found[name] = array
             continue
         low, high = place.within or (-np.inf, np.inf)

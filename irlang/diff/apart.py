@@ -1,0 +1,198 @@
+"""Calls that stand apart: every operator in turn by itself, fed with values at the edges.
+
+In a program of many calls a NaN hides what comes behind it, and an operator waits long for its
+turn at an edge. Beside the programs of a batch there are a few small ones whose calls do not read
+one another; going through the catalogue, they take all operators before one comes again. What is
+wrong there is wrong in one call, and a program is taken apart into its calls to see in which.
+
+With gradients the values are finite: zeros, ties, kinks, and numbers far from zero.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.diff.finding import Found, find
+from irlang.diff.localise import Culprit, isolate
+from irlang.diff.reduce import number_kind
+from irlang.diff.runner import Outcome, Session
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.diff.weighing import weighed
+from irlang.gen.build import generate
+from irlang.gen.draw import varied
+from irlang.gen.edge import with_edges_apart
+from irlang.gen.pattern import pattern
+from irlang.gen.ranges import demands
+from irlang.graph import Graph, Node
+from irlang.interp.program import balls, precision
+from irlang.interp.values import initial_values, inputs
+
+APART = 36  # such programs beside a batch
+CALLS = 3  # of each
+_MOST = 12  # symptoms of one batch that are looked into
+_ELEMENTS = 256  # of a tensor: wide enough for what goes by vectors, and for what is left of them
+_SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
+
+Symptom = tuple[str, str, str, str, str, str]
+
+
+def cases_apart(
+    catalog: Catalog, seed: int, batch: int, ops: Sequence[str], grad: bool, count: int = APART
+) -> Iterator[tuple[int, int, Case]]:
+    """The number, the seed and the program of each of the `count` that stand beside a batch.
+
+    A program that the oracle has no value for is left out.
+    """
+    names = list(ops) or [op.name for op in catalog]
+    for number in range(batch * APART, batch * APART + count):
+        called = [_turn(names, seed, number * CALLS + i) for i in range(CALLS)]
+        own = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
+        case = case_apart(catalog, own, called, grad)
+        if case is not None:
+            yield number, own, case
+
+
+def _turn(names: Sequence[str], seed: int, position: int) -> str:
+    """The operator whose turn it is: all of them in an order of their own in every round."""
+    around, place = divmod(position, len(names))
+    return random.Random(f"apart {seed} {around}").sample(names, len(names))[place]
+
+
+def case_apart(catalog: Catalog, seed: int, names: Sequence[str], grad: bool) -> Case | None:
+    """A program that calls each operator once; None where it has no call or no value."""
+    limits = replace(varied(seed), elements=_ELEMENTS)
+    graph = generate(catalog, seed, apart=names, limits=limits).graph
+    if grad:
+        graph, catalog = differentiated(graph, catalog)
+    if not graph.nodes or (grad and graph.loss is None):
+        return None
+    bound = _bound(graph, grad)
+    given, params = inputs(graph, seed), initial_values(graph, seed)
+    weights = _weights(graph)  # what flows back: nothing is learned where it is zero
+    drawn = {name: array for name, array in given.items() if name not in weights}
+    given |= with_edges_apart(graph, drawn, seed, bound, smooth=grad)
+    params = with_edges_apart(graph, params, seed, bound, smooth=grad)
+    case = Case(graph, given, params, catalog, edge=not grad)
+    try:
+        case.balls = balls(graph, case.values, catalog, precision(graph))
+    except InvalidInput:
+        return None
+    found = [case.balls[value] for value in graph.outputs.values()]
+    if grad and not all(np.all(np.isfinite(np.asarray(b.value, dtype=np.float64))) for b in found):
+        return None  # of which there is no gradient to speak of
+    known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
+    return case if known else None
+
+
+def differentiated(graph: Graph, catalog: Catalog) -> tuple[Graph, Catalog]:
+    """The graph with a loss of all its real results of the commonest type, if there are any."""
+    real = [v for v in graph.outputs.values() if graph.values[v].kind == "real"]
+    if not real:
+        return graph, catalog
+    common = Counter(graph.values[value].dtype for value in real).most_common(1)[0][0]
+    return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])
+
+
+def _bound(graph: Graph, grad: bool) -> frozenset[str]:
+    """The tensors whose ranges a precondition demands; for gradients, and a function's domain."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        wanted = set(demands(node.instance) or ())
+        if grad:
+            wanted |= {s.item.name for s in pattern(node.op).slots if s.domain is not None}
+        for formal in wanted & node.inputs.keys():
+            operand = node.inputs[formal]
+            found.update((operand,) if isinstance(operand, str) else operand)
+    return frozenset(found)
+
+
+def _weights(graph: Graph) -> frozenset[str]:
+    """What the loss reads, if there is one: the results, and their weights."""
+    reads = (node.operands() for node in graph.nodes if graph.loss in node.outputs)
+    return frozenset(name for operands in reads for name in operands)
+
+
+def suspects(case: Case, verdicts: Sequence[Verdict]) -> list[Node]:
+    """The calls of a program of calls apart that its verdicts speak against.
+
+    All, where something is said of the program as a whole.
+    """
+    called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
+    amiss = [v for v in verdicts if v.verdict in FINDINGS]
+    if any(v.index is None and not v.name.startswith("d_") for v in amiss):
+        return called
+    named = {case.graph.outputs.get(v.name, v.name.removeprefix("d_")) for v in amiss}
+    return [node for node in called if named & {*node.outputs, *node.operands()}]
+
+
+def taken_apart(case: Case, nodes: Sequence[Node]) -> Iterator[tuple[Node, Case]]:
+    """Each of some calls as a program of its own, with the values that it has there."""
+    grad = case.graph.loss is not None
+    for node in nodes:
+        fed = {name: case.values[name] for name in node.operands()}
+        alone = isolate(case, Culprit(node, Verdict(node.name, "", "agrees"), fed))
+        if grad:
+            graph, catalog = differentiated(alone.graph, case.catalog)
+            if graph.loss is None:
+                continue
+            weights = {n: a for n, a in inputs(graph, 0).items() if n not in alone.inputs}
+            alone = replace(alone, graph=graph, catalog=catalog, inputs={**alone.inputs, **weights})
+        yield node, alone
+
+
+def wrong_calls(
+    session: Session, case: Case, target: str, outcome: Outcome
+) -> Iterator[tuple[Case, Outcome, str, Verdict]]:
+    """The calls of a program that are wrong by themselves: each as a program, with its outcome,
+    its operator and the gravest verdict.
+    """
+    pairs = list(taken_apart(case, suspects(case, outcome.verdicts[target])))
+    grad = case.graph.loss is not None
+    found = session.only(target).compare([one for _, one in pairs], grad=grad) if pairs else []
+    for (node, one), own in zip(pairs, found, strict=True):
+        verdicts = own.verdicts[target]
+        worst = gravest([v.verdict for v in verdicts])
+        if worst in FINDINGS:
+            yield one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)
+
+
+def judge_apart(
+    session: Session,
+    made: Sequence[tuple[int, int, Case]],
+    known: set[Symptom],
+    grad: bool,
+) -> tuple[list[Found], dict[str, Counter[str]]]:
+    """Runs programs of calls apart; gives what is wrong in them, and counts verdicts by target.
+
+    made: see `cases_apart`. known: symptoms that are not looked into again; new ones are added.
+    """
+    found: list[Found] = []
+    counts = {target: Counter[str]() for target in session.targets}
+    cases = [case for _, _, case in made]
+    outcomes = session.compare(cases, grad=grad, numbers=[number for number, _, _ in made])
+    for (_, seed, case), outcome in zip(made, outcomes, strict=True):
+        for target, verdicts in outcome.verdicts.items():
+            verdict = gravest([v.verdict for v in verdicts])
+            counts[target][at_edge(verdict) if case.edge else verdict] += 1
+            if verdict not in FINDINGS:
+                continue
+            for one, own, operator, worst in wrong_calls(session, case, target, outcome):
+                symptom = symptom_of(target, operator, worst)
+                if symptom not in known and len(found) < _MOST:
+                    known.add(symptom)
+                    found.append(find(session, one, seed, target, own))
+    return found, counts
+
+
+def symptom_of(target: str, operator: str, verdict: Verdict) -> Symptom:
+    """What is known of a defect before it is reduced: enough not to look into it twice."""
+    kinds = number_kind(verdict.expected), number_kind(verdict.got)
+    return target, at_edge(verdict.verdict), operator, verdict.stage, *kinds

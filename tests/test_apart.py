@@ -1,0 +1,152 @@
+"""Calls that stand apart, each operator in turn, fed with values at the edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang import ast
+from irlang.catalog import builtin
+from irlang.diff import runner
+from irlang.diff.apart import CALLS, Symptom, case_apart, cases_apart, judge_apart, wrong_calls
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
+from irlang.gen.edge import with_edges_apart
+from irlang.graph_text import to_ast
+from irlang.lower.lower import Lowered, lower
+from irlang.parser.printer import print_file
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+NAMES = ("add", "tanh", "sign", "reshape", "reduce_max", "multiply", "negate", "square")
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with Session(["torch"]) as made:
+        yield made
+
+
+def _text(case: Case) -> str:
+    return print_file(ast.File((to_ast(case.graph),), 1))
+
+
+def test_every_operator_has_its_turn_before_one_has_it_again() -> None:
+    rounds = 3
+    count = rounds * len(NAMES) // CALLS
+    made = [case for *_, case in cases_apart(builtin(), 5, 0, NAMES, False, count)]
+    assert len(made) == count
+    called = [node.op.name for case in made for node in case.graph.nodes]
+    assert Counter(called) == dict.fromkeys(NAMES, rounds)
+    for case in made:
+        given = {*case.graph.inputs, *case.graph.params}
+        assert all(given.issuperset(node.operands()) for node in case.graph.nodes)
+
+
+def test_a_batch_is_a_function_of_its_number() -> None:
+    first, again, other = (
+        [_text(case) for *_, case in cases_apart(builtin(), 5, batch, (), False, 6)]
+        for batch in (2, 2, 3)
+    )
+    assert first == again
+    assert not set(first) & set(other)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_tensors_are_at_an_edge_and_what_is_demanded_of_them_holds(grad: bool) -> None:
+    seen: set[str] = set()
+    made = [case for *_, case in cases_apart(builtin(), 9, 0, (), grad, 60)]
+    assert len(made) > 50
+    for case in made:
+        assert case.edge != grad
+        for name, array in case.values.items():
+            place = case.graph.params.get(name) or case.graph.inputs[name]
+            if place.within is not None and array.size and place.info.kind == "real":
+                low, high = place.within
+                assert not np.any(array.astype(np.float64) < low)
+                assert not np.any(array.astype(np.float64) > high)
+            values = array.astype(np.float64)
+            where = "param" if name in case.graph.params else "input"
+            seen |= {f"nan {where}"} if np.isnan(values).any() else set()
+            seen |= {f"inf {where}"} if np.isinf(values).any() else set()
+            seen |= {f"-0 {where}"} if (np.signbit(values) & (values == 0)).any() else set()
+            seen |= {f"far {where}"} if (np.abs(values) == 30).any() else set()
+    finite = {f"{kind} {where}" for kind in ("-0", "far") for where in ("input", "param")}
+    wild = {f"{kind} {where}" for kind in ("nan", "inf") for where in ("input", "param")}
+    assert seen >= finite
+    assert not seen & wild if grad else seen >= wild
+
+
+def test_integers_take_the_ends_of_their_range_and_what_lies_between() -> None:
+    seen: set[int] = set()
+    for seed in range(40):
+        case = case_apart(builtin(), seed, ["bit_count"], False)
+        assert case is not None
+        values = {n: np.zeros_like(a) + 2 for n, a in case.inputs.items()}
+        for array in with_edges_apart(case.graph, values, seed).values():
+            seen.update(int(n) for n in array.ravel())
+    assert {0, 1, -1} <= seen
+    assert {2**31 - 1, 2**63 - 1} & seen
+
+
+def _planted(edits: dict[str, str]) -> Any:
+    def made(*args: Any, **options: Any) -> Lowered:
+        lowered = lower(*args, **options)
+        code = lowered.code
+        assert isinstance(code, str)
+        for old, new in edits.items():
+            code = code.replace(old, new)
+        return lowered.__class__(
+            **{n: getattr(lowered, n) for n in lowered.__dataclass_fields__} | {"code": code}
+        )
+
+    return made
+
+
+def test_two_defects_of_one_program_are_two_findings(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edits = {"torch.tanh(": "torch.nan_to_num(", "torch.neg(": "torch.abs("}
+    monkeypatch.setattr(runner, "lower", _planted(edits))
+    seed = next(
+        seed for seed in range(100)
+        if (case := case_apart(builtin(), seed, ["tanh", "square", "negate"], False)) is not None
+        and len(case.graph.nodes) == 3
+        and sum(float(np.max(np.abs(np.nan_to_num(a.astype(np.float64))))) > 2
+                for a in case.values.values()) == 3
+    )  # fmt: skip
+    case = case_apart(builtin(), seed, ["tanh", "square", "negate"], False)
+    assert case is not None
+    (outcome,) = session.compare([case])
+    blamed = [operator for *_, operator, _ in wrong_calls(session, case, "torch", outcome)]
+    assert blamed == ["tanh", "negate"]
+    known: set[Symptom] = set()
+    found, counts = judge_apart(session, [(0, seed, case)], known, grad=False)
+    assert [one.operator for one in found] == ["tanh", "negate"]
+    assert all(len(one.reduced.graph.nodes) == 1 for one in found)
+    assert sum(counts["torch"].values()) == 1
+    assert not judge_apart(session, [(0, seed, case)], known, grad=False)[0]  # they are known
+
+
+def test_the_gradient_of_a_call_apart_is_blamed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its value is right: only what flows back is cut."""
+    monkeypatch.setattr(runner, "lower", lower)
+    import irlang.diff.gradients as gradients
+
+    monkeypatch.setattr(
+        gradients,
+        "lower",
+        _planted({"torch.tanh(": "(lambda v: v.tanh() + 0 * v - v + v.detach())("}),
+    )
+    case = case_apart(builtin(), 3, ["square", "tanh"], True)
+    assert case is not None
+    (outcome,) = session.compare([case], grad=True)
+    found = list(wrong_calls(session, case, "torch", outcome))
+    assert [operator for *_, operator, _ in found] == ["tanh"]
+    assert found[0][-1].stage == "backward"
