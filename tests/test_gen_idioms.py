@@ -109,7 +109,9 @@ def test_programs_of_idioms_alone_hold_most_of_them_whole() -> None:
 
 
 def test_what_an_idiom_does_not_say_may_be_drawn_or_plain() -> None:
-    made = pattern(builtin().op("relu"))
+    op = builtin().op("relu")
+    assert op is not None
+    made = pattern(op)
     steps = {plain: Fixed({}, {}, plain) for plain in (True, False)}
     for seed in range(20):
         drawn = solve(made, Chooser(seed), Limits(), [], [], profile(made), 0, steps[True])

@@ -17,6 +17,7 @@ A program that was fed with values at the edges of their types (`irlang.gen.edge
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +50,7 @@ FINDINGS = frozenset(
     }
 )
 _OF_VALUES = ("nonfinite", "wrong")
+_REASON = 24  # words of a message that tell reasons apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,12 @@ def _plain(value: float | None) -> float | str | None:
 def gravest(verdicts: list[str]) -> str:
     """The gravest of several verdicts; `unstable` for none."""
     return max(verdicts, key=SEVERITY.index, default="unstable")
+
+
+def reason_of(message: str) -> str:
+    """The words of a message without what stands in brackets or quotes: names, numbers, sizes."""
+    plain = re.sub(r"\([^()]*\)|`[^`]*`|'[^']*'|\"[^\"]*\"|\{[^{}]*\}", " ", message)
+    return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:_REASON])
 
 
 def at_edge(verdict: str) -> str:

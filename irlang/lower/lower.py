@@ -146,7 +146,8 @@ def _runtime(target: Description) -> Runtime:
     """What reads the file; ONNX's own evaluator reads what the newest runtime does."""
     if target.framework == "openvino":
         return OPENVINO
-    return Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
+    found = Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
+    return replace(found, declares=False, usual=None) if target.mode == "shapes" else found
 
 
 def _row(target: Description) -> _Python:

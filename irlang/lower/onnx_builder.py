@@ -420,13 +420,15 @@ class OnnxBuilder:
                 helper.make_tensor(n, _CODES[dtype], array.shape, array.tobytes(), raw=True)
             )
 
-        def types(infos: Mapping[str, TensorInfo]) -> list[Any]:
+        def types(infos: Mapping[str, TensorInfo], told: bool = True) -> list[Any]:
             return [
-                helper.make_tensor_value_info(n, _CODES[i.dtype], i.shape) for n, i in infos.items()
+                helper.make_tensor_value_info(n, _CODES[i.dtype], i.shape if told else None)
+                for n, i in infos.items()
             ]
 
         results = {n: TensorInfo(value.shape, value.dtype) for n, value in outputs.items()}
-        graph = helper.make_graph(nodes, name, types(inputs), types(results), initializers, doc)
+        typed = types(results, self.runtime.declares)
+        graph = helper.make_graph(nodes, name, types(inputs), typed, initializers, doc)
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", self.runtime.opset)],

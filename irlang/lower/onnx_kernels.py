@@ -26,6 +26,10 @@ _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 # What has kernels at that opset, and none at the newest.
 _GONE = frozenset({"RandomNormal", "RandomUniform", "RoiAlign"})
 _BEFORE = 21
+# The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels
+# are there for the types that networks are made of.
+_USUAL = 18
+PLAIN = frozenset({"f32", "i32", "i64", "bool"})
 
 _EVERY = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool"
 _ARITHMETIC = "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"
@@ -97,6 +101,8 @@ class Runtime:
 
     lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
     a model may hold an array without elements. older: an older opset for what this one lacks.
+    usual: the opset that most files have, which passes of optimisers are written for. declares:
+    whether a file says the shapes of its results.
     """
 
     opset: int = OPSET
@@ -106,6 +112,8 @@ class Runtime:
     name: str = "ONNX Runtime"
     holds_nothing: bool = True
     older: Runtime | None = None
+    usual: Runtime | None = None
+    declares: bool = True
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
@@ -152,13 +160,15 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     """That of a release; kernels: what it says it has, if it was asked."""
     read = [(o, ir) for o, (first, ir) in _READ_SINCE.items() if release >= first]
     opset, ir_version = read[0] if read else (min(_READ_SINCE), 9)
+    known = KERNELS if release >= _NARROW_BEFORE else _NARROW
+    usual = Runtime(_USUAL, _READ_SINCE[_USUAL][1], _narrowed(_USUAL, known))
     if opset == OPSET:
         newest = Runtime(kernels=_narrowed(opset, kernels) if kernels else KERNELS)
         older = replace(newest, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
-        return replace(newest, older=older)
+        return replace(newest, older=older, usual=usual)
     lacks = _UNFED if release < _FED_SINCE else {}
-    known = KERNELS if release >= _NARROW_BEFORE else _NARROW
-    return Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
+    found = Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
+    return found if opset <= _USUAL else replace(found, usual=usual)
 
 
 def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:

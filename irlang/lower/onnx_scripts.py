@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ _REFERENCE = Runner(
 """,
     "import ml_dtypes",
 )
-# A port that is a result as well has the name of the result: it is known by its place.
+# A port that is a result as well has the name of the result: it is known by its place. A result
+# that is an input as well gets a name of its own, unlike the node that gives it.
 _OPENVINO = Runner(
     "import openvino",
     "str({path})",
@@ -97,7 +98,9 @@ def fed(inputs):
 
 """,
     "file.files",
-    "[port.any_name for port in compiled.outputs]",
+    """[
+    port.get_node().get_friendly_name().partition("/sink_port_")[0] for port in compiled.outputs
+]""",
     "compiled(fed(inputs)).values()",
     """    feeds = fed(inputs)
     for port, value in feeds.items():
@@ -110,6 +113,60 @@ def fed(inputs):
     }
 """,
 )
+# What is inferred of a shape, as an array of zeros.
+_OF_SHAPE = '''
+
+
+def of_shape(inferred, value):
+    """Zeros of an inferred shape; what is not known of it is as in `value`."""
+    if not inferred:
+        return np.zeros_like(value)
+    sizes = [*value.shape, *[1] * len(inferred)]
+    return np.zeros([n if isinstance(n, int) else s for n, s in zip(inferred, sizes)], value.dtype)
+
+'''
+_INFERRED = replace(
+    _RUNTIME,
+    load=_RUNTIME.load + _OF_SHAPE,
+    ran="[of_shape(node.shape, value) for node, value in zip("
+    "session.get_outputs(), session.run(NAMES, inputs))]",
+)
+_INFERENCE = Runner(
+    "import onnx",
+    "onnx.load({path})",
+    "onnx.load_from_string({model})",
+    '''model = {source}
+kinds = [port.type.tensor_type for port in model.graph.output]
+right = [[size.dim_value for size in kind.shape.dim] for kind in kinds]
+for kind in kinds:
+    kind.ClearField("shape")
+symbolic = onnx.ModelProto()
+symbolic.CopyFrom(model)
+for port in symbolic.graph.input:
+    for axis, size in enumerate(port.type.tensor_type.shape.dim):
+        size.dim_param = f"{{port.name}}_{{axis}}"
+
+
+def inferred():
+    """Zeros of the shapes that are inferred, with sizes and else with symbols for them."""
+    shapes = list(right)
+    for asked in (model, symbolic):
+        found = onnx.shape_inference.infer_shapes(asked, strict_mode=True, data_prop=True)
+        for at, port in enumerate(found.graph.output):
+            kind = port.type.tensor_type
+            if kind.HasField("shape") and shapes[at] == right[at]:
+                own = [*right[at], *[1] * len(kind.shape.dim)]
+                known = zip(kind.shape.dim, own)
+                shapes[at] = [n.dim_value if n.HasField("dim_value") else o for n, o in known]
+    types = [onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type) for kind in kinds]
+    return [np.zeros(shape, dtype) for shape, dtype in zip(shapes, types)]
+
+''',
+    "[port.name for port in model.graph.input]",
+    "[port.name for port in model.graph.output]",
+    "inferred()",
+    "    return dict(zip(NAMES, inferred()))\n",
+)
 _OFF = "onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"
 
 
@@ -117,12 +174,15 @@ def runner(framework: str, mode: str) -> tuple[Runner, dict[str, str]]:
     """What runs a model file as a target does, a mode of a framework, and its settings."""
     if mode == "onnx-reference":
         return _REFERENCE, {}
+    if mode == "onnx:shapes":
+        return _INFERENCE, {}
     if framework == "openvino":
         precise = ', {"INFERENCE_PRECISION_HINT": "f32"}'
         return _OPENVINO, {"settings": "" if mode == "default" else precise}
     names = ["CUDAExecutionProvider"] * (mode == "cuda") + ["CPUExecutionProvider"]
-    settings = f"options.graph_optimization_level = {_OFF}\n" if mode == "plain" else ""
-    return _RUNTIME, {
+    plain = mode in ("plain", "shapes")
+    settings = f"options.graph_optimization_level = {_OFF}\n" if plain else ""
+    return _INFERRED if mode == "shapes" else _RUNTIME, {
         "settings": settings,
         "providers": ", ".join(f'"{name}"' for name in names),
     }

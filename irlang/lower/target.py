@@ -154,6 +154,8 @@ ROWS = {
             modes={
                 ":plain": Mode("ONNX Runtime, graph optimisation off",
                                options={"graph_optimization": "off"}),
+                ":shapes": Mode("the shapes that ONNX Runtime infers before it runs", share=8,
+                                options={"graph_optimization": "off", "shapes": True}),
                 ":cuda": Mode("ONNX Runtime's CUDA provider", packages=("onnxruntime-gpu",),
                               gpu=True, alone="pip install onnxruntime-gpu"),
             },
@@ -180,6 +182,15 @@ KIN = {
     "onnx-reference": (
         "onnxruntime",
         Mode("onnx.reference, ONNX's own evaluator in NumPy", packages=("onnx",)),
+    ),
+    "onnx:shapes": (
+        "onnxruntime",
+        Mode(
+            "onnx.shape_inference, strict: the shapes of results, sizes of inputs known or not",
+            share=4,
+            packages=("onnx",),
+            options={"shapes": True},
+        ),
     ),
     "tflite": (
         "tf",

@@ -14,7 +14,7 @@ from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_images import IMAGES
-from irlang.lower.onnx_kernels import Runtime
+from irlang.lower.onnx_kernels import PLAIN, Runtime
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
@@ -27,7 +27,28 @@ TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TRANSFOR
 def model_file(
     graph: Graph, catalog: Catalog, params: Mapping[str, Array], runtime: Runtime, *, native: bool
 ) -> tuple[bytes, Body]:
-    """The model file, empty where something cannot be spelt, and what became of the nodes."""
+    """The model file, empty where something cannot be spelt, and what became of the nodes.
+
+    Calls that feed one another are written in the usual opset, if no operator is lost by that: it
+    is there that optimisers take several for one. Lone calls are those of the newest kernels.
+    """
+    code, body = _written(graph, catalog, params, runtime, native=native)
+    if runtime.usual is None or body.unsupported or not _chained(graph):
+        return code, body
+    known, same = _written(graph, catalog, params, runtime.usual, native=native)
+    return (known, same) if not same.unsupported and same.native == body.native else (code, body)
+
+
+def _chained(graph: Graph) -> bool:
+    """Whether a call reads another's result, all in the types that networks are made of."""
+    made = {value for node in graph.nodes for value in node.outputs}
+    plain = all(info.dtype in PLAIN for info in graph.values.values())
+    return plain and any(made.intersection(node.operands()) for node in graph.nodes)
+
+
+def _written(
+    graph: Graph, catalog: Catalog, params: Mapping[str, Array], runtime: Runtime, *, native: bool
+) -> tuple[bytes, Body]:
     builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
     values: dict[str, Value] = {}
     held: dict[str, tuple[str, Array]] = {}
@@ -39,7 +60,7 @@ def model_file(
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
     body = spell(graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks)
     if builder.gone and runtime.older is not None:
-        return model_file(graph, catalog, params, runtime.older, native=native)
+        return _written(graph, catalog, params, runtime.older, native=native)
     if body.unsupported:
         return b"", body
     inputs = {name: port.info for name, port in graph.inputs.items()}

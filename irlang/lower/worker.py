@@ -265,7 +265,7 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     if program.grad:
         raise ContractError("a model file has no gradients")
     if options.get("framework") == "onnx":
-        return _build_reference(program)
+        return _infer(program) if options.get("shapes") else _build_reference(program)
     if options.get("framework") == "openvino":
         return _build_openvino(program, options)
     ort = importlib.import_module("onnxruntime")
@@ -288,9 +288,65 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
             return _run_ort_values(ort, session, given)
         names = [node.name for node in results]
         feed = {node.name: given[node.name] for node in wanted}
-        return dict(zip(names, session.run(names, feed)))
+        found = dict(zip(names, session.run(names, feed)))
+        if options.get("shapes"):
+            return {node.name: _of_shape(node.shape, found[node.name]) for node in results}
+        return found
 
     return values, dict
+
+
+def _of_shape(inferred: Any, value: "Array") -> "Array":
+    """Zeros of an inferred shape; what is not known of it is as in `value`."""
+    if len(inferred) != value.ndim and not inferred:
+        return np.zeros(value.shape, value.dtype)  # nothing is known
+    own = tuple(value.shape) + (1,) * len(inferred)
+    shape = [n if isinstance(n, int) else size for n, size in zip(inferred, own)]
+    return np.zeros(shape, value.dtype)
+
+
+def _infer(program: Program) -> Built:
+    """The shapes that ONNX infers: with the sizes of inputs, and with a symbol for each of them."""
+    onnx = importlib.import_module("onnx")
+    model = onnx.load_from_string(program.code)
+    right = {
+        port.name: [size.dim_value for size in port.type.tensor_type.shape.dim]
+        for port in model.graph.output
+    }
+
+    def dims(port: Any) -> Any:
+        kind = port.type.tensor_type
+        if not kind.HasField("shape"):
+            return None
+        return [n.dim_value if n.HasField("dim_value") else None for n in kind.shape.dim]
+
+    def values() -> Any:
+        for port in model.graph.output:
+            port.type.tensor_type.ClearField("shape")
+        open_ = onnx.ModelProto()
+        open_.CopyFrom(model)
+        for port in open_.graph.input:
+            for axis, size in enumerate(port.type.tensor_type.shape.dim):
+                size.dim_param = f"{port.name}_{axis}"
+        found: Dict[str, List[int]] = {}
+        for asked in (model, open_):
+            inferred = onnx.shape_inference.infer_shapes(asked, strict_mode=True, data_prop=True)
+            for port in inferred.graph.output:
+                known, shape = dims(port), found.get(port.name, right[port.name])
+                if known is not None and shape == right[port.name]:
+                    own = shape + [1] * len(known)
+                    shape = [o if n is None else n for n, o in zip(known, own)]
+                found[port.name] = shape
+        types = {port.name: port.type.tensor_type.elem_type for port in model.graph.output}
+        return {name: _zeros(onnx, shape, types[name]) for name, shape in found.items()}
+
+    return values, dict
+
+
+def _zeros(onnx: Any, shape: List[int], kind: int) -> Any:
+    if kind == _ONNX_BFLOAT16:
+        return _Bits(np.zeros(shape, np.uint16))
+    return np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(kind))
 
 
 def _build_reference(program: Program) -> Built:
@@ -341,7 +397,9 @@ def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
         found = {}
         for port, value in compiled(feed).items():
             bits = port.element_type == openvino.Type.bf16
-            for name in port.get_names():
+            # A result that is an input as well has a name of its own; its node keeps the other.
+            node = port.get_node().get_friendly_name().partition("/sink_port_")[0]
+            for name in {node, *port.get_names()}:
                 found[name] = _Bits(value.view(np.uint16)) if bits else value
         return found
 
@@ -492,6 +550,7 @@ FRAMEWORKS = {
     "mxnet": ("mxnet", _setup_nothing),
     "onnxruntime": ("onnxruntime", _setup_nothing),
     "onnx-reference": ("onnx", _setup_nothing),
+    "onnx": ("onnx", _setup_nothing),
     "openvino": ("openvino", _setup_nothing),
     "tflite": ("tensorflow", _setup_tensorflow),
 }
