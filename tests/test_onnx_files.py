@@ -1,0 +1,99 @@
+"""Model files: which opset they have, and the shapes that are inferred of them."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
+from irlang.diff.verdict import judge
+from irlang.equations import TensorInfo
+from irlang.graph import Graph
+from irlang.interp.balls import Ball
+from irlang.interp.shape import check
+from irlang.interp.values import inputs
+from irlang.lower.lower import Lowered, lower, write_program
+from irlang.lower.onnx_kernels import OPSET
+from irlang.lower.pool import Program, Worker
+from irlang.lower.target import describe
+from irlang.parser import parse
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+SHAPES = ["onnx:shapes", "onnxruntime:shapes"]
+
+
+def graph(body: str, dtype: str = "f32") -> Graph:
+    text = f"nnir 1\nmodel m(x: {dtype}[2, 6]) -> y: {dtype}[2, 6] {{ {body} }}"
+    (found,) = check(parse(text), builtin()).graphs
+    return found
+
+
+def opset(found: Graph) -> int:
+    lowered = lower(found, "onnxruntime", builtin(), {})
+    assert isinstance(lowered.code, bytes)
+    version: int = onnx.load_from_string(lowered.code).opset_import[0].version
+    return version
+
+
+def test_calls_that_feed_one_another_have_the_opset_that_optimisers_know() -> None:
+    assert opset(graph("y = relu(tanh(x))")) == 18
+    assert opset(graph("y = tanh(x)")) == OPSET  # the newest kernel
+    assert opset(graph("y = relu(tanh(x))", "f64")) == OPSET  # old kernels lack types
+    assert opset(graph("y = relu(gelu(x))")) == OPSET  # an operator is not taken apart for it
+
+
+@pytest.mark.parametrize("target", SHAPES)
+def test_inferred_shapes_agree_and_a_script_says_the_same(target: str, tmp_path: Path) -> None:
+    if not describe(target).installed:
+        pytest.skip(describe(target).reason)
+    found = graph("z = transpose(x; perm = [1, 0])\n y = reshape(relu(z); shape = [2, 6])")
+    given = inputs(found, 1)
+    with Session([target]) as session:
+        (outcome,) = session.compare([Case(found, given, {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts[target]] == ["agrees"]
+    script = write_program(lower(found, target, builtin(), {}), tmp_path / "shown", given)
+    values = runpy.run_path(str(script))
+    assert values["value"].shape == (2, 6)
+    assert not values["value"].any()
+
+
+@pytest.mark.parametrize("target", SHAPES)
+def test_a_wrong_inference_is_seen(target: str) -> None:
+    if not describe(target).installed:
+        pytest.skip(describe(target).reason)
+    lowered = lower(graph("y = tanh(x)"), target, builtin(), {})
+    result = _run(target, lowered)
+    right, wrong = TensorInfo((2, 6), "f32"), TensorInfo((2, 7), "f32")
+    verdict = {
+        info: judge("y", target, info, Ball(np.zeros(info.shape)), result).verdict
+        for info in (right, wrong)
+    }
+    assert verdict == {right: "agrees", wrong: "wrong"}
+
+
+def test_what_a_file_declares_is_not_what_is_inferred() -> None:
+    lowered = lower(graph("y = tanh(x)"), "onnx:shapes", builtin(), {})
+    assert isinstance(lowered.code, bytes)
+    model = onnx.load_from_string(lowered.code)
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 9
+    told = Lowered("onnx:shapes", "onnx", model.SerializeToString(), {}, ("x",), ("y",))
+    assert _run("onnx:shapes", told).shape == (2, 6)
+
+
+def _run(target: str, lowered: Lowered) -> np.ndarray[Any, np.dtype[Any]]:
+    worker = Worker(describe(target).worker)
+    worker.start()
+    try:
+        x = np.ones((2, 6), np.float32)
+        worker.send([Program(lowered.kind, lowered.code, {"x": x}, lowered.params)])
+        (result,) = worker.collect()
+    finally:
+        worker.close()
+    assert result.status == "ok", result.error
+    return np.asarray(result.outputs["y"])
