@@ -157,6 +157,18 @@ model m(x: f32[2, 3], k: i64[2] in [0, 5], h: bf16[3]) -> y: f32[2, 3] {
         assert np.array_equal(array, found[name])
 
 
+def test_a_program_of_a_loss_alone_is_read_again(tmp_path: Path) -> None:
+    case = case_of(
+        "model m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n"
+        "  loss = reduce_sum(y; axes = [0], keepdims = false)\n}"
+    )
+    bare = dataclasses.replace(case, graph=dataclasses.replace(case.graph, outputs={}))
+    save(bare, tmp_path / "c.nnir")
+    again = check(parse((tmp_path / "c.nnir").read_text(), "c.nnir"), builtin())
+    assert not again.diagnostics
+    assert again.graphs[0].loss is not None
+
+
 # ---- with a target
 
 Edited = Any

@@ -80,6 +80,7 @@ def symptom(case: Case, outcome: Outcome, target: str) -> Symptom:
 def _words(message: str) -> str:
     """The first words of a message: names and numbers differ from program to program."""
     plain = message.rpartition("before it: ")[2]  # where it began is what counts
+    plain = re.sub(r"\S*/\S+|<[^<>\s]*>", " ", plain)  # files and the like
     plain = re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\{\{.*?\}\}", " ", plain)
     return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:6])
 
@@ -113,12 +114,13 @@ def reduce(
     if not is_finding(seen):
         return None
     apart = _apart(alone, case, target, seen, grad)
-    driver = _Driver(apart or alone, target, seen, culprit, grad, seconds, trials)
+    valid = outcome.refusal is None
+    driver = _Driver(apart or alone, target, seen, culprit, grad, valid, seconds, trials)
     made, finished = driver.run(case)
     if apart is not None and made is not case:
         again = symptom(made, alone.compare([made], grad=grad)[0], target)
         if again != seen:  # it needs what a process of its own does not have
-            driver = _Driver(alone, target, seen, culprit, grad, seconds, trials)
+            driver = _Driver(alone, target, seen, culprit, grad, valid, seconds, trials)
             made, finished = driver.run(case)
     return Reduced(written_out(made), seen, driver.trials, finished)
 
@@ -154,6 +156,7 @@ class _Driver:
         wanted: Symptom,
         culprit: str | None,
         grad: bool,
+        valid: bool,
         seconds: float,
         limit: int,
     ) -> None:
@@ -168,6 +171,7 @@ class _Driver:
         self.trials = 0
         forks = all(worker.apart for worker in session.workers.values())
         costly = wanted.verdict == "timeout" or (wanted.verdict in _LOST and not forks)
+        self.valid = valid  # a program that has no value may do what it likes
         self.batch = _HANGS if costly else _BATCH
         self.least = 0 if costly else _LEAST
         self.failed: set[str] = set()
@@ -261,6 +265,7 @@ class _Driver:
         found = []
         for case, outcome in zip(cases, self.session.compare(cases, grad=self.grad), strict=True):
             good = symptom(case, outcome, self.target) == self.wanted
+            good = good and (outcome.refusal is None) == self.valid
             if good and self.culprit is not None:
                 good = self.blames(case)
             if not good:

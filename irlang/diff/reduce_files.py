@@ -19,6 +19,7 @@ from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import fail
 from irlang.diff.calls import Case
+from irlang.diff.gradients import with_loss_shown
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Initial, Param
 from irlang.graph_text import to_ast
@@ -39,6 +40,8 @@ def to_text(graph: Graph, catalog: Catalog, notes: tuple[str, ...] = ()) -> str:
     notes: its first lines. Arrays that no text could hold are left out: `save` puts them into a
     file.
     """
+    if not graph.outputs:
+        graph = with_loss_shown(graph)  # the language has no model without a result
     params = {
         name: replace(param, initial=None) if _is_array(param) else param
         for name, param in graph.params.items()
