@@ -122,10 +122,10 @@ class Evaluator:
         return found[1]
 
     def decided(self, condition: eq.Expr, box: Limits) -> bool | None:
-        """Whether a condition on indices holds everywhere in a box, None where it depends."""
-        if eq.reads(condition):
-            return None
+        """Whether a condition holds everywhere in a box, None where it depends."""
+        told, self.note = self.note, None
         found = self.value(condition, box, {})
+        self.note = told
         return None if may(found, True) == may(found, False) else may(found, True)
 
     # ---- leaves
