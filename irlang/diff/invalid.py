@@ -20,10 +20,9 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict
-from irlang.gen.moves import SetAttr
+from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import Spoilt, spoilt
 from irlang.graph import Graph
-from irlang.interp.values import inputs
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
@@ -74,7 +73,7 @@ def judge_invalid(
     own = [sorted(known & spelt(target)) for target in targets]
     drawn = [(seed, spoilt(catalog, seed, ops or own[seed % len(own)])) for seed in seeds]
     spoiled = [(seed, one) for seed, one in drawn if one is not None]
-    cases = [Case(one.graph, inputs(one.graph, seed), {}, catalog) for seed, one in spoiled]
+    cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
     for target in targets:  # what compiles says the same as what it compiles
@@ -145,4 +144,4 @@ def _numbers(value: Any) -> frozenset[float]:
 
 def _given(one: Spoilt) -> dict[str, str]:
     move = one.changed
-    return {move.name: show(move.value) if isinstance(move, SetAttr) else str(move.info)}
+    return {move.name: str(move.info) if isinstance(move, Retype) else show(move.value)}

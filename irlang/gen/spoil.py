@@ -1,7 +1,8 @@
 """Calls that break one requirement: what a target should refuse.
 
 Takes a valid call of a generated program and changes one attribute, or the type of one input, by
-what a repair would try (`irlang.gen.moves`), until the definition has exactly one fault to find.
+what a repair would try (`irlang.gen.moves`), until the definition has exactly one fault to find; or
+one element of an input, where the requirement is on values.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from irlang import ast
 from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
@@ -24,12 +28,29 @@ from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
-from irlang.signature import Fault, Given
+from irlang.interp.program import run
+from irlang.interp.values import inputs
+from irlang.scope import show
+from irlang.signature import Fault, Given, involved
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _SMALL = Limits(elements=48, length=5)
-_VALUES = 24  # of one attribute that are tried
-_TYPES = 12  # of one input
-_DRAWN = 6  # programs for one call that can be spoilt
+_VALUES = 32  # of one attribute that are tried
+_TYPES = 24  # of one input
+_OPERATORS = 4  # that are tried for one that can be spoilt
+_DRAWN = 4  # calls that are made for one requirement to be broken
+
+
+@dataclass(frozen=True, slots=True)
+class SetElement:
+    """The first element of an input is given another value."""
+
+    name: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"give {self.name} an element {show(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +65,117 @@ class Spoilt:
     graph: Graph
     beside: tuple[Graph, ...]
     fault: Fault
-    changed: Move
+    changed: Move | SetElement
+
+    def values(self, seed: int) -> dict[str, Array]:
+        """The inputs of a seed."""
+        found = inputs(self.graph, seed)
+        if isinstance(self.changed, SetElement):
+            found[self.changed.name].flat[0] = self.changed.value
+        return found
 
 
 def spoilt(catalog: Catalog, seed: int, ops: Sequence[str] = ()) -> Spoilt | None:
-    """The spoilt call of a seed; None where no change that was tried breaks exactly one."""
+    """The spoilt call of a seed; None where no change that was tried breaks exactly one.
+
+    The requirement is drawn, as most changes break the few that speak of ranks; where none of some
+    calls of the operator can be made to break it, another is taken.
+    """
     chance = random.Random(seed)
     names = list(ops) or [op.name for op in catalog]
-    for attempt in range(_DRAWN):
-        name = chance.choice(names)
-        program = generate(catalog, seed * _DRAWN + attempt, ops=[name], size=(1, 1), limits=_SMALL)
-        if program.graph.nodes:
-            found = _spoil(program.graph.nodes[-1], chance)
-            if found is not None:
-                return found
+    for number in range(_OPERATORS):
+        op = catalog.op(chance.choice(names))
+        assert op is not None
+        found = _of_operator(op, (seed * _OPERATORS + number) * _DRAWN, chance, catalog)
+        if found is not None:
+            return found
     return None
 
 
-def _spoil(node: Node, chance: random.Random) -> Spoilt | None:
-    """The call with one fault: of a requirement that is drawn, or else of any.
+def _of_operator(op: ast.Op, seed: int, chance: random.Random, catalog: Catalog) -> Spoilt | None:
+    named = [statement for statement in op.body if isinstance(statement, ast.Require)]
+    wanted = chance.choice(named) if named else None
+    found: Spoilt | None = None
+    for attempt in range(_DRAWN):
+        program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
+        if program.graph.nodes:
+            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog)
+            found = made or found
+            if made is not None and (wanted is None or made.fault.code == _code(op, wanted)):
+                break
+    return found
 
-    Requirements are drawn first, as most changes break the few that speak of ranks.
-    """
-    inputs = node.instance.binding.inputs
-    given: dict[str, Given] = {n: info for n, info in inputs.items() if info is not None}
+
+def _code(op: ast.Op, wanted: ast.Require) -> str:
+    return f"{op.name}.{wanted.name}"
+
+
+def _spoil(
+    node: Node, wanted: ast.Require | None, chance: random.Random, catalog: Catalog
+) -> Spoilt | None:
+    """The call with one fault: of the requirement that is wanted, or else of any."""
+    binding = node.instance.binding
+    given: dict[str, Given] = {n: info for n, info in binding.inputs.items() if info is not None}
     demanded = demands(node.instance)
     if demanded is None:
         return None
-    names = [s.name for s in node.op.body if isinstance(s, ast.Require)]
-    wanted = f"{node.op.name}.{chance.choice(names)}" if names else ""
+    if any(statement is wanted for statement, _ in node.instance.deferred):
+        assert wanted is not None
+        return _of_values(node, given, demanded, wanted, catalog)
+    code = "" if wanted is None else _code(node.op, wanted)
+    about = set(involved(binding, wanted.condition)) if wanted is not None else set()
     candidates = list(_moves(node))
     chance.shuffle(candidates)
+    candidates.sort(key=lambda move: move.name not in about)
     found: tuple[Move, Instance, dict[str, Given], dict[str, Any]] | None = None
     for move in candidates:
         types, attrs = moved(dict(given), node.attrs, move)
         instance = judge(node.op, types, attrs)
         if instance is None or len(instance.faults) != 1:
             continue
-        if found is not None and instance.faults[0].code != wanted:
+        if found is not None and instance.faults[0].code != code:
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
         if not _present(types, instance.outputs or node.instance.outputs or ()):
             continue
         found = move, instance, types, attrs
-        if instance.faults[0].code == wanted:
+        if instance.faults[0].code == code:
             break
     return None if found is None else _spoilt(node, given, demanded, *found)
+
+
+def _of_values(
+    node: Node,
+    given: dict[str, Given],
+    demanded: dict[str, tuple[float, float]],
+    wanted: ast.Require,
+    catalog: Catalog,
+) -> Spoilt | None:
+    """The call with one whole number of an input just outside of what is required.
+
+    Of reals that are out of bounds NaN tells enough.
+    """
+    code = _code(node.op, wanted)
+    for formal in dict.fromkeys(involved(node.instance.binding, wanted.condition)):
+        info = given.get(formal)
+        if not isinstance(info, TensorInfo) or info.kind != "int" or 0 in info.shape:
+            continue
+        low, high = demanded.get(formal, (0, 0))
+        others = {name: range_ for name, range_ in demanded.items() if name != formal}
+        for value in (high + 1, low - 1, 0, -1):
+            graph = _alone(node, given, node.attrs, node.instance, others)
+            fault = Fault(code, "", 1.0, (formal,))
+            made = Spoilt(graph, (), fault, SetElement(formal, value))
+            graph.inputs[formal] = Port(info, demanded.get(formal))  # of the other elements
+            try:
+                run(graph, made.values(0), catalog)
+            except InvalidInput as error:
+                first = error.diagnostics[0]
+                if first.code == code:
+                    return replace(made, fault=replace(fault, message=first.message))
+            except OverflowError:
+                continue  # an unsigned type has nothing below
+    return None
 
 
 def _spoilt(
@@ -175,7 +261,7 @@ def _alone(
     demanded: dict[str, tuple[float, float]],
 ) -> Graph:
     graph = Graph("spoilt")
-    inputs: dict[str, Operand] = {}
+    operands: dict[str, Operand] = {}
 
     def port(name: str, info: TensorInfo, formal: str) -> str:
         graph.inputs[name] = Port(info, demanded.get(formal))
@@ -185,12 +271,12 @@ def _alone(
     for formal, given in types.items():
         if isinstance(given, tuple):
             members = enumerate(given, 1)
-            inputs[formal] = tuple(port(f"{formal}{n}", info, formal) for n, info in members)
+            operands[formal] = tuple(port(f"{formal}{n}", info, formal) for n, info in members)
         elif given is not None:
-            inputs[formal] = port(formal, given, formal)
+            operands[formal] = port(formal, given, formal)
     outputs = tuple(f"result_{name.replace('.', '_')}" for name, _ in instance.outputs or ())
     for name, (_, info) in zip(outputs, instance.outputs or (), strict=True):
         graph.values[name] = info
     graph.outputs[outputs[0]] = outputs[0]  # targets have operators without the further ones
-    graph.nodes.append(Node(outputs[0], node.op, inputs, dict(attrs), outputs, instance))
+    graph.nodes.append(Node(outputs[0], node.op, operands, dict(attrs), outputs, instance))
     return graph
