@@ -102,7 +102,7 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     return LAYOUT
 
 
-# What a traced function says of its results' shapes, where all sizes of its arguments are known, the
+# What a traced function says of its results' shapes, where all sizes of arguments are known, the
 # first is not, none is, and not even their number.
 _INFERRED = '''
 def inferred(*values):
