@@ -127,7 +127,7 @@ def _unit_norm(call: Keras) -> Value | None:
 def _normalize(call: Keras) -> Value | None:
     x = call.input("x")
     axes = call.axes("axes", x.rank)
-    if len(axes) != 1 or float(call["p"]) not in (1.0, 2.0) or call["eps"] <= 0:
+    if len(axes) != 1 or not float(call["p"]).is_integer() or call["eps"] <= 0:
         return None
     order = int(call["p"])
     text = invoke("ops.normalize", x, axis=axes[0], order=order, epsilon=float(call["eps"]))
@@ -191,6 +191,19 @@ def _dropout(call: Keras) -> list[Value] | None:
     return [call.value(text)]
 
 
+def _noise(kind: str, argument: str) -> Native:
+    """Noise of training: a tensor without shared axes."""
+
+    def rule(call: Keras) -> Value | None:
+        amount = float(call[argument])
+        if not call["training"] or call.get("shared", []):
+            return None
+        text = layer(call, kind, call.input("x"), called="training=True", **{argument: amount})
+        return call.value(text)
+
+    return Native(f"keras.layers.{kind}", rule, since=KERAS_3)
+
+
 LAYERS: dict[str, Native] = {
     "dense": Native("keras.layers.Dense", _dense),
     "embedding": Native("keras.layers.Embedding", _embedding),
@@ -205,4 +218,7 @@ LAYERS: dict[str, Native] = {
     "normalize": Native("ops.normalize", _normalize, since=KERAS_3),
     "multi_head_attention": Native("keras.layers.MultiHeadAttention", _multi_head, since=KERAS_3),
     "dropout": Native("keras.layers.Dropout", _dropout),
+    "gaussian_noise": _noise("GaussianNoise", "stddev"),
+    "gaussian_dropout": _noise("GaussianDropout", "rate"),
+    "alpha_dropout": _noise("AlphaDropout", "rate"),
 }

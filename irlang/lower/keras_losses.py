@@ -114,6 +114,23 @@ def _categorical_focal(call: Keras) -> dict[str, Any] | None:
     return {"alpha": float(call["alpha"]), "gamma": float(call["gamma"]), **_smoothing(call)}
 
 
+def _overlap(kind: str, *attributes: str) -> Native:
+    """A loss of overlap; without a reduction Keras wants axes that are kept in front."""
+
+    def rule(call: Keras) -> Value | None:
+        x, target = call.input("prediction"), call.input("target")
+        axes = call.axes("axes", x.rank)
+        whole = sorted(axes) == list(range(x.rank))
+        if call["eps"] != 1e-7 or not axes or x.rank < 1:
+            return None
+        if not whole and (list(axes) != sorted(axes) or call["reduction"] != "none"):
+            return None
+        options: dict[str, Any] = {name: float(call[name]) for name in attributes}
+        return _loss(call, kind, target, x, **options, axis=None if whole else axes)
+
+    return Native(f"keras.losses.{kind}", rule, since=(3, 9))
+
+
 def _three(row: Native) -> Native:
     return Native(row.spelling, row.rule, since=KERAS_3)
 
@@ -131,6 +148,8 @@ LOSSES: dict[str, Native] = {
     "binary_cross_entropy": _elements("BinaryCrossentropy", _binary, "probs"),
     "binary_cross_entropy_logits": _elements("BinaryCrossentropy", _binary_logits, "logits"),
     "binary_focal_cross_entropy": _three(_elements("BinaryFocalCrossentropy", _focal, "probs")),
+    "dice": _overlap("Dice"),
+    "tversky": _overlap("Tversky", "alpha", "beta"),
     "categorical_hinge": _classes("CategoricalHinge", _only(), "prediction"),
     "cosine_similarity": _three(
         _classes("CosineSimilarity", _only(eps=1e-12, negative=True), "prediction")

@@ -172,7 +172,7 @@ def _scan(function: str) -> Native:
 def _top_k(call: Keras) -> list[Value] | None:
     x = call.input("x")
     first = call["largest"] and call["nans"] == "open"
-    if not first or call.axis("axis", x.rank) != x.rank - 1 or call["k"] < 1:
+    if not first or call.axis("axis", x.rank) != x.rank - 1 or not call["k"]:
         return None
     names = [call.build.names.fresh("v") for _ in range(2)]
     call.build.lines.append(f"{', '.join(names)} = {invoke('ops.top_k', x, call['k'])}")
@@ -236,7 +236,18 @@ def _transpose(call: Keras) -> Value:
 
 
 def _squeeze(call: Keras) -> Value:
-    return call.build.reshape(call.input("x"), call.out.shape)
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if not axes:
+        return call.build.reshape(x, call.out.shape)
+    return call.value(invoke("ops.squeeze", x, axis=axes))
+
+
+def _expand(call: Keras) -> Value:
+    x, axes = call.input("x"), call["axes"]
+    if len(axes) != 1:
+        return call.build.reshape(x, call.out.shape)
+    return call.value(invoke("ops.expand_dims", x, axes[0]))
 
 
 def _repeat_vector(call: Keras) -> Value:
@@ -389,8 +400,8 @@ ELEMENTS: dict[str, Native] = {
     "reshape": Native("keras.layers.Reshape, ops.reshape", _reshape),
     "flatten": Native("keras.layers.Flatten, ops.reshape", _flatten),
     "transpose": Native("keras.layers.Permute, ops.transpose", _transpose),
-    "squeeze": Native("ops.reshape", _squeeze),
-    "expand_dims": Native("ops.reshape", _squeeze),
+    "squeeze": Native("ops.squeeze", _squeeze, since=KERAS_3),
+    "expand_dims": Native("ops.expand_dims", _expand, since=KERAS_3),
     "repeat_vector": Native("keras.layers.RepeatVector", _repeat_vector),
     "concat": _three(Native("keras.layers.Concatenate, ops.concatenate", _concat)),
     "stack": _three(Native("ops.stack", _stack)),

@@ -266,7 +266,7 @@ def _trilu(call: Tf) -> Value | None:
 
 def _blocks(function: str) -> Native:
     def rule(call: Tf) -> Value | None:
-        if call["mode"] != "dcr" or call["block_size"] < 2:
+        if call["mode"] != "dcr" or call["block_size"] == 1:
             return None
         x = channels_last(call, call.input("x"))
         n, c, *space = call.out.shape

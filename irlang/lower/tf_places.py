@@ -103,7 +103,48 @@ def _meshgrid(call: Tf) -> list[Value]:
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
+def _matrix(function: str) -> Native:
+    """Of square matrices, of types that libraries of linear algebra have."""
+
+    def rule(call: Tf) -> Value | None:
+        if call.out.dtype not in ("f32", "f64"):
+            return None
+        return call.value(invoke(function, call.input("x")))
+
+    return Native(function, rule)
+
+
+def _triangular(call: Tf) -> Value | None:
+    if call["unit_diagonal"] or call.out.dtype not in ("f32", "f64"):
+        return None
+    lower = None if call["lower"] else False
+    text = invoke("tf.linalg.triangular_solve", call.input("a"), call.input("b"), lower=lower)
+    return call.value(text)
+
+
+def _diagonal(call: Tf) -> Value | None:
+    x = call.input("x")
+    if call.axes("axes", x.rank) != (x.rank - 2, x.rank - 1) or 0 in call.out.shape:
+        return None
+    return call.value(invoke("tf.linalg.diag_part", x, k=call["offset"] or None))
+
+
+def _diagonals(call: Tf) -> Value | None:
+    x = call.input("x")
+    if call.axes("axes", x.rank + 1) != (x.rank - 1, x.rank):
+        return None
+    return call.value(invoke("tf.linalg.diag", x, k=call["offset"] or None))
+
+
 PLACES: dict[str, Native] = {
+    "cholesky": _matrix("tf.linalg.cholesky"),
+    "determinant": _matrix("tf.linalg.det"),
+    "inverse": _matrix("tf.linalg.inv"),
+    "triangular_solve": Native("tf.linalg.triangular_solve", _triangular),
+    "diagonal": Native("tf.linalg.diag_part", _diagonal),
+    "diag_embed": Native("tf.linalg.diag", _diagonals),
+    "isinf": plain("tf.math.is_inf"),
+    "identity": plain("tf.identity"),
     "einsum": native("tf.einsum", repeats=True),
     "sort": Native("tf.sort, tf.argsort", _sort),
     "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),

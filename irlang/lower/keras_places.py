@@ -1,0 +1,115 @@
+"""How Keras 3 spells matrices, diagonals, scattering and segments: `keras.ops`."""
+
+from __future__ import annotations
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.value import Value
+
+
+def _matrix(function: str) -> Native:
+    """Of square matrices, of types that libraries of linear algebra have."""
+
+    def rule(call: Keras) -> Value | None:
+        if call.out.dtype not in ("f32", "f64"):
+            return None
+        return call.value(invoke(function, call.input("x")))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _triangular(call: Keras) -> Value | None:
+    if call["unit_diagonal"] or call.out.dtype not in ("f32", "f64"):
+        return None
+    lower = True if call["lower"] else None
+    return call.value(invoke("ops.solve_triangular", call.input("a"), call.input("b"), lower=lower))
+
+
+def _along(function: str) -> Native:
+    """Along a diagonal of two axes."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank)
+        if len(axes) != 2 or axes[0] > axes[1] or 0 in call.out.shape or x.dtype == "bool":
+            return None
+        if function == "ops.trace" and call.out.kind == "int":  # which some of them widen
+            return None
+        options = {"offset": call["offset"] or None, "axis1": axes[0], "axis2": axes[1]}
+        return call.value(invoke(function, x, **options))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _cross(call: Keras) -> Value | None:
+    a = call.input("a")
+    if call.out.kind == "int":
+        return None
+    return call.value(invoke("ops.cross", a, call.input("b"), axis=call.axis("axis", a.rank)))
+
+
+def _outer(call: Keras) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    return call.value(invoke("ops.outer", a, b)) if a.rank == b.rank == 1 else None
+
+
+def _modulo(call: Keras) -> Value | None:
+    if call["sign_of"] != "divisor" or call.out.kind == "int":
+        return None
+    return call.value(invoke("ops.mod", *map(call.build.full, call.values.values())))
+
+
+def _power(call: Keras) -> Value | None:
+    values = list(call.values.values())
+    if {DTYPES[value.dtype].kind for value in values} != {"real"}:
+        return None
+    if len({value.dtype for value in values}) > 1:
+        return None
+    return call.value(invoke("ops.power", *map(call.build.full, values)))
+
+
+def _segments(call: Keras) -> Value | None:
+    if call["reduction"] not in ("sum", "max") or call.out.kind == "int":
+        return None
+    function = f"ops.segment_{call['reduction']}"
+    ids = call.build.cast(call.input("ids"), "i32")
+    return call.value(invoke(function, call.input("x"), ids, num_segments=call["segments"]))
+
+
+def _scatter(call: Keras) -> Value | None:
+    usual = (call["reduction"], call["negative"]) == ("none", "refused")
+    if not usual or call.input("ids").rank < 2 or call.out.kind != "real":
+        return None
+    ids = call.build.cast(call.input("ids"), "i64")
+    return call.value(invoke("ops.scatter_update", call.input("x"), ids, call.input("updates")))
+
+
+def _meshgrid(call: Keras) -> list[Value] | None:
+    values = call.family("xs")
+    if any(value.rank != 1 for value in values):
+        return None
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    listed = ", ".join(map(call.build.full, values))
+    text = invoke("ops.meshgrid", listed, indexing=f'"{call["indexing"]}"')
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
+PLACES: dict[str, Native] = {
+    "cholesky": _matrix("ops.cholesky"),
+    "determinant": _matrix("ops.det"),
+    "inverse": _matrix("ops.inv"),
+    "triangular_solve": Native("ops.solve_triangular", _triangular, since=KERAS_3),
+    "diagonal": _along("ops.diagonal"),
+    "trace": _along("ops.trace"),
+    "cross": Native("ops.cross", _cross, since=KERAS_3),
+    "outer": Native("ops.outer", _outer, since=KERAS_3),
+    "modulo": Native("ops.mod", _modulo, since=KERAS_3),
+    "power": Native("ops.power", _power, since=KERAS_3),
+    "isinf": Native("ops.isinf", plain("ops.isinf").rule, since=KERAS_3),
+    "segment_reduce": Native("ops.segment_sum, ops.segment_max", _segments, since=KERAS_3),
+    "scatter_nd": Native("ops.scatter_update", _scatter, since=KERAS_3),
+    "meshgrid": Native("ops.meshgrid", _meshgrid, since=KERAS_3),
+}
