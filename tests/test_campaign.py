@@ -22,9 +22,11 @@ from irlang.commands.fuzz import command as fuzz
 from irlang.diff import campaign
 from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
 from irlang.diff.store import Store
+from irlang.diff.verdict import Verdict
 from irlang.gen.build import generate
 from irlang.gen.coverage import features
 from irlang.gen.draw import varied
+from irlang.gen.idiom import idioms
 from irlang.graph import with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
@@ -235,3 +237,30 @@ def test_a_batch_is_recorded_after_its_findings(
     assert resumed.report()["programs"] == BATCH
     assert any(f["verdict"] == "accepted" for f in resumed.findings)
     resumed.close()
+
+
+def test_what_is_refused_for_one_reason_is_looked_into_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(campaign, "_REFUSALS", collections.Counter())
+
+    def refused(name: str, text: str) -> list[Verdict]:
+        return [Verdict(name, "onnxruntime", "refused", message=text)]
+
+    same = [refused(f"y{n}", f"two nodes with one name (node_{n}), 'x{n}'") for n in range(4)]
+    assert [campaign._heard("onnxruntime", one) for one in same] == [False, False, True, True]
+    assert not campaign._heard("onnxruntime", refused("y", "no kernel of Clip (int32)"))
+    assert not campaign._heard("ort-1.17", same[0])
+    wrong = [Verdict("y", "onnxruntime", "wrong")]
+    assert not any(campaign._heard("onnxruntime", wrong) for _ in range(4))
+
+
+def test_some_programs_are_made_of_what_optimisers_look_for() -> None:
+    known = {step.op for one in idioms([op.name for op in builtin()]) for step in one}
+    numbers = [n for n in range(24) if program_seed(5, n) // 8 % 4 == 2]
+    cases = [make_case(builtin(), program_seed(5, n)) for n in numbers]
+    found = [case for case in cases if case is not None]
+    assert len(numbers) == 6
+    assert found
+    for case in found:
+        assert {node.op.name for node in case.graph.nodes} <= known

@@ -13,7 +13,7 @@ import multiprocessing
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +30,7 @@ from irlang.diff.localise import culprits, localise
 from irlang.diff.runner import Case, Session
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
-from irlang.diff.verdict import FINDINGS, SEVERITY, at_edge, gravest
+from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, at_edge, gravest, reason_of
 from irlang.diff.weighing import weighed
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
@@ -50,9 +50,12 @@ _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
-_SPOILT = 6  # calls beside the programs of a batch that break a requirement
+_PIECES = 4  # one in so many programs is made of idioms alone: an optimiser's passes fire there
+_PIECE_CALLS = (4, 16)
+_SPOILT = 12  # calls beside the programs of a batch that break a requirement
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
+_SAME = 2  # refusals for one reason that are looked into
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 
@@ -111,7 +114,7 @@ def _session(targets: tuple[str, ...], profile: str) -> Session:
     key = targets, profile
     if key not in _SESSION:
         accepted = read_profile(Path(profile)) if profile else ()
-        _SESSION[key] = Session(targets, accepted=accepted).__enter__()
+        _SESSION[key] = Session(targets, accepted=accepted, thorough=False).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[key]
 
@@ -128,6 +131,19 @@ def _explained(case: Case, target: str, verdict: str) -> bool:
         for on, seen, operator in _CULPRITS
         if (on, seen) == (target, verdict)
     )
+
+
+# How often a target has given a reason to refuse: an optimiser that breaks many programs in one way
+# says the same of all of them, whichever operators are around.
+_REFUSALS: Counter[tuple[str, str]] = Counter()
+
+
+def _heard(target: str, verdicts: Sequence[Verdict]) -> bool:
+    """Whether a target has refused so often for this reason as is looked into; counts it."""
+    said = next((v.message for v in verdicts if v.verdict == "refused"), "")
+    reason = target, reason_of(said)
+    _REFUSALS[reason] += bool(said)
+    return _REFUSALS[reason] > _SAME
 
 
 # What is known of operators at the edges of their types, where a defect has its own kind of number.
@@ -175,7 +191,8 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             if amiss:
                 verdict = gravest(amiss)
             elif verdict in FINDINGS:
-                if len(found) < _LOCALISED and not _explained(case, target, verdict):
+                known = _explained(case, target, verdict) or _heard(target, verdicts)
+                if len(found) < _LOCALISED and not known:
                     found.append(find(session, case, seed, target, outcome))
             elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
                 # Radii grow with depth until an output says little: judge the calls one by one.
@@ -269,12 +286,16 @@ def make_case(
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do. One
-    that makes NaN or infinity on its way to finite outputs is at the edges, too.
+    that makes NaN or infinity on its way to finite outputs is at the edges, too. One in `_PIECES`
+    is made of what optimisers look for.
     """
     limits = varied(seed // _ATTEMPTS)
     if not ops and seed // _ATTEMPTS % SHARE:
         ops = common(catalog)
-    graph = generate(catalog, seed, ops=ops or None, limits=limits, coverage=coverage).graph
+    how: dict[str, Any] = {"limits": limits, "coverage": coverage}
+    if seed // _ATTEMPTS % _PIECES == 2:
+        how.update(size=_PIECE_CALLS, pieces=100)
+    graph = generate(catalog, seed, ops=ops or None, **how).graph
     if grad:
         graph, catalog = trainable(graph, catalog, seed)
     given = inputs(graph, seed)
