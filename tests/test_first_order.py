@@ -124,20 +124,28 @@ def test_it_is_the_sum_over_all_roundings_that_the_derivative_carries_on() -> No
     assert np.all(bound <= 1.1 * expected[0])
 
 
-def test_what_hangs_on_a_decision_is_cut_there() -> None:
+@pytest.mark.parametrize("estimates", [False, True])
+def test_what_hangs_on_a_decision_is_cut_there(estimates: bool) -> None:
+    """And so is what hangs on a decision about it."""
     graph, values = model(
         """
-        model m(x: f32[3] in [0, 4], z: f32[3] in [0, 1]) -> y: f32[3] {
+        model m(x: f32[3] in [0, 4], z: f32[3] in [0, 1]) -> y: f32[3], t: f32[3] {
           r = sqrt(x)
-          y = add(multiply(floor(multiply(r, r)), 0.5), layer_norm(z))
+          f = multiply(floor(multiply(r, r)), 0.5)
+          y = add(f, layer_norm(z))
+          t = thresholded_relu(f; theta = 1.2)
         }
         """
     )
     values["x"] = np.array([3.0, 2.5, 2.0], np.float32)  # the root's square may be below or above
-    bound = FirstOrder(graph, values, CATALOG, "f32").radius("y", np.arange(3))
+    order = FirstOrder(graph, values, CATALOG, "f32", estimates=estimates)
+    bound = order.radius("y", np.arange(3))
     assert bound[0] >= 0.5
     assert bound[2] >= 0.5
     assert bound[1] < 1e-5
+    bound = order.radius("t", np.arange(3))
+    assert bound[0] >= 1.5
+    assert bound[1] < 1e-30 or estimates
 
 
 def test_a_kink_counts_with_either_slope() -> None:

@@ -113,10 +113,22 @@ class Errors:
         return found
 
 
-def kept(ball: Ball) -> Ball:
-    """A ball with its terms written out, so that its radius may be replaced."""
+def kept(ball: Ball, value: Array) -> Ball:
+    """A ball with its terms written out, so that its radius may be replaced; and its true value."""
     size = magnitude(ball) if ball.terms > 1 else None
-    return Ball(ball.value, ball.radius, ball.terms, size, ball.spare, least=ball.least)
+    return Ball(value, ball.radius, ball.terms, size, ball.spare, least=ball.least)
+
+
+def about(ball: Ball, value: Array) -> Any:
+    """How far from a value a ball reaches, which may have another in its middle."""
+    if ball.radius is None:
+        return None
+    reach = np.asarray(ball.radius)
+    if np.asarray(ball.value).dtype.kind != "f" or not np.any(reach):
+        return reach
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(ball.value - value)
+    return reach + np.where((reach > 0) & ~np.isnan(apart), apart, 0.0)
 
 
 def some(array: Array | None) -> bool:

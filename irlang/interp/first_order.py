@@ -41,7 +41,7 @@ from irlang.instance import Definitions
 from irlang.interp import program, reference, rounding, vector
 from irlang.interp.ball import Ball
 from irlang.interp.decisive import Decisive, decides
-from irlang.interp.errors import RUNS, Errors, Known, kept, larger, spread
+from irlang.interp.errors import RUNS, Errors, Known, about, kept, larger, spread
 from irlang.interp.flows import sums
 from irlang.interp.plain import load
 from irlang.interp.running import accumulates
@@ -91,6 +91,10 @@ class FirstOrder:
                 self._add(unit)
         self._errors.runs = []
 
+    def value(self, name: str) -> Array:
+        """What a value is, in exact arithmetic but for the oracle's own rounding."""
+        return self._errors.known[name].value
+
     def radius(self, name: str, elements: Array) -> Array:
         """How far off elements of a value may be, by their positions in it as one row."""
         with np.errstate(all="ignore"):
@@ -109,7 +113,7 @@ class FirstOrder:
             if self.estimates:  # not exact, as far as its own equation is not
                 radius: Array | None = np.ones(np.shape(values[name]))
             else:
-                radius = spread(reached[name].radius, values[name])
+                radius = spread(about(reached[name], values[name]), values[name])
             known[target] = Known(Ball(values[name]), None, radius)
         if piece.group is not None and accumulates(piece.group.equations):
             self._errors.whole.add(len(self._errors.units))
@@ -121,12 +125,12 @@ class FirstOrder:
         self._errors.units.append(unit)
         for name, target in unit.targets.items():
             ball, real = local[name], whole.tensors[name].kind == "real"
-            found = known[target] = Known(kept(ball))
+            found = known[target] = Known(kept(ball, values[name]))
             found.local = self._rounded(unit, name, ball) if real else None
             if not self.estimates:
                 found.reach = self._rounded(unit, name, reached[name])
             elif not real:
-                found.reach = spread(ball.radius, ball.value)
+                found.reach = spread(ball.radius, values[name])
         if self.estimates:
             self._disturb(unit)
         self._cut(unit)
@@ -148,8 +152,9 @@ class FirstOrder:
             radius = known.reach
             if radius is not None and expansion.tensors[formal].kind == "real":
                 radius = np.where(radius > 0, self._slight(known.value), 0.0)
-                if known.local is not None:
-                    radius = np.where(np.isinf(known.local), np.inf, radius)
+                lost = known.reach if self.estimates else known.local
+                if lost is not None:
+                    radius = np.where(np.isinf(lost), np.inf, radius)
             given[formal] = known.with_radius(radius)
         return self._balls(expansion, given)
 
@@ -163,11 +168,12 @@ class FirstOrder:
 
     def _rounded(self, unit: Unit, name: str, ball: Ball) -> Array | None:
         """The radius of a tensor of a unit, with what its call makes of it at its end."""
-        radius = ball.radius
+        value = self._errors.known[unit.names[name]].value
+        radius = about(ball, value)
         if name in unit.node.results():
             expansion = unit.node.expansion(self._definitions)
-            radius = program.stored(ball.value, radius, expansion, name)
-        return spread(radius, ball.value)
+            radius = program.stored(value, radius, expansion, name)
+        return spread(radius, value)
 
     # ---- decisions
 
@@ -190,9 +196,9 @@ class FirstOrder:
 
     def _cut_open(self, unit: Unit, balls: dict[str, Ball]) -> None:
         whole = unit.piece.expansion
-        found = vector.evaluate(whole, balls, Decisive(self._dtype, self._arithmetic))
+        decided = vector.evaluate(whole, balls, Decisive(self._dtype, self._arithmetic))
         shapes = {n: whole.tensors[n].shape for n in whole.outputs}
-        unknown = {n: np.broadcast_to(np.isinf(found[n].bound), shapes[n]) for n in shapes}
+        unknown = {n: np.broadcast_to(np.isinf(decided[n].bound), shapes[n]) for n in shapes}
         if not any(where.any() for where in unknown.values()):
             return
         if unit.piece.group is not None:
@@ -206,6 +212,9 @@ class FirstOrder:
             if whole.tensors[name].kind == "real" and unknown[name].any():
                 known.cut = unknown[name]
                 known.local = larger(known.local, known.reach, known.cut)
+                for run, found in enumerate(self._errors.runs):
+                    noise = self._errors.noise(target, run)
+                    found[target] = found[target] + np.where(known.cut, noise, 0.0)
 
     # ---- reaches
 

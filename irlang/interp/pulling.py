@@ -37,13 +37,12 @@ def pulled(
 
 def _repeated(expansion: eq.Expansion, seeds: set[str], rows: int) -> eq.Expansion:
     """The same for every row of its seeds, which are linear in it."""
-    flowing = set(seeds)
+    flowing = seeds | set(expansion.outputs)  # one that nothing flows to is zero for every row
     grown = True
     while grown:
         more = {e.target for e in expansion.equations if flowing & _tensors(e.body)} - flowing
         grown = bool(more)
         flowing |= more
-    flowing |= set(expansion.outputs)  # one that nothing flows to is zero for every row
     size = eq.Size("rows", rows)
     tensors = {
         name: eq.TensorInfo((rows, *info.shape), info.dtype) if name in flowing else info

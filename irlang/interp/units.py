@@ -25,7 +25,8 @@ class Piece:
 
     alone: every one of them as an expansion, what it reads of the group being given, under its
     name and `_NOISE`; the same expansion where there is one equation that does not read itself.
-    masks: where its tensors are left open. notes: what is found out about it.
+    masks: where tensors are left open, of which that is known from here on. notes: what is found
+    out about it.
     """
 
     expansion: eq.Expansion
@@ -79,12 +80,16 @@ def _pieces(expansion: eq.Expansion) -> tuple[Piece, ...]:
 
 
 def _made(expansion: eq.Expansion) -> Iterator[Piece]:
+    there = set(expansion.inputs)
+    pending = list(expansion.unspecified)
     for step in schedule(expansion.equations):
         group = step if isinstance(step, Recurrence) else None
         own = step.equations if isinstance(step, Recurrence) else (step,)
         whole = _expansion(own, expansion.tensors)
         targets = {e.target for e in own}
-        masks = tuple(m for m in expansion.unspecified if m.target in targets)
+        there |= targets
+        masks = tuple(m for m in pending if {m.target, *eq.reads(m.body)} <= there)
+        pending = [mask for mask in pending if mask not in masks]
         alone = (whole,) if group is None else tuple(_given(e, targets, expansion) for e in own)
         yield Piece(whole, alone, group, masks)
 
