@@ -1,7 +1,8 @@
 """A script that shows a finding with one framework and NumPy alone: expected, got, versions.
 
-It is the program that the target's worker ran, with the inputs in it. Inputs with very many
-elements are read from the safetensors file beside it, by a few lines that need no package.
+It is the program that the target's worker ran, with the inputs in it. Where there are very many
+elements, long arrays are read from the safetensors file beside it, by a few lines that need no
+package.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def script(
     arrays = {**inputs, **lowered.params}
     inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
     body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, narrow)
-    bits = any(array.dtype.name == "bfloat16" for array in arrays.values()) and inline
+    stored = frozenset() if inline else frozenset(n for n, a in arrays.items() if a.size > _SHOWN)
     given = "\n".join(
-        f"{kind} = {_dictionary(kept, inline)}"
+        f"{kind} = {_dictionary(kept, stored)}"
         for kind, kept in (("inputs", inputs), ("params", lowered.params))
         if kept or kind == "inputs"
     )
@@ -54,13 +55,10 @@ def script(
         f'"""{docstring(title)}\n\n{_ABOUT}"""',
         _imports(body, inline),
         "" if inline else _READ.format(beside=beside),
-        _BITS if bits else "",
+        _BITS if "bits(" in given else "",
         _NUMBERS if narrow else "",
         _without_imports(body),
-        given
-        if inline
-        else "inputs = {name: FILE[name] for name in INPUTS}\n"
-        "params = {name: FILE[name] for name in PARAMS}",
+        given,
         f"expected = {{{wanted}}}" + (f"\nNARROW = {tuple(narrow)!r}" if narrow else ""),
         _END.format(
             run=_run(lowered, "run"),
@@ -131,10 +129,14 @@ def _without_imports(body: str) -> str:
     return _IMPORT.sub("", body)
 
 
-def _dictionary(arrays: Mapping[str, Array], inline: bool) -> str:
-    if not inline or not arrays:
+def _dictionary(arrays: Mapping[str, Array], stored: frozenset[str]) -> str:
+    """A dictionary of arrays, of which those that are stored are read from the file."""
+    if not arrays:
         return "{}"
-    rows = [f"    {name!r}: {_written(array)}," for name, array in arrays.items()]
+    rows = [
+        f"    {name!r}: {f'FILE[{name!r}]' if name in stored else _written(array)},"
+        for name, array in arrays.items()
+    ]
     return "\n".join(["{", *rows, "}"])
 
 

@@ -22,6 +22,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
+from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, input_types, moved
 from irlang.gen.pattern import pattern
@@ -69,7 +70,7 @@ class Spoilt:
 
     def values(self, seed: int) -> dict[str, Array]:
         """The inputs of a seed."""
-        found = inputs(self.graph, seed)
+        found = on_grid(self.graph, inputs(self.graph, seed))  # round numbers, as nothing else
         if isinstance(self.changed, SetElement):
             found[self.changed.name].flat[0] = self.changed.value
         return found
