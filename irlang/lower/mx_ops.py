@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -14,6 +15,7 @@ from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
 _MOST_SPACE = 3
+_WIDE = ("f32", "f64")
 
 
 def _signed(sign: str) -> Native:
@@ -88,6 +90,44 @@ def _cumsum(call: Mx) -> Value | None:
     return call.value(invoke("mx.np.cumsum", x, axis=call.axis("axis", x.rank)))
 
 
+def _norm(call: Mx) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if not 1 <= len(axes) <= 2 or x.dtype not in _WIDE:
+        return None
+    axis: Any = axes[0] if len(axes) == 1 else axes
+    order = None if len(axes) == 1 else '"fro"'
+    keep = call["keepdims"] or None
+    return call.value(invoke("mx.np.linalg.norm", x, ord=order, axis=axis, keepdims=keep))
+
+
+def _modulo(call: Mx) -> Value | None:
+    values = [call.build.full(value) for value in call.values.values()]
+    own = call["sign_of"] == "divisor" and call.out.dtype in _WIDE
+    return call.value(invoke("mx.np.mod", *values)) if own else None
+
+
+def _power(call: Mx) -> Value | None:
+    if call.out.dtype not in _WIDE or {v.dtype for v in call.values.values()} - {*_WIDE}:
+        return None
+    return call.value(invoke("mx.np.power", *map(call.build.full, call.values.values())))
+
+
+def _activation(kind: str, **only: Any) -> Native:
+    def rule(call: Mx) -> Value | None:
+        if any(float(call[name]) != float(number) for name, number in only.items()):
+            return None
+        return call.value(invoke("mx.npx.activation", call.input("x"), act_type=f'"{kind}"'))
+
+    return Native("mx.npx.activation", rule)
+
+
+def _selu(call: Mx) -> Value | None:
+    if (float(call["alpha"]), float(call["gamma"])) != (1.6732632423543772, 1.0507009873554805):
+        return None
+    return call.value(invoke("mx.npx.leaky_relu", call.input("x"), act_type='"selu"'))
+
+
 # ---- shapes
 
 
@@ -144,7 +184,72 @@ def _roll(call: Mx) -> Value | None:
     return call.value(invoke("mx.np.roll", x, tuple(call["shift"]), axis=axes))
 
 
+def _split(call: Mx) -> list[Value]:
+    x = call.input("x")
+    axis = call.axis("axis", x.rank)
+    ends = tuple(accumulate(info.shape[axis] for info in call.outputs))[:-1]
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    text = invoke("mx.np.split", x, str(list(ends)), axis=axis)
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
+def _lower(call: Mx) -> Value | None:
+    x = call.input("x")
+    if call["upper"] or x.dtype not in _WIDE:
+        return None
+    return call.value(invoke("mx.np.tril", x, call["k"]))
+
+
+def _broadcast(call: Mx) -> Value:
+    return call.value(invoke("mx.np.broadcast_to", call.input("x"), call.out.shape))
+
+
+def _trace(call: Mx) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    if x.dtype not in _WIDE:
+        return None
+    text = invoke("mx.np.trace", x, offset=call["offset"], axis1=axes[0], axis2=axes[1])
+    return call.value(text)
+
+
+def _take(call: Mx) -> Value | None:
+    x, ids = call.input("x"), call.input("ids")
+    if call["negative"] != "refused":
+        return None
+    options = {"axis": call.axis("axis", x.rank), "mode": '"clip"'}
+    return call.value(invoke("mx.np.take", x, ids, **options))
+
+
+def _one_hot(call: Mx) -> Value | None:
+    ids = call.input("ids")
+    last = call["axis"] in (-1, ids.rank) and call["negative"] == "off"
+    if not last or call.out.dtype not in _WIDE:
+        return None
+    options = {"on_value": float(call["on"]), "off_value": float(call["off"])}
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("mx.npx.one_hot", ids, call["depth"], dtype=dtype, **options))
+
+
 # ---- layers
+
+
+def _matmul(call: Mx) -> Value | None:
+    """Of matrices, and of a batch of them along one axis."""
+    a, b = call.input("a"), call.input("b")
+    if a.dtype not in _WIDE or a.rank != b.rank or a.rank not in (2, 3):
+        return None
+    if a.rank == 3:
+        if a.shape[0] != b.shape[0]:
+            return None
+        options = {name: call[name] or None for name in ("transpose_a", "transpose_b")}
+        return call.value(invoke("mx.npx.batch_dot", a, b, **options))
+    sides = [
+        call.build.transpose(value, (1, 0)) if call[f"transpose_{name}"] else value
+        for name, value in (("a", a), ("b", b))
+    ]
+    return call.value(invoke("mx.np.dot", *sides))
 
 
 def _dense(call: Mx) -> Value:
@@ -271,6 +376,12 @@ TABLE: dict[str, Native] = {
     "reduce_min": _reduction("mx.np.min"),
     "reduce_variance": _reduction("mx.np.var", correction=0),
     "reduce_std": _reduction("mx.np.std", correction=0),
+    "reduce_l2": Native("mx.np.linalg.norm", _norm),
+    "modulo": Native("mx.np.mod", _modulo),
+    "power": Native("mx.np.power", _power),
+    "softplus": _activation("softrelu", beta=1),
+    "softsign": _activation("softsign"),
+    "selu": Native("mx.npx.leaky_relu", _selu),
     "argmax": _position("mx.np.argmax"),
     "argmin": _position("mx.np.argmin"),
     "cumsum": Native("mx.np.cumsum", _cumsum),
@@ -286,6 +397,13 @@ TABLE: dict[str, Native] = {
     "repeat": Native("mx.np.repeat", _repeat),
     "reverse": Native("mx.np.flip", _flip),
     "roll": Native("mx.np.roll", _roll),
+    "split": Native("mx.np.split", _split),
+    "trilu": Native("mx.np.tril", _lower),
+    "broadcast_to": Native("mx.np.broadcast_to", _broadcast),
+    "trace": Native("mx.np.trace", _trace),
+    "gather": Native("mx.np.take", _take),
+    "one_hot": Native("mx.npx.one_hot", _one_hot),
+    "matmul": Native("mx.np.dot, mx.npx.batch_dot", _matmul),
     "dense": Native("mx.npx.fully_connected", _dense),
     "conv": Native("mx.npx.convolution", _conv),
     "max_pool": _pool("max"),

@@ -92,18 +92,25 @@ class Row:
         )
 
 
+# of an element type; a release names the type as C++ does
+_NO_TORCH_KERNEL = r"not implemented for '\w+'"
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
 ROWS = {
     row.name: row
     for row in (
         Row(
             "torch", ("torch", "torch-cpu"), "torch", "python", "PyTorch, operator by operator",
+            says_no=_NO_TORCH_KERNEL,
             modes={
                 ":compile": Mode(
                     "torch.compile with Inductor, which needs a C++ compiler", share=32,
                     patience=6.0, compiler=True, environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
+                    says_no=_NO_TORCH_KERNEL,
                 ),
-                ":export": Mode("the program of torch.export.export, run again", share=4),
+                ":export": Mode(
+                    "the program of torch.export.export, run again", share=4,
+                    says_no=_NO_TORCH_KERNEL,
+                ),
                 ":cuda": Mode("PyTorch on a GPU", gpu=True),
             },
         ),
@@ -135,6 +142,7 @@ ROWS = {
         ),
         Row(
             "mxnet", ("mxnet",), "", "python", "MXNet, operator by operator",
+            says_no="not implemented!|Unknown type enum",
             alone="irlang target add mxnet-1.6 --pip mxnet==1.6.0 numpy==1.23.5",
         ),
         Row(

@@ -49,13 +49,16 @@ def array(name, value):
 """,
     bfloat16_helpers="""
 def tensor(name, value):
-    value = torch.from_numpy(np.array(value))
-    return value.view(torch.bfloat16) if name in BFLOAT16 else value
+    if name in BFLOAT16:
+        return torch.from_numpy(np.array(value).view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(np.array(value))
 
 
 def array(name, value):
     value = value.detach().contiguous()
-    return (value.view(torch.uint16) if name in BFLOAT16 else value).numpy()
+    if name in BFLOAT16:
+        return value.view(torch.int16).numpy().view(np.uint16)
+    return value.numpy()
 """,
     run='''
 def run(inputs, params):

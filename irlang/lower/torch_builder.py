@@ -53,7 +53,10 @@ _BINARY = {
 _BOOL = ("isnan", "isinf", "not")
 _WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
 _FLAT = frozenset({"k0e", "k1e"})  # whose results are constants to autograd
-_REDUCE = {"sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any"}
+_REDUCE = {
+    "sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any", "prod": "prod",
+}  # fmt: skip
+_SINGLY = ("prod", "all", "any")
 
 
 class TorchBuilder(PythonBuilder):
@@ -209,12 +212,13 @@ class TorchBuilder(PythonBuilder):
         return self.emit(f"F.pad({value.text}, {amounts}{fill})", shape, value.dtype)
 
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
-        """`.sum`, `.amax`, …; `prod` takes one axis at a time."""
+        """`.sum`, `.amax`, …; `prod`, and of older releases `all` and `any`, take one axis."""
         if not axes:
             return value
-        if kind == "prod":
+        if kind in _SINGLY:
             for axis in reversed(axes):
-                value = self._method(value, f"prod({axis})", reduced(value.shape, (axis,)))
+                text = f"{_REDUCE[kind]}({axis})"
+                value = self._method(value, text, reduced(value.shape, (axis,)))
             return value
         text = f"{_REDUCE[kind]}({axes_text(axes)})"
         return self._method(value, text, reduced(value.shape, axes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from irlang.dtypes import DTYPES
@@ -15,6 +16,7 @@ from irlang.lower.value import Value
 Torch = Call[TorchBuilder]
 _MOST_SPACE = 3  # spatial axes
 _HALVES = ("f16", "bf16")
+_WIDE = ("f32", "f64")
 
 
 def _same(sizes: tuple[int, ...], number: int) -> bool:
@@ -57,6 +59,19 @@ def _outer(call: Torch) -> Value | None:
 def _bilinear(call: Torch) -> Value | None:
     inputs = [call.input(name) for name in ("a", "b", "w", "c") if call.has(name)]
     return call.value(invoke("F.bilinear", *inputs)) if inputs[0].rank > 1 else None
+
+
+def _determinant(call: Torch) -> Value | None:
+    x = call.input("x")
+    return call.value(invoke("torch.linalg.det", x)) if x.dtype in _WIDE else None
+
+
+def _triangular(call: Torch) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    if a.dtype not in _WIDE:
+        return None
+    options = {"upper": not call["lower"], "unitriangular": call["unit_diagonal"] or None}
+    return call.value(invoke("torch.linalg.solve_triangular", a, b, **options))
 
 
 # ---- convolutions
@@ -330,6 +345,8 @@ LAYERS: dict[str, Native] = {
     "gemm": Native("torch.addmm", _gemm),
     "outer": Native("torch.outer", _outer),
     "bilinear": Native("F.bilinear", _bilinear),
+    "determinant": Native("torch.linalg.det", _determinant),
+    "triangular_solve": Native("torch.linalg.solve_triangular", _triangular),
     "conv": Native("F.conv{1,2,3}d", _conv),
     "depthwise_conv": Native("F.conv{1,2,3}d, grouped", _depthwise),
     "conv_transpose": Native("F.conv_transpose{1,2,3}d", _transposed),
@@ -341,7 +358,7 @@ LAYERS: dict[str, Native] = {
     "batch_norm": Native("F.batch_norm", _batch_norm, constant=("mean", "var")),
     "batch_norm_train": Native("F.batch_norm", _batch_norm_train),
     "layer_norm": _over_last("F.layer_norm", "gamma", "beta"),
-    "rms_norm": _over_last("F.rms_norm", "gamma"),
+    "rms_norm": replace(_over_last("F.rms_norm", "gamma"), since=(2, 4)),
     "group_norm": Native("F.group_norm", _group_norm),
     "instance_norm": Native("F.instance_norm", _instance_norm),
     "normalize": Native("F.normalize", _normalize),
