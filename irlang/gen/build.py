@@ -45,6 +45,7 @@ _LONE = 30  # percent of calls with no live operand that are taken all the same
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
 _APART_TRIES = 4  # calls of an operator that is to be called apart
+_SAID = 60  # percent of these that have attributes of an idiom, where there is one
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
 _PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
@@ -186,10 +187,18 @@ class _Builder:
         self.wanted = 0  # no room for what would adapt a tensor to a call
         for name in names:
             for _ in range(_APART_TRIES):
-                if self.call(self.kit.patterns[name], [], 0):
+                if self.call(self.kit.patterns[name], [], 0, self.known(name)):
                     break
         self.finish()
         return self.graph
+
+    def known(self, name: str) -> Fixed:
+        """Attributes that an idiom of one call says of an operator, or none; the others may be
+        their defaults: frameworks have many operators for such attributes alone.
+        """
+        said = [one[0].attrs for one in self.idioms if len(one) == 1 and one[0].op == name]
+        attrs = self.chooser.pick(said) if said and self.chooser.chance(_SAID) else {}
+        return Fixed(attrs=dict(attrs), plain=self.chooser.chance(_PLAIN))
 
     # ---- which operand
 
