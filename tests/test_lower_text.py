@@ -205,6 +205,19 @@ model run(lambda: f32[2], print: f32[2], np: f32[2], torch: f32[2], tf: f32[2])
         assert disagreement(result.outputs[name], wanted[name], "f32") is None
 
 
+def test_what_takes_too_large_a_tensor_is_named_as_the_reason() -> None:
+    """Samples of a region are averaged: written out, there are 121 times as many numbers."""
+    text = """
+model m(x: f32[23, 5, 15, 2], boxes: f32[22, 4], at: i64[22]) -> y: f32[22, 5, {0}, {0}] {{
+  y = roi_align(x, boxes, at; size = {0}, sampling_ratio = 11)
+}}"""
+    for size, kept in ((1, True), (100, False)):
+        graph = check(parse(text.format(size), "m"), builtin()).graphs[0]
+        made = lower(graph, "torch", builtin(), {})
+        assert bool(made.unsupported) != kept
+    assert "would take a tensor of" in made.unsupported[0]
+
+
 def test_a_long_recurrence_is_named_as_the_reason() -> None:
     """It is written out step by step, which has to end somewhere."""
     text = """nnir 1

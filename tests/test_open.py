@@ -14,6 +14,7 @@ import pytest
 from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.diff.calls import Case, judge_call
+from irlang.diff.runner import Session
 from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
@@ -272,6 +273,17 @@ def test_extreme_inputs_raise_no_alarm(dtype: str, scale: float) -> None:
         for flushed in (y, np.where(np.abs(y) < tiny, 0, y)):
             given["y"] = flushed.astype(DTYPES[dtype].numpy)
             assert not [t for t in judged(made, given) if t.startswith("wrong")], call
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_a_uniform_number_that_is_rounded_stays_below_one(dtype: str) -> None:
+    """What is certain to happen does: ONNX draws in f32, and one in a thousand would round to 1."""
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    graph, catalog = model("y = bernoulli(p)", f"p: {dtype}[20000]", "y: f32[20000]")
+    made = Case(graph, {"p": np.ones(20000, DTYPES[dtype].numpy)}, {}, catalog)
+    with Session(["onnxruntime"]) as session:
+        (verdict,) = session.compare([made])[0].verdicts["onnxruntime"]
+    assert verdict.verdict == "agrees", verdict.message
 
 
 def test_nothing_is_said_of_a_call_that_does_not_fit() -> None:

@@ -37,6 +37,7 @@ def test_agreement_is_being_inside(offsets: list[float], radius: float) -> None:
 CASES = [
     ("agrees", [1.0, -2.0, 4.0], None),
     ("inaccurate", [1.0001, -2.0, 4.0], np.full(3, 1e-6)),
+    ("inaccurate", [1.0001, -1.0, 4.0], np.array([1e-6, 2.0, 1e-6])),  # the second is in a hull
     ("wrong", [1.0, 2.0, 4.0], np.full(3, 1e-6)),
     ("nonfinite", [1.0, np.nan, 4.0], np.full(3, 1e-6)),
     ("nonfinite", [np.inf, -2.0, 4.0], np.full(3, 1e-6)),

@@ -313,7 +313,8 @@ def make_case(
     found = [case.balls[value] for value in graph.outputs.values()]
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
     # what is fed with NaN or infinity inside the program is at the edge of its types as well
-    case.edge = case.edge or not all(_held(graph.values[n], b) for n, b in case.balls.items())
+    if not grad:
+        case.edge |= not all(_held(graph.values[n], b) for n, b in case.balls.items())
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
 

@@ -19,6 +19,7 @@ from irlang.lower.value import Array, Builder, Unsupported, Value
 from irlang.scalar import SCALARS, WHOLE
 
 _KNOWN_LIMIT = 1 << 24  # elements of what is computed at lowering time
+_TRACED_LIMIT = 1 << 26  # elements of a tensor on the way, of which a target may hold a few
 # Functions whose slope may be infinite, or the slope of which overflows: by which argument; and a
 # number at which it is finite, where 0.5 is none.
 _STEEP = {
@@ -108,6 +109,13 @@ class Expressions(ABC):
         size = math.prod(self.extents[axis] for axis in axes)
         if size > _KNOWN_LIMIT:
             raise Unsupported(f"a table of {size} elements would have to stand in the program")
+        return axes
+
+    def held(self, axes: Axes) -> Axes:
+        """`axes`, unless a tensor over them is more than a target should have to hold."""
+        size = math.prod(self.extents[axis] for axis in axes)
+        if size > _TRACED_LIMIT:
+            raise Unsupported(f"its definition would take a tensor of {size} elements")
         return axes
 
     # ---- expressions
@@ -203,6 +211,7 @@ class Expressions(ABC):
                 signed(args)
             value = self.over(args[0], axes, self.dtype(function))
             return Traced(value, axes)
+        self.held(axes)
         if function in _WHOLE and kind == "int":
             return args[0]
         simple = _simplified(function, args, kind)

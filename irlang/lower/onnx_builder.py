@@ -355,6 +355,12 @@ class OnnxBuilder:
         if names is None:
             raise Unsupported(f"ONNX draws nothing from the law `{law}`")
         kernel = dtype if dtype == "f64" else "f32"
+        if law == "uniform" and dtype not in ("f32", "f64") and tuple(params) == (0.0, 1.0):
+            # to the next smaller number of the type: rounded, some would be 1
+            places = self.draw(law, (0.0, 1.0 / DTYPES[dtype].unit), shape, "f32")
+            whole = self.apply("floor", [places])
+            part = self.apply("*", [whole, self.number(DTYPES[dtype].unit, whole)])
+            return self.cast(part, dtype)
         if any(float(np.float32(number)) != number for number in params):
             return self._moved_draw(law, params, shape, dtype)  # its attributes are float32
         info = TensorInfo(shape or (1,), kernel)
@@ -401,7 +407,7 @@ class OnnxBuilder:
             if value.text in self._made and value.text not in named:
                 named.add(value.text)
                 self._names[value.text] = output
-            else:  # an input, a constant, or the result under two names
+            elif value.text != output:  # an input, a constant, or the result under two names
                 ends.append(_Node("Identity", [value.text], [output]))
         final = self._names.get
         nodes = [
