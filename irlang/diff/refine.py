@@ -1,0 +1,142 @@
+"""Verdicts on outputs whose balls say little, by the derivative (`irlang.interp.first_order`).
+
+A row of the derivative costs about as much as the program, so that only elements are asked for: of
+those whose radius is wide, the ones that a target has farthest off. They decide. The others have no
+radius then; a target is nearer to the oracle there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from irlang.arithmetic import STANDARD, Arithmetic, half
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
+from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph
+from irlang.interp.balls import Ball
+from irlang.interp.first_order import FirstOrder
+from irlang.interp.program import precision
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ELEMENTS = 16  # of each output
+_WEAK = frozenset({"unstable", "rounding"})
+_STRANGE = 256.0  # roundings of an output's largest element that are reason to look closer
+
+
+@dataclass(slots=True)
+class Refiner:
+    """A program with its values, and what is known of it in each arithmetic that was asked for.
+
+    thorough: whether to look closer wherever balls say little, and not only where a target is
+    stranger than it mostly is.
+    """
+
+    graph: Graph
+    values: Mapping[str, Array]
+    catalog: Catalog
+    thorough: bool = True
+    _orders: dict[Arithmetic, FirstOrder] = field(default_factory=dict)
+
+    def refined(
+        self,
+        found: list[Verdict],
+        balls: Mapping[str, Ball],
+        results: Mapping[str, Any],
+        target: str,
+        own: Arithmetic,
+    ) -> list[Verdict]:
+        """The verdicts on a program's outputs, those that are weak anew where that says more.
+
+        balls: by value, in standard arithmetic or in the target's own; results: by output.
+        """
+        better = {
+            v.name: self._again(v, balls, results, target, own) for v in found if self._weak(v)
+        }
+        return [better.get(v.name) or v for v in found]
+
+    def _weak(self, verdict: Verdict) -> bool:
+        value = self.graph.outputs.get(verdict.name)
+        weak = verdict.verdict in _WEAK and not verdict.message
+        return weak and value is not None and self.graph.values[value].kind == "real"
+
+    def _again(
+        self,
+        verdict: Verdict,
+        balls: Mapping[str, Ball],
+        results: Mapping[str, Any],
+        target: str,
+        own: Arithmetic,
+    ) -> Verdict | None:
+        try:
+            return self._judged(verdict, balls, results, target, own)
+        except InvalidInput:  # an adjoint that has no order of evaluation, or too large for memory
+            return None
+
+    def _judged(
+        self,
+        verdict: Verdict,
+        balls: Mapping[str, Ball],
+        results: Mapping[str, Any],
+        target: str,
+        own: Arithmetic,
+    ) -> Verdict | None:
+        name = verdict.name
+        value, got = self.graph.outputs[name], np.asarray(results[name])
+        info, ball = self.graph.values[value], balls[value]
+        places, wide = self._farthest(ball, got, DTYPES[info.dtype].unit)
+        if not places.size:
+            return None
+        plain = STANDARD if not own.narrower else own
+        again = judge(name, target, info, self._ball(value, ball, places, wide, plain), got)
+        if again.verdict in FINDINGS and plain != own:
+            again = judge(name, target, info, self._ball(value, ball, places, wide, own), got)
+        if again.verdict == "unstable":
+            return None
+        if again.verdict in FINDINGS:
+            return softened(
+                [again],
+                {name: info},
+                {name: got},
+                lambda: {name: self._ball(value, ball, places, wide, half(own))},
+            )[0]
+        return replace(again, message=f"first order, {places.size} of {got.size} elements")
+
+    def _farthest(self, ball: Ball, got: Array, unit: float) -> tuple[Array, Array]:
+        """The elements to ask for, by position in a row, and where balls say little."""
+        right = np.asarray(ball.value, dtype=np.float64).reshape(-1)
+        radius = np.broadcast_to(np.asarray(ball.bound, np.float64), got.shape).reshape(-1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.abs(got.reshape(-1).astype(np.float64) - right)
+        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+        wide = ~(radius <= math.sqrt(unit) * scale)
+        error = np.where(wide & np.isfinite(right), np.where(np.isnan(error), np.inf, error), -1.0)
+        least = 0.0 if self.thorough else _STRANGE * unit * scale
+        if not scale or not np.any(error > least):
+            return np.zeros(0, int), wide
+        places = np.argsort(-error, kind="stable")[:ELEMENTS]
+        return places[error[places] >= 0], wide
+
+    def _ball(
+        self, value: str, ball: Ball, places: Array, wide: Array, arithmetic: Arithmetic
+    ) -> Ball:
+        """The value with a radius where balls have a good one, or the derivative has one."""
+        if arithmetic not in self._orders:
+            self._orders[arithmetic] = FirstOrder(
+                self.graph, self.values, self.catalog, precision(self.graph), arithmetic
+            )
+        shape = np.shape(ball.value)
+        before = np.broadcast_to(np.asarray(ball.bound, np.float64), shape).reshape(-1)
+        radius = np.where(wide, np.inf, before)
+        found = self._orders[arithmetic].radius(value, places)
+        radius[places] = found
+        middle = np.array(ball.value, dtype=np.float64).reshape(-1)
+        middle[places] = self._orders[arithmetic].value(value).reshape(-1)[places]
+        return Ball(middle.reshape(shape), radius.reshape(shape))

@@ -1,0 +1,71 @@
+"""Outputs of which balls say little are judged by the derivative, at their farthest elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.arithmetic import STANDARD
+from irlang.diff.refine import ELEMENTS, Refiner
+from irlang.diff.verdict import FINDINGS, Verdict, judge
+from irlang.interp.balls import Ball
+from irlang.interp.program import balls
+from tests.test_first_order import CATALOG, STACK, model, single
+
+Array = Any
+# as deep as it takes for balls to say nothing
+GRAPH, VALUES = model(STACK.replace("i < 6", "i < 10"))
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Ball]:
+    return balls(GRAPH, VALUES, CATALOG, "f32")
+
+
+@pytest.fixture(scope="module")
+def computed() -> Array:
+    return single(GRAPH, VALUES, 3)["y"].astype(np.float32)
+
+
+def judged(known: dict[str, Ball], got: Array, thorough: bool = True) -> tuple[Verdict, Verdict]:
+    """By balls, and by the derivative where these say little."""
+    before = judge("y", "target", GRAPH.values["y"], known["y"], got)
+    refiner = Refiner(GRAPH, VALUES, CATALOG, thorough)
+    (after,) = refiner.refined([before], known, {"y": got}, "target", STANDARD)
+    return before, after
+
+
+def test_a_right_result_has_a_verdict_with_a_small_radius(
+    known: dict[str, Ball], computed: Array
+) -> None:
+    before, after = judged(known, computed)
+    assert before.verdict == "unstable"
+    assert after.verdict in ("agrees", "rounding")
+    assert after.radius is not None
+    assert after.radius < 1e-2
+    assert after.message == f"first order, {ELEMENTS} of 32 elements"
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_a_wrong_element_is_found(known: dict[str, Ball], computed: Array, thorough: bool) -> None:
+    got = computed.copy()
+    got[2, 5] += 0.02
+    before, after = judged(known, got, thorough)
+    assert before.verdict == "unstable"
+    assert after.verdict in FINDINGS
+    assert after.index == (2, 5)
+
+
+def test_what_is_no_number_is_found(known: dict[str, Ball], computed: Array) -> None:
+    got = computed.copy()
+    got[1, 1] = np.nan
+    assert judged(known, got)[1].verdict in FINDINGS
+
+
+def test_a_campaign_looks_closer_only_where_a_target_is_strange(
+    known: dict[str, Ball], computed: Array
+) -> None:
+    before, after = judged(known, computed, thorough=False)
+    assert after == before
