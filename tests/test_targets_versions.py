@@ -174,6 +174,24 @@ def test_keras_2_is_written_in_the_words_of_its_release() -> None:
     assert "keras.StatelessScope" in str(small(LAYERS, "keras:tensorflow").code)
 
 
+def test_keras_inside_tensorflow_has_the_layers_of_its_release() -> None:
+    def native(call: str, target: str) -> bool:
+        types = "x: f32[2, 4, 6, 6], w: f32[4, 1, 1, 1]) -> y: f32[2, 4, 6, 6]"
+        text = f"nnir 1\nmodel m({types} {{ y = {call} }}\n"
+        found = small(text, target)
+        return bool(found.native) and "tf.keras.layers" in str(found.code)
+
+    pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
+    assert native("depthwise_conv(x, w)", "tf-2.4:keras")
+    assert native("layer_norm(x; axes = 1)", "tf-2.4:keras")
+    assert not native("group_norm(x; groups = 2)", "tf-2.4:keras")
+    assert not native("layer_norm(x; axes = 1)", "tf-2.4")
+    pretend(Added("tf-2.12", "tf", "2.12.0", "3.11.7", ("tensorflow-cpu==2.12.0",)))
+    assert native("group_norm(x; groups = 2)", "tf-2.12:keras")
+    pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
+    assert "LayerNormalization" not in str(small(LAYERS, "old").code)
+
+
 def test_keras_2_on_theano_computes_in_single_precision() -> None:
     pretend(Added("old", "keras", "2.3.1", "3.8.18", ("keras==2.3.1",), "theano"))
     found = small("nnir 1\nmodel m(x: f64[4]) -> y: f64[4] { y = relu(x) }\n", "old")

@@ -121,7 +121,8 @@ def _conv_transpose(call: Keras) -> Value | None:
 def _depthwise(call: Keras) -> Value | None:
     x, frame, padding = _framed(call)
     steps = _steps(frame)
-    if not 1 <= frame.rank <= 2 or steps is None or not _one(frame.stride):
+    least = 2 if call.build.version == 2 else 1
+    if not least <= frame.rank <= 2 or steps is None or not _one(frame.stride):
         return None
     w = call.input("w")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))

@@ -11,7 +11,18 @@ from irlang.lower.tf_builder import TensorFlowBuilder
 
 _OLD = {name: row for name, row in to_keras.TABLE.items() if row.since < (3,)}
 THEANO: dict[str, Native] = _OLD
-TENSORFLOW: dict[str, Native] = {**to_tf.TABLE, **_OLD}
+# The release of TensorFlow from which its Keras has the layers of other rows, in the same words.
+_SINCE = {
+    (2, 4): "conv_transpose depthwise_conv separable_conv layer_norm cosine_similarity "
+    "gaussian_noise gaussian_dropout alpha_dropout simple_rnn_cell gru_cell lstm_cell",
+    (2, 12): "group_norm l2_normalize",
+}
+_LATER: dict[str, Native] = {
+    name: replace(to_keras.TABLE[name], since=release)
+    for release, names in _SINCE.items()
+    for name in names.split()
+}
+TENSORFLOW: dict[str, Native] = {**to_tf.TABLE, **_OLD, **_LATER}
 
 
 class OldKerasBuilder(TensorFlowBuilder):
