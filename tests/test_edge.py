@@ -7,6 +7,7 @@ import pytest
 
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
+from irlang.diff.apart import differentiated
 from irlang.diff.campaign import EDGE, make_case, program_seed
 from irlang.diff.verdict import at_edge, judge
 from irlang.equations import TensorInfo
@@ -17,6 +18,7 @@ from irlang.graph import Port
 from irlang.instance import instantiate
 from irlang.interp import rounding
 from irlang.interp.balls import Ball
+from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import given_ball
 from irlang.interp.values import inputs
 from irlang.scalar import SCALARS
@@ -137,3 +139,47 @@ def test_one_exponent_for_all_is_an_exponent_like_others() -> None:
     several = SCALARS["pow"].numpy(base, np.full(4, 0.5))
     assert one.tolist() == several.tolist() == [np.inf, 0.0, np.inf, 0.5]
     assert not np.signbit(one[1])
+
+
+@pytest.mark.parametrize("size", [2, 4096])  # the second is computed by a compiled kernel
+@pytest.mark.parametrize(
+    ("call", "x", "value"),
+    [
+        ("gelu(x)", INF, INF),  # 0.5 * x is infinite, and 1 + erf(x) surely not zero
+        ("selu(x)", INF, INF),
+        ("soft_shrink(x)", NAN, NAN),
+        ("tanh_shrink(x)", NAN, NAN),
+        ("softsign(x)", NAN, NAN),
+        ("mish(x)", INF, INF),
+    ],
+)
+def test_what_is_surely_infinite_or_no_number_stays_known(
+    call: str, x: float, value: float, size: int
+) -> None:
+    made = case(f"x: f32[{size}]", call)
+    made.inputs["x"] = np.full(size, x, np.float32)
+    (ball,) = made.oracle().values()
+    assert np.array_equal(np.broadcast_to(ball.value, size), np.full(size, value), equal_nan=True)
+    assert not np.any(np.isinf(ball.bound) | np.isnan(ball.bound))
+
+
+@pytest.mark.parametrize("size", [2, 4096])
+@pytest.mark.parametrize("call", ["gelu(x)", "tanh_shrink(x)"])
+def test_an_infinity_times_what_may_be_zero_is_unknown(call: str, size: int) -> None:
+    made = case(f"x: f32[{size}]", call)
+    made.inputs["x"] = np.full(size, -INF if call.startswith("gelu") else INF, np.float32)
+    (ball,) = made.oracle().values()
+    open_ = np.broadcast_to(np.isinf(ball.bound), size)
+    assert open_.all() if call.startswith("gelu") else not open_.any()
+
+
+@pytest.mark.parametrize("call", ["kth_value(x; k = 1)", "kth_value(x; k = 2)"])
+def test_any_of_several_equals_may_be_the_one_that_a_gradient_flows_to(call: str) -> None:
+    made = case("x: f32[3]", call)
+    graph, catalog = differentiated(made.graph, builtin())
+    weights = {name: np.float32(1) for name in graph.inputs if name != "x"}
+    values = {"x": np.array([1, 2, 1], np.float32), **weights}
+    ball = gradient_balls(graph, values, catalog)["x"]
+    for flow in ([1, 0, 0], [0, 0, 1], [0.5, 0, 0.5]):
+        assert np.all(np.abs(np.array(flow) - ball.value) <= ball.bound)
+    assert not np.all(np.abs(np.array([0, 1, 0]) - ball.value) <= ball.bound)

@@ -197,14 +197,17 @@ class BallFunctions:
         elif function == "*":
             slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
             slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
+            slack = np.where(_endless(a, b) | _endless(b, a), 0.0, slack)
         else:
             low = np.maximum(np.abs(b.value) - b.bound, least(b))
             slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)
             # a divisor that may be zero, or a numerator that may: the quotient may be NaN
             doubtful = (np.asarray(b.bound) > 0) | ((a.bound > 0) & (np.abs(a.value) <= a.bound))
             slack = np.where(low > 0, slack, np.where(doubtful, np.inf, 0.0))
+            slack = np.where(_endless(a, b), 0.0, slack)
         if np.asarray(value).dtype.kind in "ib":
             return Ball(value, slack)
+        slack = np.where(_no_number(a) | _no_number(b), 0.0, slack)
         if function in "+-" and a.terms + b.terms > 2:
             return self.longer([a, b], value)
         if function in "+-" and exact and not halved and self._integers(a, b, value):
@@ -335,7 +338,9 @@ class BallFunctions:
         with np.errstate(invalid="ignore"):
             upper = SCALARS[function].numpy(a.value + a.bound, b.value + b.bound)
             lower = SCALARS[function].numpy(a.value - a.bound, b.value - b.bound)
-        return settled(value, spread(value, lower, upper))
+        sure = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+        sure = sure | _no_number(a) | _no_number(b)
+        return settled(value, np.where(sure, 0.0, spread(value, lower, upper)))
 
     def _comparison(self, function: str, args: list[Ball]) -> Ball:
         a, b = args
@@ -533,6 +538,19 @@ def _exactly(ball: Ball, test: Callable[[Any], Any]) -> Any:
     """Where a value is exact and passes a test."""
     exact = np.asarray(ball.bound) == 0
     return exact & test(np.asarray(ball.value)) if exact.any() else exact
+
+
+def _no_number(ball: Ball) -> Any:
+    """Where a value is NaN for sure, whoever computes it."""
+    return _exactly(ball, np.isnan)
+
+
+def _endless(a: Ball, b: Ball) -> Any:
+    """Where `a` is infinite for sure, and `b` a finite number that is surely not zero: so then are
+    their product and quotient.
+    """
+    finite = np.isfinite(b.value) & np.isfinite(b.bound)
+    return _exactly(a, np.isinf) & finite & (np.abs(b.value) > b.bound)
 
 
 def _is_zero(value: Any) -> Any:

@@ -50,9 +50,22 @@ _RULES = {
         "    grid = 2.0 ** (-math.log2(unit) // 3.0)\n"
         "    return abs(a) * unit * grid * 4.0 < 1.0 and np.floor(a * grid) == a * grid\n"
     ),
+    # for sure no number, whoever computes it
+    "no_number": (
+        "def no_number(a, ra, b, rb):\n"
+        "    return (ra == 0.0 and a != a) or (rb == 0.0 and b != b)\n"
+    ),
+    # for sure infinite, beside a finite number that is surely not zero
+    "endless": (
+        "def endless(a, ra, b, rb):\n"
+        "    finite = math.isfinite(b) and math.isfinite(rb)\n"
+        "    return ra == 0.0 and math.isinf(a) and finite and abs(b) > rb\n"
+    ),
     "added": (
         "def added(a, ra, b, rb, place, absolute, least, tiny, largest, unit):\n"
         "    v, r = a + b, ra + rb\n"
+        "    if no_number(a, ra, b, rb):\n"
+        "        return v, 0.0\n"
         "    free = (ra == 0.0 and a == 0.0) or (rb == 0.0 and b == 0.0)\n"
         "    if not free and r == 0.0:\n"
         "        free = simple(a, unit) and simple(b, unit) and simple(v, unit)\n"
@@ -64,6 +77,8 @@ _RULES = {
         "def times(a, ra, b, rb, place, absolute, least, tiny, largest, unit):\n"
         "    v = a * b\n"
         "    r = abs(a) * rb + abs(b) * ra + ra * rb if ra + rb != 0.0 else 0.0\n"
+        "    if no_number(a, ra, b, rb) or endless(a, ra, b, rb) or endless(b, rb, a, ra):\n"
+        "        return v, 0.0\n"
         "    free = False\n"
         "    if ra == 0.0:\n"
         "        free = a == 0.0 or power_of_two(a)\n"
@@ -79,6 +94,8 @@ _RULES = {
         "def over(a, ra, b, rb, place, absolute, least, tiny, largest, unit, floor):\n"
         "    v = a / b\n"
         "    r = 0.0\n"
+        "    if no_number(a, ra, b, rb) or endless(a, ra, b, rb):\n"
+        "        return v, 0.0\n"
         "    if ra + rb != 0.0:\n"
         "        low = abs(b) - rb\n"
         "        if floor > low:\n"
@@ -101,14 +118,14 @@ _RULES = {
     "greater": (
         "def greater(a, ra, b, rb):\n"
         "    v = largest_of(a, b)\n"
-        "    if ra == 0.0 and rb == 0.0:\n"
+        "    if (ra == 0.0 and rb == 0.0) or no_number(a, ra, b, rb):\n"
         "        return v, 0.0\n"
         "    return v, spread(v, largest_of(a - ra, b - rb), largest_of(a + ra, b + rb))\n"
     ),
     "lesser": (
         "def lesser(a, ra, b, rb):\n"
         "    v = smallest_of(a, b)\n"
-        "    if ra == 0.0 and rb == 0.0:\n"
+        "    if (ra == 0.0 and rb == 0.0) or no_number(a, ra, b, rb):\n"
         "        return v, 0.0\n"
         "    return v, spread(v, smallest_of(a - ra, b - rb), smallest_of(a + ra, b + rb))\n"
     ),
