@@ -97,3 +97,44 @@ def _run(target: str, lowered: Lowered) -> np.ndarray[Any, np.dtype[Any]]:
         worker.close()
     assert result.status == "ok", result.error
     return np.asarray(result.outputs["y"])
+
+
+def nodes(text: str) -> list[tuple[str, dict[str, Any]]]:
+    (found,) = check(parse(text), builtin()).graphs
+    lowered = lower(found, "onnxruntime", builtin(), {})
+    assert isinstance(lowered.code, bytes)
+    return [
+        (node.op_type, {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute})
+        for node in onnx.load_from_string(lowered.code).graph.node
+    ]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "lower_"),
+    [
+        ("before = [1, 1], after = [1, 0]", True),
+        ("before = [1, 0], after = [1, 1]", False),  # the odd one behind
+        ("before = [1, 1], after = [1, 1]", False),  # one window more
+        ("before = [1, 1], after = [0, 0]", False),
+    ],
+)
+def test_padding_with_the_odd_element_before_is_automatic(amounts: str, lower_: bool) -> None:
+    body = f"y = max_pool(x; window = [3, 2], stride = 1, pad = given, {amounts})"
+    text = "nnir 1\nmodel m(x: f32[1, 1, 5, 6]) -> y: f32[1, 1, O, P] { " + body + " }"
+    pads = [int(c) for c in amounts if c.isdigit()]
+    sizes = 5 + pads[0] + pads[2] - 2, 6 + pads[1] + pads[3] - 1
+    text = text.replace("O, P", f"{sizes[0]}, {sizes[1]}")
+    assert check(parse(text), builtin()).valid
+    ((op, attributes),) = nodes(text)
+    assert op == "MaxPool"
+    assert (attributes.get("auto_pad") == b"SAME_LOWER") is lower_
+    assert ("pads" in attributes) is not lower_
+
+
+def test_an_input_may_be_a_result_under_its_own_name() -> None:
+    text = "nnir 1\nmodel m(x: f32[2]) -> x: f32[2], y: f32[2] { y = relu(x) }"
+    assert [op for op, _ in nodes(text)] == ["Relu"]
+    (found,) = check(parse(text), builtin()).graphs
+    with Session(["onnxruntime"]) as session:
+        (outcome,) = session.compare([Case(found, inputs(found, 1), {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees", "agrees"]

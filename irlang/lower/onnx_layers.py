@@ -73,11 +73,26 @@ def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     }
     ends = zip(frame.out, frame.stride, frame.window, frame.size, strict=True)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
-    if call["pad"] == "same" and reaches and set(frame.dilation) <= {1}:
+    plain = reaches and set(frame.dilation) <= {1}
+    if call["pad"] == "same" and plain:
         options["auto_pad"] = "SAME_UPPER"
+    elif call["pad"] == "given" and plain and _is_lower(frame):
+        options["auto_pad"] = "SAME_LOWER"
     else:
         options["pads"] = [*frame.before, *frame.after]
     return options
+
+
+def _is_lower(frame: Windows) -> bool:
+    """Whether as many windows as fit an input divided by the stride need the padding that is given,
+    the odd element before: `SAME_LOWER`.
+    """
+    ends = zip(frame.size, frame.stride, frame.window, frame.before, frame.after, strict=True)
+    counts = tuple(-(-n // s) for n, s in zip(frame.size, frame.stride, strict=True))
+    need = [(max(0, (-(-n // s) - 1) * s + k - n), lo, hi) for n, s, k, lo, hi in ends]
+    odd = any(total % 2 for total, _, _ in need)
+    halves = all((lo, hi) == (total - total // 2, total // 2) for total, lo, hi in need)
+    return odd and halves and counts == frame.out
 
 
 def _conv(call: Onnx) -> Value | None:
@@ -137,7 +152,7 @@ def _pool(op: str, **more: str) -> Native:
         if not _counted(call, frame):
             return None
         options = _placed(call, frame)
-        if call["pad"] != "same":
+        if "auto_pad" not in options:
             options["ceil_mode"] = int(call["ceil_mode"])
         for key, name in more.items():
             if float(call[name]) != int(call[name]):
