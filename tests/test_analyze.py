@@ -85,6 +85,10 @@ HOSTILE = {
         model("y = log(softmax(multiply(x, 200); axis = 1))"), {"y"},
     ),
     "one that cannot": (model("y = log(softmax(multiply(x, 20); axis = 1))"), set()),
+    "the size of what changes its sign": (
+        model("d = add(multiply(x, w), 0.3)\ny = log(abs(d))",
+              "x: f32[4] in [-3, 3], w: f32[4] in [-2, 2]", "y: f32[4]"), {"y"},
+    ),
     "a power of a negative number": (
         model("y = power(x, 0.5)", "x: f32[2, 3] in [-1, 1]"), {"y"},
     ),
@@ -133,6 +137,16 @@ def assert_holds(report: Report, made: Subject) -> None:
     node = next(one for one in made.graph.nodes if one.name == report.point.node)
     assert not all(np.isfinite(found[name]).all() for name in node.outputs)
     assert all(np.isfinite(found[name]).all() for name in node.operands())
+
+
+def test_a_framework_that_rounds_past_the_place_is_met_beside_it(frameworks: Frameworks) -> None:
+    """The oracle's zero of a sum is not the framework's, which adds in single precision."""
+    text = model(
+        "d = add(tanh(matmul(x, w)), 0.3)\ny = log(abs(d))",
+        "x: f32[4, 6] in [-3, 3], w: f32[6, 1] in [-2, 2]", "y: f32[4, 1]",
+    )  # fmt: skip
+    (report,) = judged(text, frameworks, seconds=5).reports
+    assert report.status == "reachable"
 
 
 def test_a_root_is_safe_and_its_gradient_is_not(frameworks: Frameworks) -> None:

@@ -7,6 +7,7 @@ fed is finite, and the definition, computed from the very same operands, is not 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -22,7 +23,7 @@ from irlang.interp.draws import open_values
 from irlang.interp.plain import load
 from irlang.interp.values import Array
 from irlang.lower.lower import Lowered, lower
-from irlang.lower.pool import Limits, Program, Worker, WorkerError
+from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.target import require_installed, usual
 
 _DRAWS = 5  # runs of a model that draws numbers
@@ -49,13 +50,31 @@ def _default_targets() -> tuple[str, ...]:
 class Frameworks:
     """Workers for the targets, which start when they are first needed and serve many analyses.
 
-    named: whether the targets were named, so that each of them is to be asked.
+    named: whether the targets were named, so that each of them is to be asked. spent: seconds that
+    they have computed.
     """
 
     targets: Sequence[str] = field(default_factory=_default_targets)
     named: bool = False
     limits: Limits = field(default_factory=Limits)
+    spent: float = 0.0
     _workers: dict[str, Worker] = field(default_factory=dict)
+
+    def clock(self) -> float:
+        """Seconds of computing, by this process and by the frameworks that it waits for."""
+        return time.process_time() + self.spent
+
+    def run(self, name: str, programs: Sequence[Program]) -> list[Result]:
+        """What a target gives for some programs; nothing where it cannot be started."""
+        worker = self.worker(name)
+        try:
+            worker.hello()  # it may still be starting, which is no part of the search
+            start = time.monotonic()
+            answers = worker.submit(programs)
+        except WorkerError:
+            return []
+        self.spent += time.monotonic() - start
+        return answers
 
     def __enter__(self) -> Self:
         return self
@@ -129,9 +148,8 @@ class Programs:
         made = self.lowered(target)
         names = shown(self.graph).outputs
         programs = [Program(made.kind, made.code, dict(given), made.params) for given in tries]
-        try:
-            answers = self.frameworks.worker(target).submit(programs)
-        except WorkerError:
+        answers = self.frameworks.run(target, programs)
+        if not answers:
             return [{} for _ in tries]  # a target that cannot be started confirms nothing
         found = []
         for given, answer in zip(tries, answers, strict=True):

@@ -20,6 +20,7 @@ from irlang.interp.range import Range
 from irlang.scalar import SCALARS
 
 _MOST_ELEMENTS = 4_000_000
+_EVEN = ("abs", "sq")  # what is 0 where its argument is, and never negative
 _FAR = 1e6  # an argument that no exponential survives in any type but a few in f64
 
 
@@ -56,10 +57,28 @@ def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> 
             probed = _probed(graph, node, expansion, operand, binders, goal)
             if probed is not None:
                 yield probed
+                yield from _crossings(graph, probed, definitions)
     own = replace(graph, nodes=_before(graph, node, inclusive=True))
     for value in node.outputs:
         if graph.values[value].kind == "real":
             yield Probe(own, value, "large")
+
+
+def _crossings(graph: Graph, probe: Probe, definitions: Definitions) -> Iterator[Probe]:
+    """Of a size or a square, what it is the size of: it is 0 where that changes its sign."""
+    maker = next((node for node in graph.nodes if probe.value in node.outputs), None)
+    if maker is None or probe.goal not in ("low", "zero") or not probe.own:
+        return
+    formal = next(name for name, value in maker.results().items() if value == probe.value)
+    for equation in maker.expansion(definitions).equations:
+        body = equation.body
+        if equation.target != formal or not isinstance(body, eq.Apply):
+            continue
+        part = body.args[0]
+        signed = body.function in _EVEN and isinstance(part, eq.Read)
+        if signed and part.tensor in maker.feeds():  # type: ignore[union-attr]
+            value = maker.feeds()[part.tensor]  # type: ignore[union-attr]
+            yield replace(probe, value=value, goal="zero")
 
 
 Binders = tuple[tuple[str, eq.Expr], ...]

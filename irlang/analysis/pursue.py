@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import process_time as clock
+from time import process_time
 
 import numpy as np
 
@@ -36,8 +36,8 @@ _HALVINGS = 120  # more than there are numbers of f64 between two ends, if zero 
 class Pursuit:
     """The search for one point, with one thing to watch.
 
-    deadline: in the process's own time. run: gives all values for some inputs, without it the
-    oracle; a framework closes in on what only it rounds to zero.
+    deadline: by `clock`. run: gives all values for some inputs, without it the oracle; a framework
+    closes in on what only it rounds to zero.
     """
 
     subject: Subject
@@ -45,6 +45,7 @@ class Pursuit:
     probe: Probe
     deadline: float
     run: Run | None = None
+    clock: Callable[[], float] = process_time
     backward: Backward | None = None
     seen: Seen = field(default_factory=dict)
 
@@ -85,7 +86,7 @@ class Pursuit:
 
     def over(self) -> bool:
         """Whether the time is up."""
-        return clock() > self.deadline
+        return self.clock() > self.deadline
 
     # ---- gradients
 

@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from time import process_time as clock
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from irlang.analysis.pursue import Pursuit, Values
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import cone, originates, trace
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.interp.draws import generator, open_values
 from irlang.interp.values import Array
@@ -35,6 +35,7 @@ _STARTS = 3  # tries from which one of these is pursued
 _PLAINER = 0.1  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
+_NEIGHBOURS, _MOVED, _STEPS = 24, 0.7, 3  # tries, share of the inputs, roundings at most
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
@@ -73,9 +74,13 @@ class Search:
     seed: int = 0
     found: dict[str, Witness] = field(default_factory=dict)
 
+    def clock(self) -> float:
+        """Seconds of computing so far, whoever computed."""
+        return self.frameworks.clock()
+
     def run(self, wanted: Sequence[Wanted], seconds: float) -> dict[str, Witness]:
-        """Looks for inputs that break the calls; seconds: of this process's own time, at most."""
-        start = clock()
+        """Looks for inputs that break the calls; seconds: of computing, at most."""
+        start = self.clock()
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
         slight = {one.node.name for one in wanted if one.follows}
@@ -93,7 +98,7 @@ class Search:
             ]
             left.sort(key=lambda node: _is_large(watched[node.name]))
             for number, node in enumerate(left):
-                now = clock()
+                now = self.clock()
                 weights = [1 if _is_large(watched[one.name]) else _POLE for one in left[number:]]
                 until = now + (start + seconds - now) * weights[0] / sum(weights)
                 self._pursue(node, watched[node.name], until, programs, attempt)
@@ -129,7 +134,7 @@ class Search:
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            if idle and clock() >= deadline:
+            if idle and self.clock() >= deadline:
                 break
             values = next(source)
             idle += 1
@@ -182,24 +187,51 @@ class Search:
     ) -> None:
         """Climbs from one try after the other, and looks between them, until it is confirmed."""
         for number, probe in enumerate(watched):
-            now = clock()
+            now = self.clock()
             weights = [1 if one.goal == "large" else _POLE for one in watched[number:]]
             until = now + (deadline - now) * weights[0] / sum(weights)
             doubts = 0
             starts = self._starts(node, probe, attempt)
-            for values in Pursuit(self.subject, node, probe, until).hits(starts):
+            for values in Pursuit(self.subject, node, probe, until, clock=self.clock).hits(starts):
                 (shown,) = programs.confirm([(node, values)])
+                sure: Values | None = values
                 if shown is None:
                     self.found.setdefault(node.name, self._witness(node, values, None))
+                    sure = self._near(node, values, programs)
+                if sure is None:
                     doubts += 1
                     if doubts >= _DOUBTS:
                         break
                     continue
-                self._confirm([(node, values)], programs, clock() + _PLAINER * (until - now))
+                self._confirm([(node, sure)], programs, self.clock() + _PLAINER * (until - now))
                 return
             starts = self._starts(node, probe, attempt)
             if doubts and probe.own and self._by_framework(node, probe, deadline, programs, starts):
                 return
+
+    def _near(self, node: Node, values: Values, programs: Programs) -> Values | None:
+        """Inputs beside those that the oracle breaks, at which a framework breaks: it rounds in
+        another order, so that the exact place is next to that.
+        """
+        numbers = generator(self.seed, "near")
+        tries_ = [self._shaken(values, numbers) for _ in range(_NEIGHBOURS)]
+        shown = programs.confirm([(node, one) for one in tries_])
+        broken = [one for one, made in zip(tries_, shown, strict=True) if made is not None]
+        graph = self._cone({node.name: node})
+        both = (one for one in broken if originates(node, self._trace(graph, one)))
+        return next(both, broken[0] if broken else None)
+
+    def _shaken(self, values: Values, numbers: np.random.Generator) -> Values:
+        """The inputs moved by a few roundings of their own types, inside their ranges."""
+        moved = dict(values)
+        for name, (low, high) in self.subject.ranges.items():
+            info = self.subject.graph.inputs[name].info
+            if info.kind == "real" and numbers.random() < _MOVED:
+                unit = DTYPES[info.dtype].unit
+                steps = numbers.integers(-_STEPS, _STEPS + 1, values[name].shape)
+                array = values[name].astype(np.float64) * (1 + unit * steps)
+                moved[name] = stored(array, info, (low, high))
+        return moved
 
     def _starts(self, node: Node, probe: Probe, attempt: int) -> Iterator[Values]:
         wanted = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
@@ -221,8 +253,9 @@ class Search:
             return False
         own = Programs(self.subject, self._cone({node.name: node}), self.frameworks)
         pursuit = Pursuit(
-            self.subject, node, probe, deadline, lambda values: own.values(target, [values])[0]
-        )
+            self.subject, node, probe, deadline, lambda values: own.values(target, [values])[0],
+            self.clock,
+        )  # fmt: skip
         for values in pursuit.hits(starts):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
@@ -252,7 +285,7 @@ class Search:
                 made = stored(pattern(numbers, info.shape, (low, high)), info, (low, high))
                 changed = {**simple, name: made}
                 if name in needed:
-                    if clock() > deadline:
+                    if self.clock() > deadline:
                         return simple
                     found = self._trace(graph, changed)
                     if not (found and originates(node, found)):

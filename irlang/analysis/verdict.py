@@ -16,7 +16,9 @@ from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
 from irlang.interp.range import Point, analyse
 
-SECONDS = 6.0  # for all witnesses of a model, unless something else is said
+# Seconds for all witnesses of a model, unless something else is said: so many times what the
+# analysis took, which grows with the model.
+_SEARCH, _LEAST, _LONGEST = 4.0, 0.8, 6.0
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
 _GUARDS, _FEWEST, _MOST = 2.0, 0.4, 4.0
 
@@ -71,13 +73,14 @@ def verdicts(
     *,
     gradient: bool = False,
     domain: str = "relations",
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     seed: int = 0,
 ) -> Verdicts:
     """Analyses a model, and looks for a witness for every point that is not proved safe.
 
     gradient: whether the gradient is analysed as well (of the loss, or else of the sum of all
-    results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
+    results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most;
+    without it as many as the size of the model is worth.
     """
     start, computed = time.monotonic(), time.process_time()
     found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
@@ -89,7 +92,10 @@ def verdicts(
     if reports:
         frameworks.start()
         now = time.process_time()
-        deadline = now + min(max(_FEWEST, _GUARDS * (now - computed)), _MOST)
+        took = now - computed
+        deadline = now + min(max(_FEWEST, _GUARDS * took), _MOST)
+        if seconds is None:
+            seconds = min(max(_LEAST, _SEARCH * took), _LONGEST)
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)
@@ -150,8 +156,8 @@ def _witnessed(
             if isinstance(nodes[name], Pullback) == (stage == "gradient")
         ]
         if wanted:
-            start = time.monotonic()
+            start = frameworks.clock()
             search = Search(subject, whole, frameworks, seed)
             found.update(search.run(wanted, left))
-            left = max(0.0, left - (time.monotonic() - start))
+            left = max(0.0, left - (frameworks.clock() - start))
     return [replace(report, witness=found.get(report.point.node)) for report in reports]

@@ -12,7 +12,7 @@ import click
 from irlang.render import show, visible, write
 
 
-def _number(_: click.Context, option: click.Parameter, value: float) -> float:
+def _number(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
     """A number that is one: every comparison of a range lets NaN pass."""
     if value != value:
         raise click.BadParameter("nan is no number", param=option)
@@ -44,9 +44,8 @@ def _number(_: click.Context, option: click.Parameter, value: float) -> float:
     "seconds",
     type=click.FloatRange(0, 3600),
     callback=_number,
-    default=6.0,
-    show_default=True,
-    help="Seconds of computing that the search for inputs may take, for all points together.",
+    help="Seconds of computing that the search for inputs may take, for all points together "
+    "(default: by the size of the model, 0.8 to 6).",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the search.")
 @click.option(
@@ -66,7 +65,7 @@ def command(
     fix: bool,
     bind: tuple[str, ...],
     model: str | None,
-    seconds: float,
+    seconds: float | None,
     seed: int,
     targets: str | None,
     out: Path | None,
