@@ -188,7 +188,7 @@ SHAPES: dict[str, Native] = {
     "take_along_axis": Native("torch.gather", _take_along),
     "reshape": Native("torch.reshape", _reshape),
     "flatten": Native("torch.flatten", _flatten),
-    "squeeze": Native("torch.squeeze", _squeeze),
+    "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis
     "expand_dims": Native("torch.unsqueeze", _unsqueeze),
     "transpose": Native("torch.permute", _transpose),
     "concat": _joined("torch.cat", 0),
