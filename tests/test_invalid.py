@@ -20,7 +20,7 @@ from irlang.diff.invalid import judge_invalid
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Session
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import SetElement, Spoilt, spoilt
+from irlang.gen.spoil import SetElements, Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
@@ -48,14 +48,14 @@ def test_a_spoilt_call_has_one_fault_which_the_checker_finds(many: list[Spoilt])
     assert len(many) > 100
     for one in many:
         codes = [d.code for d in check(parse(text_of(one.graph)), builtin()).diagnostics]
-        if isinstance(one.changed, SetElement):
+        if isinstance(one.changed, SetElements):
             assert codes == []  # the checker knows no values
             with pytest.raises(InvalidInput, match=one.fault.code):
                 run(one.graph, one.values(3), builtin())
         else:
             assert one.fault.code in codes, text_of(one.graph)
     kinds = {type(one.changed) for one in many}
-    assert kinds == {SetAttr, Retype, SetElement}
+    assert kinds == {SetAttr, Retype, SetElements}
 
 
 def test_spoilt_calls_are_of_many_operators_and_a_function_of_the_seed(many: list[Spoilt]) -> None:
@@ -130,8 +130,13 @@ def test_a_requirement_on_values_is_broken_by_one_element() -> None:
     made = spoilt(builtin(), 1, ("gather",))
     assert made is not None
     assert made.fault.code == "gather.in_range"
-    assert isinstance(made.changed, SetElement)
-    assert made.values(5)[made.changed.name].flat[0] == made.changed.value
+    assert isinstance(made.changed, SetElements)
+    ((name, value),) = made.changed.values
+    assert made.values(5)[name].flat[0] == value
+    wanted = (spoilt(builtin(), seed, ("floor_divide",)) for seed in range(30))
+    both = next(one for one in wanted if one and one.fault.code == "floor_divide.quotient")
+    assert "give a an element -" in str(both.changed)
+    assert "give b an element -1" in str(both.changed)
     with Session(("torch",)) as session:
         found, counts = judge_invalid(session, builtin(), range(4), ("gather", "embedding"))
     assert found == []
@@ -165,6 +170,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
     assert not admitted("torch", "softplus", "softplus.beta")
+    assert admitted("torch", "floor_divide", "floor_divide.quotient")
+    assert not admitted("torch", "floor_divide", "floor_divide.divisor")
     with Session(("torch",)) as session:
         assert judge_invalid(session, builtin(), SEEDS, ("take_along_axis", "kron"))[0] == []
 

@@ -21,7 +21,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import Spoilt, spoilt
+from irlang.gen.spoil import SetElements, Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, numbers, says
@@ -144,4 +144,6 @@ def _numbers(value: Any) -> frozenset[float]:
 
 def _given(one: Spoilt) -> dict[str, str]:
     move = one.changed
+    if isinstance(move, SetElements):
+        return {name: show(value) for name, value in move.values}
     return {move.name: str(move.info) if isinstance(move, Retype) else show(move.value)}

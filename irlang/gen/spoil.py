@@ -7,6 +7,7 @@ one element of an input, where the requirement is on values.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
@@ -31,7 +33,6 @@ from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
 from irlang.interp.program import run
 from irlang.interp.values import inputs
-from irlang.scope import show
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,14 +45,13 @@ _DRAWN = 4  # calls that are made for one requirement to be broken
 
 
 @dataclass(frozen=True, slots=True)
-class SetElement:
-    """The first element of an input is given another value."""
+class SetElements:
+    """The first elements of some inputs are given other values."""
 
-    name: str
-    value: float
+    values: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        return f"give {self.name} an element {show(self.value)}"
+        return " and ".join(f"give {name} an element {value}" for name, value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,14 @@ class Spoilt:
     graph: Graph
     beside: tuple[Graph, ...]
     fault: Fault
-    changed: Move | SetElement
+    changed: Move | SetElements
 
     def values(self, seed: int) -> dict[str, Array]:
         """The inputs of a seed."""
         found = on_grid(self.graph, inputs(self.graph, seed))  # round numbers, as nothing else
-        if isinstance(self.changed, SetElement):
-            found[self.changed.name].flat[0] = self.changed.value
+        if isinstance(self.changed, SetElements):
+            for name, value in self.changed.values:
+                found[name].flat[0] = value
         return found
 
 
@@ -152,30 +153,37 @@ def _of_values(
     wanted: ast.Require,
     catalog: Catalog,
 ) -> Spoilt | None:
-    """The call with one whole number of an input just outside of what is required.
+    """The call with a whole number of an input, or of two, just outside of what is required.
 
     Of reals that are out of bounds NaN tells enough.
     """
-    code = _code(node.op, wanted)
-    for formal in dict.fromkeys(involved(node.instance.binding, wanted.condition)):
+    about = dict.fromkeys(involved(node.instance.binding, wanted.condition))
+    tried: dict[str, list[int]] = {}
+    for formal in about:
         info = given.get(formal)
-        if not isinstance(info, TensorInfo) or info.kind != "int" or 0 in info.shape:
-            continue
-        low, high = demanded.get(formal, (0, 0))
-        others = {name: range_ for name, range_ in demanded.items() if name != formal}
-        for value in (high + 1, low - 1, 0, -1):
-            graph = _alone(node, given, node.attrs, node.instance, others)
-            fault = Fault(code, "", 1.0, (formal,))
-            made = Spoilt(graph, (), fault, SetElement(formal, value))
-            graph.inputs[formal] = Port(info, demanded.get(formal))  # of the other elements
-            try:
-                run(graph, made.values(0), catalog)
-            except InvalidInput as error:
-                first = error.diagnostics[0]
-                if first.code == code:
-                    return replace(made, fault=replace(fault, message=first.message))
-            except OverflowError:
-                continue  # an unsigned type has nothing below
+        if isinstance(info, TensorInfo) and info.kind == "int" and 0 not in info.shape:
+            low, high = demanded.get(formal, (0, 0))
+            least, greatest = integer_range(info.dtype)
+            several = (int(high) + 1, int(low) - 1, 0, -1, least, greatest)
+            tried[formal] = [n for n in several if least <= n <= greatest]
+    lone = [((formal, n),) for formal, numbers in tried.items() for n in numbers]
+    pairs = [
+        ((one, n), (other, m))
+        for one, other in itertools.combinations(tried, 2)
+        for n in tried[one]
+        for m in tried[other]
+    ]
+    code = _code(node.op, wanted)
+    for values in (*lone, *pairs):
+        graph = _alone(node, given, node.attrs, node.instance, demanded)
+        fault = Fault(code, "", 1.0, tuple(name for name, _ in values))
+        made = Spoilt(graph, (), fault, SetElements(values))
+        try:
+            run(graph, made.values(0), catalog)
+        except InvalidInput as error:
+            first = error.diagnostics[0]
+            if first.code == code:
+                return replace(made, fault=replace(fault, message=first.message))
     return None
 
 

@@ -14,9 +14,12 @@ _BROADCASTS = "sizes broadcast"
 _STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
 _FACTORS = ("a", "b", "a.rank", "b.rank")
 
-# By framework and operator: the requirements, and what is documented instead.
+_WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and products do"}
+
+# By framework and operator, `*` for all: the requirements, and what is documented instead.
 _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "torch": {
+        "*": _WRAPS,
         "take_along_axis": {"ids": "torch.gather: index may be smaller than input on other axes"},
         "scatter_elements": {"updates": "Tensor.scatter_: index may be smaller than src"},
         "tile": {"repeats": "torch.tile: the shorter of shape and dims gets ones in front"},
@@ -37,6 +40,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
     },
     "tf": {
+        "*": _WRAPS,
         "embedding": {"table.rank": "tf.nn.embedding_lookup: params of any rank from 1"},
         "take_along_axis": {"ids.rank": "tf.gather: indices of any rank beyond batch_dims"},
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
@@ -48,7 +52,21 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
         "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
     },
+    "jax": {
+        "*": {
+            **_WRAPS,
+            "divisor": "jax.lax.div, jax.lax.rem: by 0 the result is -1 or the dividend",
+            "in_range": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
+            "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
+        },
+    },
+    "keras": {
+        "*": _WRAPS,
+        "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
+        "prelu": {"slope": "sizes broadcast"},
+    },
     "onnxruntime": {
+        "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
         "hard_shrink": {"threshold": "Shrink: lambd is any number; x below -lambd comes first"},
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
@@ -75,4 +93,5 @@ def admitted(target: str, operator: str, code: str) -> str:
     code: of the fault.
     """
     rows = _ADMITS.get(describe(target).framework, {})
-    return rows.get(operator, {}).get(code.partition(".")[2], "")
+    name = code.partition(".")[2]
+    return rows.get(operator, {}).get(name, "") or rows.get("*", {}).get(name, "")
