@@ -22,6 +22,14 @@ def _infix(call: Torch, sign: str) -> Value:
     return call.value(text)
 
 
+def _softplus(call: Torch) -> Value:
+    # beyond its threshold it is x itself, which at 20 is right to the digits of f32 alone
+    options = {"beta": call["beta"]}
+    if call.out.dtype == "f64":
+        options["threshold"] = 40
+    return call.value(invoke("F.softplus", call.build.full(call.input("x")), **options))
+
+
 def _divide(call: Torch) -> Value:
     mode = '"trunc"' if DTYPES[call.out.dtype].kind == "int" else None
     return call.value(
@@ -242,7 +250,7 @@ ELEMENTS: dict[str, Native] = {
     "gelu": Native("F.gelu", _gelu),
     "silu": default("F.silu", alpha=1),
     "mish": plain("F.mish"),
-    "softplus": plain("F.softplus", beta="beta"),
+    "softplus": Native("F.softplus", _softplus),
     "softsign": plain("F.softsign"),
     "hard_sigmoid": default("F.hardsigmoid", alpha=1 / 6, beta=0.5),
     "hard_swish": default("F.hardswish", alpha=1 / 6, beta=0.5),
