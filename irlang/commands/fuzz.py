@@ -117,7 +117,11 @@ def command(
     with closing(campaign):
         _run(campaign, seconds, form)
         report = campaign.report()
-        (campaign.folder / "report.json").write_text(json.dumps(report, indent=1), "utf-8")
+        place = campaign.folder / "report.json"
+        try:
+            place.write_text(json.dumps(report, indent=1), "utf-8")
+        except OSError as error:
+            raise fail("file.campaign", f"{place} cannot be written: {error.strerror}") from None
         shown = write_page(campaign)
     if form == "json":
         click.echo(json.dumps(report))
@@ -196,6 +200,11 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
         console.print(_findings(report["findings"]))
     if any(report["invalid"].values()):
         console.print(_invalid(report["invalid"]), highlight=False)
+    if campaign.lost:
+        console.print(
+            f"{len(campaign.lost)} batches ended their process again and again, and were left out",
+            highlight=False,
+        )
     console.print(
         f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False
     )

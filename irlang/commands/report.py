@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,16 @@ def command(folder: Path, out: Path | None, form: str) -> int:
     from irlang.diff.campaign import Campaign
 
     campaign = Campaign(folder, None)
-    path = write_page(campaign, out)
+    path = write_page(campaign, out) if out or form == "text" or _writable(folder) else None
     if form == "json":
-        click.echo(json.dumps({**campaign.report(), "page": str(path)}))
+        click.echo(json.dumps({**campaign.report(), "page": str(path or "")}))
     else:
         click.echo(f"wrote {path}")
     return 1 if campaign.findings else 0
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
 
 
 def _report(campaign: Campaign) -> dict[str, Any]:
@@ -54,5 +59,7 @@ def write_page(campaign: Campaign, out: Path | None = None) -> Path:
     try:
         path.write_text(page(campaign.folder, _report(campaign), versions), "utf-8")
     except OSError as error:
-        raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
+        raise fail(
+            "usage.out", f"{path} cannot be written: {error.strerror}", help="--out PATH.html"
+        ) from None
     return path

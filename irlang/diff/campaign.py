@@ -8,13 +8,12 @@ that any program can be made again and a campaign resumed. Batches run in one pr
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import gc
-import multiprocessing
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from irlang.diff.finding import Found, charge, find, find_accepted, find_gradien
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, localise
 from irlang.diff.runner import Case, Session
+from irlang.diff.spread import Spread
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, at_edge, gravest, reason_of
@@ -342,10 +342,6 @@ def trainable(graph: Graph, catalog: Catalog, seed: int) -> tuple[Graph, Catalog
     return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])
 
 
-def _run_apart(settings: Settings, number: int) -> tuple[int, dict[str, Any], list[Found]]:
-    return (number, *run_batch(settings, number))
-
-
 class Campaign:
     """A campaign in its folder."""
 
@@ -364,6 +360,7 @@ class Campaign:
         if self.settings.profile:
             read_profile(Path(self.settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
+        self.lost: list[int] = []  # batches whose process was killed again and again
 
     def _reload(self) -> None:
         self.tally = Tally(targets={name: Counter() for name in self.settings.targets})
@@ -393,7 +390,13 @@ class Campaign:
             finally:
                 close_sessions()
         else:
-            self._run_apart(numbers, finished)
+            spread = Spread(
+                self.settings.jobs,
+                functools.partial(run_batch, self.settings),
+                lambda number, result: finished(number, *result),
+            )
+            spread.run(numbers)
+            self.lost = spread.lost
         self._reload()  # with what other processes have done
         self.tally.seconds = before + time.monotonic() - start
 
@@ -406,22 +409,6 @@ class Campaign:
             if self.store.claim(number):
                 yield number
             number += 1
-
-    def _run_apart(
-        self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]
-    ) -> None:
-        """Spreads batches over processes, two waiting for each."""
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.settings.jobs, mp_context=context) as pool:
-            pending: set[Future[tuple[int, dict[str, Any], list[Found]]]] = set()
-            for number in numbers:
-                pending.add(pool.submit(_run_apart, self.settings, number))
-                if len(pending) > self.settings.jobs:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        finished(*future.result())
-            for future in pending:
-                finished(*future.result())
 
     def _keep(self, found: Found) -> None:
         """Records a finding unless one like it is there."""
@@ -459,6 +446,7 @@ class Campaign:
             "invalid": {name: dict(counts) for name, counts in self.tally.invalid.items()},
             "findings": self.findings,
             "known": dict(self.suppressed),
+            "lost": sorted(self.lost),
             "coverage": {
                 "operators": len([name for name in wanted if used[name]]),
                 "of": len(wanted),

@@ -118,7 +118,9 @@ def load_beside(path: Path) -> dict[str, Array]:
     found = {}
     for name, tensor in tensors:
         dtype = _TYPES.get(tensor["dtype"])
-        if dtype is not None:
-            flat = np.frombuffer(tensor["data"], dtype=DTYPES[dtype].numpy)
-            found[name] = flat.reshape(tensor["shape"])
+        if dtype is None:
+            told = f"`{name}` in {beside} is of type {tensor['dtype']}, which there is not"
+            raise fail("file.inputs", told, help=f"types are {', '.join(_TYPES)}")
+        flat = np.frombuffer(tensor["data"], dtype=DTYPES[dtype].numpy)
+        found[name] = flat.reshape(tensor["shape"])
     return found

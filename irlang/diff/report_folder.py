@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irlang.diagnostics import fail
 from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
@@ -29,7 +30,21 @@ _MOST = 64  # elements of a result that the entry of a finding shows
 
 
 def write(found: Found, folder: Path, identity: str) -> dict[str, Any]:
-    """Writes a finding's files; gives its entry in `irlang fuzz --format json`."""
+    """Writes a finding's files; gives its entry in `irlang fuzz --format json`.
+
+    Raises `file.campaign` where they cannot be written.
+    """
+    try:
+        return _written(found, folder, identity)
+    except OSError as error:
+        raise fail(
+            "file.campaign",
+            f"{folder} cannot be written: {error.strerror}",
+            help=f"what is finished is there; irlang fuzz --resume {folder.parent} goes on",
+        ) from None
+
+
+def _written(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     verdict, case = found.verdict, found.reduced
     reduced = folder / "finding.nnir"

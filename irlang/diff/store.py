@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, TextIO
 
 from irlang.diagnostics import fail
 
@@ -41,20 +42,27 @@ _RUNNING = ".running-"
 
 
 class Store:
-    """The store of one campaign; `settings` are fixed when it is made."""
+    """The store of one campaign; `settings` are fixed when it is made.
+
+    A campaign in a folder that cannot be written to can be read, as for its report.
+    """
 
     def __init__(self, folder: Path, settings: dict[str, Any] | None) -> None:
         self.folder = folder
         path = folder / "campaign.sqlite"
         if settings is None and not path.is_file():
             raise fail("file.campaign", f"{folder} holds no campaign to resume")
+        self.owner = uuid.uuid4().hex
+        self._lock: TextIO | None = None
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=_PATIENCE)
-            self._db.executescript(_SCHEMA)
-            self.owner = uuid.uuid4().hex
-            self._lock = (folder / f"{_RUNNING}{self.owner}").open("w", encoding="utf-8")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            if settings is None and not os.access(folder, os.W_OK):
+                self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._db = sqlite3.connect(path, timeout=_PATIENCE)
+                self._db.executescript(_SCHEMA)
+                self._lock = (folder / f"{_RUNNING}{self.owner}").open("w", encoding="utf-8")
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
         except (OSError, sqlite3.Error) as error:
             raise fail("file.campaign", f"{folder} cannot hold a campaign: {error}") from None
         if settings is not None:
@@ -62,7 +70,7 @@ class Store:
                 raise fail(
                     "file.campaign", f"{folder} holds a campaign already", help=f"--resume {folder}"
                 )
-            with self._db:
+            with self._written(), self._db:
                 for key, value in settings.items():
                     self._db.execute(
                         "replace into settings values (?, ?)", (key, json.dumps(value))
@@ -84,9 +92,22 @@ class Store:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """A transaction in which no other process writes."""
-        self._db.execute("begin immediate")
-        with self._db:
+        with self._written():
+            self._db.execute("begin immediate")
+            with self._db:
+                yield
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """A disk that is full, or read only, is said: raises `file.campaign`. Nothing is lost."""
+        try:
             yield
+        except sqlite3.Error as error:
+            raise fail(
+                "file.campaign",
+                f"{self.folder / 'campaign.sqlite'} cannot be written: {error}",
+                help=f"what is finished is there; irlang fuzz --resume {self.folder} goes on",
+            ) from None
 
     def _alive(self, owner: str) -> bool:
         """Whether a process still works on the campaign."""
@@ -132,7 +153,7 @@ class Store:
 
     def add_batch(self, number: int, result: dict[str, Any]) -> None:
         """Records a finished batch."""
-        with self._db:
+        with self._written(), self._db:
             self._db.execute("replace into batches values (?, ?)", (number, json.dumps(result)))
 
     def findings(self) -> list[dict[str, Any]]:
@@ -164,7 +185,7 @@ class Store:
 
     def add_finding(self, identity: str, signature: str, result: dict[str, Any]) -> None:
         """Records a finding whose name was reserved, once its files are written."""
-        with self._db:
+        with self._written(), self._db:
             self._db.execute("delete from pending where id = ?", (identity,))
             self._db.execute(
                 "insert into findings values (?, ?, ?)", (identity, signature, json.dumps(result))
@@ -173,5 +194,7 @@ class Store:
     def close(self) -> None:
         """Releases the file, and what is claimed and not done."""
         self._db.close()
+        if self._lock is None:
+            return
         self._lock.close()
         (self.folder / f"{_RUNNING}{self.owner}").unlink(missing_ok=True)

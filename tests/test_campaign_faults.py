@@ -1,0 +1,128 @@
+"""Faults from outside: processes that are killed, disks that are full, folders that are closed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from irlang.cli import status
+from irlang.commands.report import command as report_command
+from irlang.diagnostics import InvalidInput
+from irlang.diff.spread import Spread
+from irlang.diff.store import Store
+
+SETTINGS = {"targets": ["torch"], "seed": 1, "programs": 32, "ops": [], "grad": False}
+
+
+def square(folder: Path, fatal: int, number: int) -> int:
+    """Work that once ends its process at 3, and always at `fatal`."""
+    mark = folder / "mark"
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == fatal:
+        time.sleep(0.5)  # the others are done
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def test_work_whose_process_is_killed_is_run_again_and_at_last_left_out(tmp_path: Path) -> None:
+    found: dict[int, int] = {}
+    spread = Spread(2, functools.partial(square, tmp_path, 5), found.__setitem__)
+    spread.run(iter(range(8)))
+    assert (tmp_path / "mark").exists()
+    assert 5 in spread.lost
+    assert found == {n: n * n for n in range(8) if n not in spread.lost}
+    assert len(spread.lost) <= 3, "of those beside it, at most one a process is charged"
+
+
+def _store(folder: Path) -> Store:
+    return Store(folder, SETTINGS)
+
+
+class _Full:
+    """A connection whose disk is full from some statement on."""
+
+    def __init__(self, real: sqlite3.Connection) -> None:
+        self.real = real
+
+    def execute(self, statement: str, *values: Any) -> object:
+        if statement.split()[0] in ("insert", "replace", "begin"):
+            raise sqlite3.OperationalError("database or disk is full")
+        return self.real.execute(statement, *values)
+
+    def __enter__(self) -> object:
+        return self.real.__enter__()
+
+    def __exit__(self, *error: object) -> object:
+        return self.real.__exit__(*error)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self.real.close()
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
+    store = _store(tmp_path)
+    store.add_batch(0, {"programs": 32})
+    real = store._db
+    store._db = _Full(real)  # type: ignore[assignment]
+    for write in (
+        lambda: store.add_batch(1, {}),
+        lambda: store.claim(1),
+        lambda: store.reserve("a"),
+        lambda: store.add_finding("f-001", "a", {}),
+    ):
+        with pytest.raises(InvalidInput, match="disk is full") as caught:
+            write()
+        assert caught.value.diagnostics[0].code == "file.campaign"
+        assert "--resume" in str(caught.value.diagnostics[0].help)
+    store._db = real
+    assert [number for number, _ in store.batches()] == [0]
+    assert store.claim(1)
+    store.close()
+
+
+def test_a_campaign_that_cannot_be_written_to_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "c"
+    store = Store(folder, {**SETTINGS, "seconds": None, "jobs": 1, "known": "", "profile": ""})
+    store.close()
+    before = sorted(path.name for path in folder.iterdir())
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)  # root may write anywhere
+    out = tmp_path / "page.html"
+    shown = CliRunner().invoke(report_command, [str(folder), "-o", str(out)], standalone_mode=False)
+    assert shown.exception is None
+    assert "Campaign 1" in out.read_text()
+    told = CliRunner().invoke(report_command, [str(folder), "--format", "json"])
+    assert json.loads(told.output)["page"] == ""
+    assert sorted(path.name for path in folder.iterdir()) == before
+    with pytest.raises(InvalidInput, match=r"readonly|read-only"):
+        Store(folder, None).claim(0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 4096, 20000])
+def test_a_store_cut_short_is_refused(
+    size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = _store(tmp_path)
+    for number in range(40):
+        store.add_batch(number, {"programs": 32, "text": "x" * 500})
+    store.close()
+    path = tmp_path / "campaign.sqlite"
+    whole = path.read_bytes()
+    assert len(whole) > 20000
+    path.write_bytes(whole[:size])
+    assert status(["report", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert "file.campaign" in said.err + said.out
+    assert "Traceback" not in said.err
