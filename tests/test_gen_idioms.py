@@ -97,13 +97,16 @@ def test_programs_of_idioms_alone_hold_most_of_them_whole() -> None:
     wanted = idioms(NAMES)
     held: Counter[str] = Counter()
     ones = 0
+    calls: Counter[bool] = Counter()
+    own = {step.op for one in wanted for step in one}
     for seed in range(60):
         graph = generate(builtin(), seed, size=(4, 16), pieces=100).graph
         assert 1 <= len(graph.nodes) <= 16
-        assert {node.op.name for node in graph.nodes} <= {s.op for one in wanted for s in one}
+        calls.update(node.op.name in own for node in graph.nodes)
         held.update(str(one) for one in wanted if len(one) >= 3 and _holds(graph, one))
         lone = [p for p in graph.params.values() if p.initial and not p.literal]
         ones += any(set(p.info.shape) == {1} for p in lone)
+    assert calls[False] * 50 <= calls[True]  # what mends a call may stand before it
     assert len(held) >= 25  # of 60; where idioms were taken as far as they went, 8 in 150 programs
     assert ones >= 3  # numbers that have axes
 

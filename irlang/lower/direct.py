@@ -14,7 +14,9 @@ import numpy as np
 from irlang.lower.lower import Lowered
 
 _MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change the layout
-_AROUND = frozenset({"expand_dims", "squeeze", "cast"})  # which do where they stand beside another
+_AROUND = frozenset(
+    {"expand_dims", "squeeze", "cast", "bias_add"}
+)  # which do where they stand beside another
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 

@@ -27,6 +27,7 @@ class Backend:
 NO_KERNEL = (
     r"Could not find (valid )?device for node|No registered '\w+' OpKernel"
     r"|No OpKernel was registered|is not in the list of allowed values"
+    r"|does not support grouped convolutions on the CPU"
 )
 _ADD = (
     "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "

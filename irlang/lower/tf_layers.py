@@ -28,9 +28,7 @@ def _dense(call: Tf) -> Value | None:
         return None
     # tf.matmul writes beside its result where four axes meet two (TensorFlow issue 117700)
     text = invoke("tf.matmul", x, w) if x.rank < 4 else invoke("tf.tensordot", x, w, "1")
-    if not call.has("b"):
-        return call.value(text)
-    return call.value(f"{text} + {call.build.inner(call.input('b'))}")
+    return call.value(_biased(call, text))
 
 
 def _matmul(call: Tf) -> Value:
@@ -57,7 +55,8 @@ def _framed(call: Tf, x: Value, number: float = 0.0) -> tuple[Value, Windows, st
 
 
 def _biased(call: Tf, text: str) -> str:
-    return f"{text} + {call.build.inner(call.input('b'))}" if call.has("b") else text
+    """With the bias, as layers add it: what optimisers look for behind a product."""
+    return invoke("tf.nn.bias_add", text, call.input("b")) if call.has("b") else text
 
 
 def _result(call: Tf, text: str, shape: tuple[int, ...]) -> Value:
@@ -221,10 +220,25 @@ def _global(function: str) -> Native:
 # ---- normalisation
 
 
+_LEAST_EPSILON = 1.001e-5  # what is less, the fused kernel takes for this
+
+
+def _fuses(call: Tf, x: Value) -> bool:
+    """Whether Keras would take the fused kernel, which optimisers look for."""
+    whole = call.has("scale") and call.has("bias") and not call.build.sloped
+    return whole and x.rank == 4 and x.dtype == "f32" and call["eps"] > _LEAST_EPSILON
+
+
 def _batch_norm(call: Tf) -> Value:
     x = call.input("x")
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
+    if _fuses(call, x):
+        given = [call.text(name) for name in ("scale", "bias", "mean", "var")]
+        options = {"epsilon": float(call["eps"]), "is_training": False}
+        text = invoke("tf.compat.v1.nn.fused_batch_norm", inner, *given, **options)
+        found = Value(f"{text}[0]", inner.shape, x.dtype)
+        return moved(call, found, x.rank - 1, axis)
     given = [call.text(name) for name in ("mean", "var", "bias", "scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
     return moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
@@ -335,7 +349,9 @@ LAYERS: dict[str, Native] = {
     "avg_pool": Native("tf.nn.avg_pool{1,2,3}d", _avg_pool),
     "global_max_pool": _global("tf.reduce_max"),
     "global_avg_pool": _global("tf.reduce_mean"),
-    "batch_norm": Native("tf.nn.batch_normalization", _batch_norm),
+    "batch_norm": Native(
+        "tf.nn.batch_normalization, tf.compat.v1.nn.fused_batch_norm", _batch_norm
+    ),
     "batch_norm_train": Native("tf.nn.moments, tf.nn.batch_normalization", _batch_norm_train),
     "l2_normalize": Native("tf.math.l2_normalize", _l2_normalize),
     "local_response_norm": Native("tf.nn.local_response_normalization", _local_response),
