@@ -226,3 +226,19 @@ def test_what_is_left_open_has_no_radius() -> None:
         values["seen"] = np.array([[[[True, True], [not masked, not masked]]]])
         bound = FirstOrder(graph, values, CATALOG, "f32").radius("y", np.arange(8))
         assert np.all(np.isinf(bound[4:]) == masked)
+
+
+@pytest.mark.parametrize("estimates", [False, True])
+def test_a_truth_that_rounding_decides_leaves_what_reads_it_open(estimates: bool) -> None:
+    graph, values = model(
+        """
+        model m(x: f32[2] in [0, 4], z: f32[2] in [0, 4]) -> y: f32[2] {
+          r = sqrt(x)
+          y = where(not_equal(multiply(r, r), z), relu(z), sigmoid(z))
+        }
+        """
+    )
+    values["x"], values["z"] = np.array([6.0, 2.0], np.float32), np.array([6.0, 3.5], np.float32)
+    bound = FirstOrder(graph, values, CATALOG, "f32", estimates=estimates).radius("y", np.arange(2))
+    assert bound[0] >= 5
+    assert bound[1] < 1e-5

@@ -16,7 +16,7 @@ from tests.test_first_order import CATALOG, STACK, model, single
 
 Array = Any
 # as deep as it takes for balls to say nothing
-GRAPH, VALUES = model(STACK.replace("i < 6", "i < 10"))
+GRAPH, VALUES = model(STACK.replace("i < 6", "i < 8"))
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,14 @@ def computed() -> Array:
     return single(GRAPH, VALUES, 3)["y"].astype(np.float32)
 
 
+REFINER = Refiner(GRAPH, VALUES, CATALOG)  # of which a program is looked through once
+
+
 def judged(known: dict[str, Ball], got: Array, thorough: bool = True) -> tuple[Verdict, Verdict]:
     """By balls, and by the derivative where these say little."""
     before = judge("y", "target", GRAPH.values["y"], known["y"], got)
-    refiner = Refiner(GRAPH, VALUES, CATALOG, thorough)
-    (after,) = refiner.refined([before], known, {"y": got}, "target", STANDARD)
+    REFINER.thorough = thorough
+    (after,) = REFINER.refined([before], known, {"y": got}, "target", STANDARD)
     return before, after
 
 

@@ -108,7 +108,8 @@ class FirstOrder:
         whole = piece.expansion
         self._errors.infos.update({unit.names[n]: i for n, i in whole.tensors.items()})
         values = reference.evaluate(whole, self._errors.values(unit, whole))
-        reached = {} if self.estimates else self._reached(unit)
+        counted = any(whole.tensors[name].kind != "real" for name in unit.targets)
+        reached = self._reached(unit) if counted or not self.estimates else {}
         for name, target in unit.targets.items():
             if self.estimates:  # not exact, as far as its own equation is not
                 radius: Array | None = np.ones(np.shape(values[name]))
@@ -127,10 +128,8 @@ class FirstOrder:
             ball, real = local[name], whole.tensors[name].kind == "real"
             found = known[target] = Known(kept(ball, values[name]))
             found.local = self._rounded(unit, name, ball) if real else None
-            if not self.estimates:
+            if not real or not self.estimates:
                 found.reach = self._rounded(unit, name, reached[name])
-            elif not real:
-                found.reach = spread(ball.radius, values[name])
         if self.estimates:
             self._disturb(unit)
         self._cut(unit)
@@ -140,10 +139,7 @@ class FirstOrder:
 
     def _reached(self, unit: Unit) -> dict[str, Ball]:
         """The tensors of a unit as balls, given those that it reads."""
-        known = self._errors.of(unit, unit.piece.expansion)
-        return self._balls(
-            unit.piece.expansion, {f: k.with_radius(k.reach) for f, k in known.items()}
-        )
+        return self._balls(unit.piece.expansion, self._operands(unit))
 
     def _local(self, unit: Unit, expansion: eq.Expansion) -> dict[str, Ball]:
         """What the rounding of an expansion alone makes of it, given what is right."""
@@ -155,8 +151,19 @@ class FirstOrder:
                 lost = known.reach if self.estimates else known.local
                 if lost is not None:
                     radius = np.where(np.isinf(lost), np.inf, radius)
-            given[formal] = known.with_radius(radius)
+            given[formal] = self._operand(unit, formal, known, radius)
         return self._balls(expansion, given)
+
+    def _operands(self, unit: Unit) -> dict[str, Ball]:
+        """All that a unit reads, as balls."""
+        known = self._errors.of(unit, unit.piece.expansion)
+        return {f: self._operand(unit, f, k, k.reach) for f, k in known.items()}
+
+    def _operand(self, unit: Unit, formal: str, known: Known, radius: Array | None) -> Ball:
+        """What a unit reads, as a ball; the sums of another call are summed up, as a rule."""
+        if formal in unit.node.feeds() and not self._arithmetic.distributes:
+            return Ball(known.value, radius, least=known.ball.least)
+        return known.with_radius(radius)
 
     def _slight(self, value: Array) -> Array:
         """A radius that says no more than that a number is not exact."""
@@ -184,7 +191,7 @@ class FirstOrder:
         inexact = any(k.reach is not None for k in known.values())
         deciding = any(decides(e.body) for e in whole.equations)
         if inexact and (deciding or self._errors.undecided(unit, whole)):
-            self._cut_open(unit, {f: k.with_radius(k.reach) for f, k in known.items()})
+            self._cut_open(unit, self._operands(unit))
         for mask in unit.piece.masks:
             target = self._errors.known[unit.names[mask.target]]
             names = {n: self._errors.known[unit.names[n]].value for n in eq.reads(mask.body)}

@@ -104,7 +104,10 @@ class _Sweep:
                 backward, {**self._errors.values(unit, expansion), **seeds}
             )  # linear: there is no curvature
             return _by_name(found, backward, wanted)
-        over = self._over_runs if self._errors.estimates else self._over_balls
+        reaches = [self._errors.known[n].reach for n in wanted.values()]
+        lost = any(reach is not None and bool(np.isinf(reach).any()) for reach in reaches)
+        estimate = self._errors.estimates and not lost
+        over = self._over_runs if estimate else self._over_balls
         found, apart = over(unit, expansion, backward, seeds)
         for output, name in zip(backward.outputs, wanted.values(), strict=True):
             self._charge([(apart[output], self._errors.known[name].reach)])
