@@ -293,6 +293,17 @@ def test_nothing_is_said_of_a_call_that_does_not_fit() -> None:
     assert found.startswith("unstable")
 
 
+@pytest.mark.parametrize(("diagonal", "verdict"), [(0.0, "unstable"), (2.0, "agrees")])
+def test_what_is_not_promised_may_be_refused(diagonal: float, verdict: str) -> None:
+    """TensorFlow has an exception for a matrix that has no inverse."""
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    graph, catalog = model("y = inverse(x)", "x: f32[2, 2]", "y: f32[2, 2]")
+    made = Case(graph, {"x": np.diag(np.full(2, diagonal, np.float32))}, {}, catalog)
+    with Session(["tf"]) as session:
+        (found,) = session.compare([made])[0].verdicts["tf"]
+    assert found.verdict == verdict, found.message
+
+
 # ---- a result of which the equation gives one choice -------------------------------------------
 
 TIES = """

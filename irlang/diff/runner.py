@@ -210,6 +210,9 @@ class Session:
         said = self.says_no[target]
         if result.status == "refused" and said and re.search(said, result.error):
             return _same(graph, target, "unsupported", _reason(result))
+        apart = result.detail.get("stage") in ("contract", "gradient")
+        if result.status == "refused" and not apart and _unpromised(case, graph, outcome.balls):
+            return _same(graph, target, "unstable", _reason(result))
         found = verdicts(graph, target, outcome, result)
         if outcome.refusal is not None or result.status != "ok":
             return found
@@ -247,6 +250,17 @@ class Session:
         return outcome.closer.refined(
             found, outcome.balls, outputs, target, self.arithmetic[target]
         )
+
+
+def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:
+    """Whether a call was fed with what its definition leaves open: it may say so, and stop."""
+    return any(
+        bool(np.any(np.isinf(balls[name].bound)))
+        for node in graph.nodes
+        if node.expansion(case.catalog).unspecified
+        for name in node.outputs
+        if name in balls
+    )
 
 
 def _balls(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:
