@@ -14,7 +14,7 @@ from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits
-from irlang.gen.idiom import GIVEN, Step, idiom, idioms
+from irlang.gen.idiom import GIVEN, Step, fix, idiom, idioms
 from irlang.gen.mark import mark
 from irlang.gen.pattern import pattern
 from irlang.gen.profile import profile
@@ -145,3 +145,13 @@ def test_a_call_that_does_not_fit_leaves_nothing_behind() -> None:
     assert [v.name for v in live] == ["v"]
     assert live[0].uses == 1
     assert list(named) == ["v"]
+
+
+def test_numbers_that_a_type_does_not_reach_are_not_put_into_it() -> None:
+    (step,) = idiom("multiply(x, 1e30)")
+    op = builtin().op("multiply")
+    assert op is not None
+    slots = pattern(op).slots
+    for dtype, fits in (("f32", True), ("bf16", True), ("f16", False), ("i32", False)):
+        fixed = fix(step, slots, {GIVEN: Value("x", TensorInfo((3,), dtype))})
+        assert (fixed is not None) == fits

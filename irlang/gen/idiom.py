@@ -118,7 +118,8 @@ def fix(
         real = DTYPES[peer.info.dtype].kind == "real"
         if not real and not (DTYPES[peer.info.dtype].kind == "int" and operand.is_integer()):
             return None
-        if not holds(peer.info.dtype, operand):
+        dtype = peer.info.dtype
+        if not holds(dtype, operand) or (real and abs(operand) > DTYPES[dtype].largest):
             return None
         number = operand if real else int(operand)
         sizes = (1,) * (axes if slot.spreads else 0)
