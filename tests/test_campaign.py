@@ -20,6 +20,7 @@ from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
 from irlang.diff import campaign
+from irlang.diff.calls import Case
 from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
 from irlang.diff.store import Store
 from irlang.diff.verdict import Verdict
@@ -193,6 +194,18 @@ def test_the_command_gives_the_keys_of_the_design(tmp_path: Path) -> None:
             "script",
             "report",
         } <= finding.keys()
+
+
+def test_a_known_culprit_is_looked_into_at_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have another fault, or stand beside one: of many programs the 2nd, 4th, 8th … are."""
+    text = "model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = relu(a)\n}"
+    graph = check(parse(f"nnir 1\n{text}", "m"), builtin()).graphs[0]
+    case = Case(graph, {}, {}, builtin())
+    monkeypatch.setattr(campaign, "_CULPRITS", collections.Counter({("torch", "wrong", "tanh"): 1}))
+    seen = [number for number in range(2, 40) if not campaign._explained(case, "torch", "wrong")]
+    assert seen == [2, 4, 8, 16, 32]
+    assert not campaign._explained(case, "torch", "crash")
+    assert not campaign._explained(case, "tf", "wrong")
 
 
 def test_two_processes_share_a_campaign(tmp_path: Path) -> None:

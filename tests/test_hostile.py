@@ -380,7 +380,7 @@ def test_an_array_cut_short_is_refused(folder: Path, capsys: pytest.CaptureFixtu
     "arguments",
     [["--bind", "N=x"], ["--bind", "N=-1"], ["--bind", "N=" + "9" * 400], ["--bind", "Q=3"], ["--bind", "N"],
      ["--input", "x"], ["--input", "x=none.npy"], ["--input", "=a"], ["--on", "nothing"], ["--model", "none"],
-     ["--seed", "x"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17]],
+     ["--seed", "x"], ["--seed", "-1"], ["--format", "xml"], ["--bind", "N=9" + "0" * 17]],
     ids=" ".join,
 )  # fmt: skip
 def test_wrong_usage_is_told(
@@ -390,6 +390,17 @@ def test_wrong_usage_is_told(
     file.write_text(model("y = relu(x)"))
     assert status(["run", str(file), *arguments]) in (1, 2)
     assert "rror" in told(capsys)
+
+
+@pytest.mark.parametrize("verb", ["diff", "reduce", "localize", "analyze", "fuzz"])
+@pytest.mark.parametrize("arguments", [["--targets", ""], ["--targets", " , "], ["--seed", "-1"]])
+def test_no_target_and_no_seed_are_told(
+    verb: str, arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = folder / "m.nnir"
+    file.write_text(model("y = relu(x)"))
+    assert status([verb, *([] if verb == "fuzz" else [str(file)]), *arguments]) == 2
+    assert "Invalid value for" in told(capsys)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")

@@ -195,6 +195,36 @@ def test_the_command_names_the_gradient_at_fault(
     assert "both ways agree" in bad.output
 
 
+def test_a_gradient_is_bound_call_by_call(
+    session: Session,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The gradient of a call runs where the call does."""
+    text, culprit = plant_gradient(monkeypatch, "of another function")
+    path = tmp_path / "network.nnir"
+    path.write_text(f"nnir 1\n{text}\n")
+    calls = {node.op.name: node.outputs[0] for node in case_of(text).graph.nodes}
+    other = next(name for op, name in calls.items() if op != culprit)
+    for call, elsewhere, good in (
+        (calls[culprit], "oracle", True),
+        (other, "oracle", False),
+    ):
+        options = [str(path), "--targets", "torch", "--grad", "--format", "json"]
+        bad = CliRunner().invoke(
+            command, [*options, "--bind", f"{call}={elsewhere}"], standalone_mode=False,
+            catch_exceptions=False,
+        )  # fmt: skip
+        said = json.loads(bad.output)
+        slopes = [one for one in said["results"] if one["name"].startswith("d_")]
+        assert slopes
+        assert bad.return_value == (0 if good else 1), bad.output
+        assert all(one["verdict"] in ("agrees", "rounding") for one in slopes) == good
+        assert {one["verdict"] for one in said["results"] if one not in slopes} <= {
+            "agrees", "rounding",
+        }  # fmt: skip
+
+
 def test_a_fault_inside_the_radius_of_the_whole_is_still_seen_in_the_table(
     session: Session,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,

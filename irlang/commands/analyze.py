@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from irlang.commands import options
 from irlang.render import show, visible, write
 
 
@@ -20,7 +21,7 @@ def _number(_: click.Context, option: click.Parameter, value: float | None) -> f
 
 
 @click.command(name="analyze")
-@click.argument("file")
+@options.file
 @click.option(
     "--ranges",
     "ranges_file",
@@ -37,8 +38,8 @@ def _number(_: click.Context, option: click.Parameter, value: float | None) -> f
     "a tensor, or one for every tensor.",
 )
 @click.option("--fix", is_flag=True, help="Write the guards that were proved into the text.")
-@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
-@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
+@options.bind
+@options.model
 @click.option(
     "--time",
     "seconds",
@@ -47,9 +48,12 @@ def _number(_: click.Context, option: click.Parameter, value: float | None) -> f
     help="Seconds of computing that the search for inputs may take, for all points together "
     "(default: by the size of the model, 0.8 to 6).",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the search.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search.")
 @click.option(
-    "--targets", metavar="A,B", help="Which frameworks confirm (default: the first that can)."
+    "--targets",
+    type=options.Targets(),
+    metavar="A,B",
+    help="Which frameworks confirm (default: the first that can).",
 )
 @click.option(
     "--out",

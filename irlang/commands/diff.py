@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from irlang.commands import options
+
 if TYPE_CHECKING:
     from irlang.diff.stages import Calls
     from irlang.diff.verdict import Verdict
@@ -16,25 +18,21 @@ _RIGHT = ("agrees", "rounding")
 
 
 @click.command()
-@click.argument("file")
-@click.option("--targets", metavar="A,B", help="Default: every installed target.")
-@click.option(
-    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
-)
-@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
-@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option(
-    "--seed", default=0, show_default=True, help="Of inputs and parameters that are drawn."
-)
-@click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@options.file
+@options.targets
+@options.given
+@options.bind
+@options.model
+@options.seed
+@options.grad
 @click.option(
     "--optimizer",
     metavar="NAME(...)",
     help="Take steps of it with the gradients, as in 'NAME(lr = 0.1)'; see `irlang ops NAME`.",
 )
 @click.option("--steps", type=click.IntRange(1, 1000), help="How many (default: one).")
-@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.profile
+@options.text_or_json
 def command(
     file: str,
     targets: str | None,

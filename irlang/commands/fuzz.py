@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irlang.commands import options
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -39,7 +41,12 @@ class Seconds(click.ParamType[float]):
 
 
 @click.command()
-@click.option("--targets", metavar="A,B", help="Default: every installed framework.")
+@click.option(
+    "--targets",
+    type=options.Targets(),
+    metavar="A,B",
+    help="Default: every installed framework.",
+)
 @click.option("--programs", type=click.IntRange(1), metavar="N", help="How many programs.")
 @click.option(
     "--time", "seconds", type=Seconds(), metavar="60s", help="For how long (default: 60s)."
@@ -49,13 +56,13 @@ class Seconds(click.ParamType[float]):
     "--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4)."
 )
 @click.option("--ops", metavar="A,B", help="Only these operators.")
-@click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@options.grad
 @click.option("--analyze", is_flag=True, help="Test `irlang analyze` instead: no target is needed.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")
-@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
+@options.profile
 @click.option("--known", type=click.Path(), help="A TOML file of findings that are known.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.text_or_json
 def command(
     targets: str | None,
     programs: int | None,

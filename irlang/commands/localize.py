@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irlang.commands import options
+
 if TYPE_CHECKING:
     from irlang.diff.localise import Culprit, Fusion
     from irlang.diff.runner import Case, Session
@@ -16,19 +18,17 @@ _SHOWN = 12  # rows of the table
 
 
 @click.command()
-@click.argument("file")
-@click.option("--targets", metavar="A,B", help="Default: every installed target.")
-@click.option(
-    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
-)
+@options.file
+@options.targets
+@options.given
 @click.option(
     "--bind", multiple=True, metavar="N=4", help="A symbolic size; or CALL=TARGET, where it runs."
 )
-@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
+@options.model
+@options.seed
 @click.option("--grad", is_flag=True, help="Judge the calls of the gradient as well.")
-@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.profile
+@options.text_or_json
 def command(
     file: str,
     targets: str | None,
@@ -56,7 +56,7 @@ def command(
         if outcome.refusal is not None:
             raise outcome.refusal
         if calls:
-            return _mixed(session, case, calls, form)
+            return _mixed(session, case, calls, grad, form)
         found = [_one(session, case, target, grad) for target in session.targets]
     if form == "json":
         click.echo(json.dumps({"targets": found}))
@@ -66,18 +66,24 @@ def command(
     return int(any(one["verdict"] != "agrees" for one in found))
 
 
-def _mixed(session: Session, case: Case, calls: list[str], form: str) -> int:
-    """One program whose calls run where they are bound to."""
-    from irlang.diff.substitute import across, bound, verdict_of
-    from irlang.diff.verdict import FINDINGS
+def _mixed(session: Session, case: Case, calls: list[str], grad: bool, form: str) -> int:
+    """One program whose calls, and with `grad` their gradients, run where they are bound to."""
+    from irlang.diff.substitute import bound, mixed
+    from irlang.diff.verdict import FINDINGS, gravest
 
     binding = bound(case, session, calls, session.targets[0])
-    (values,) = across(session, case, [binding])
-    verdict = verdict_of(case, values, "mixed")
+    found = mixed(session, case, binding, grad)
+    verdict = gravest([one.verdict for one in found])
     if form == "json":
-        click.echo(json.dumps({"binding": binding, "verdict": verdict}))
+        results = [one.as_json() for one in found]
+        click.echo(json.dumps({"binding": binding, "verdict": verdict, "results": results}))
     else:
         click.echo(f"{verdict}: " + ", ".join(f"{name} on {to}" for name, to in binding.items()))
+        for one in found:
+            off = "" if one.max_error is None else f"  off by {one.max_error:.3g}"
+            click.echo(
+                f"  {one.name:<16} {one.verdict:<12}{off}{one.message and f'  {one.message}'}"
+            )
     return int(verdict in FINDINGS)
 
 

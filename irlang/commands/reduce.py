@@ -7,25 +7,24 @@ from pathlib import Path
 
 import click
 
+from irlang.commands import options
 from irlang.commands.fuzz import Seconds
 
 
 @click.command()
-@click.argument("file")
-@click.option("--targets", metavar="A,B", help="Default: every installed target.")
-@click.option(
-    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
-)
-@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
-@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
-@click.option("--grad", is_flag=True, help="Compare gradients as well.")
+@options.file
+@options.targets
+@options.given
+@options.bind
+@options.model
+@options.seed
+@options.grad
 @click.option("--time", "seconds", type=Seconds(), default="60s", show_default=True)
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Write OUT.nnir and OUT.safetensors."
 )
-@click.option("--profile", metavar="FILE", help="What is accepted of targets' arithmetic (TOML).")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.profile
+@options.text_or_json
 def command(
     file: str,
     targets: str | None,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irlang.commands import options
+
 if TYPE_CHECKING:
     from irlang.diff.campaign import Campaign
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="Default: report.html in the folder."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.text_or_json
 def command(folder: Path, out: Path | None, form: str) -> int:
     """Show a campaign's verdicts, findings and coverage on one page that needs nothing else."""
     from irlang.diff.campaign import Campaign

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irlang.commands import options
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -19,17 +21,15 @@ _LIMIT = 1000  # elements of a result that a terminal is shown
 
 
 @click.command()
-@click.argument("file")
+@options.file
 @click.option("--on", "target", metavar="TARGET", help="Run on a target instead of the oracle.")
-@click.option(
-    "--input", "given", multiple=True, metavar="NAME=FILE.npy", help="The value of an input."
-)
-@click.option("--bind", multiple=True, metavar="N=4", help="The value of a symbolic size.")
-@click.option("--model", metavar="NAME", help="Which model of the file (default: the first).")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
+@options.given
+@options.bind
+@options.model
+@options.seed
 @click.option("--grad", is_flag=True, help="Gradients of the loss as well.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write one .npy file a result.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@options.text_or_json
 def command(
     file: str,
     target: str | None,

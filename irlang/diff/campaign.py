@@ -119,18 +119,22 @@ def _session(targets: tuple[str, ...], profile: str) -> Session:
     return _SESSION[key]
 
 
-# What this process has localised already: a program that holds a known culprit is counted, and not
-# looked into again, so that a fault that is everywhere does not take all the time.
-_CULPRITS: set[tuple[str, str, str]] = set()
+# What this process has localised already, and how many programs since then hold such a culprit.
+# They are counted, and not all looked into again, so that a fault that is everywhere does not take
+# all the time; yet the second is, the fourth and so on, as an operator may have several faults, and
+# what is often at fault stands beside others.
+_CULPRITS: Counter[tuple[str, str, str]] = Counter()
 
 
 def _explained(case: Case, target: str, verdict: str) -> bool:
     names = {node.op.name for node in case.graph.nodes}
-    return any(
-        names.issuperset(operator.split(" + "))
-        for on, seen, operator in _CULPRITS
-        if (on, seen) == (target, verdict)
-    )
+    held = [
+        culprit
+        for culprit in _CULPRITS
+        if culprit[:2] == (target, verdict) and names.issuperset(culprit[2].split(" + "))
+    ]
+    _CULPRITS.update(held)
+    return bool(held) and all(_CULPRITS[one] & (_CULPRITS[one] - 1) for one in held)
 
 
 # How often a target has given a reason to refuse: an optimiser that breaks many programs in one way
@@ -207,7 +211,8 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                         verdict = pulled.verdict.verdict
                         found.append(pulled)
             targets[target][verdict] += 1
-    _CULPRITS.update((one.target, one.verdict.verdict, one.operator) for one in found)
+    for one in found:
+        _CULPRITS.setdefault((one.target, one.verdict.verdict, one.operator), 1)
     stand = list(
         cases_apart(catalog, settings.seed, number, settings.ops, settings.grad,
                     -(-len(cases) * APART // BATCH))

@@ -10,7 +10,7 @@ it stay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from irlang.diff.runner import Session, program
 from irlang.diff.substitute_gradient import differentiated, owner, pulled
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge
 from irlang.graph import Node
+from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision, run
 from irlang.lower.lower import lower
 
@@ -172,6 +173,49 @@ def _by_oracle(case: Case) -> list[Array] | str:
     except InvalidInput:
         return "unstable"
     return [values[name] for name in case.graph.outputs]
+
+
+def mixed(session: Session, case: Case, binding: Binding, grad: bool = False) -> list[Verdict]:
+    """The verdicts on the results of a program that runs across targets, and on its gradients.
+
+    By the arithmetic of those targets: an element may be as far off as the coarsest allows. Raises
+    `usage.grad` where gradients of a model without a loss are asked for, and `InvalidInput` where
+    a precondition on values fails.
+    """
+    if grad and case.graph.loss is None:
+        raise fail("usage.grad", "the model has no loss", help="leave --grad out")
+    kinds = sorted({to for to in binding.values() if to != ORACLE}) or [session.targets[0]]
+    made = [_known(session, case, target, grad) for target in kinds]
+    whole = made[0]
+    for other in made[1:]:
+        assert whole.balls is not None
+        assert other.balls is not None
+        whole.balls = {n: max(b, other.balls[n], key=_reach) for n, b in whole.balls.items()}
+    (values,) = across(session, whole, [binding])
+    outputs = whole.graph.outputs
+    if isinstance(values, str):
+        told = "a call gives no value where it is bound to"
+        return [Verdict(name, "mixed", values, message=told) for name in outputs]
+    assert whole.balls is not None
+    return [
+        judge(name, "mixed", whole.graph.values[value], whole.balls[value], values[value])
+        for name, value in outputs.items()
+    ]
+
+
+def _known(session: Session, case: Case, target: str, grad: bool) -> Case:
+    """The case with what the oracle says of its results in the arithmetic of a target."""
+    if grad:
+        return differentiated(session, case, target)
+    own = session.arithmetic[target]
+    graph = case.graph
+    found = balls(graph, case.values, case.catalog, precision(graph), own)
+    return replace(case, balls=found)
+
+
+def _reach(ball: Ball) -> float:
+    """The sum of the radii: which of two balls of one value is the wider."""
+    return float(np.sum(np.asarray(ball.bound, dtype=np.float64)))
 
 
 def verdict_of(case: Case, values: dict[str, Array] | str, target: str) -> str:
