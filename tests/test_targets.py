@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
-from irlang.diff.runner import Case, Session
+from irlang.diff.runner import Case, Session, is_turn
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import target as targets
@@ -101,19 +102,28 @@ def test_the_script_of_a_model_file_shows_the_mode(target: str, said: str, tmp_p
 
 def test_slow_modes_run_a_share_of_a_campaign() -> None:
     usable("tf:graph")
-    usable("torch:export")
     share = describe("tf:graph").share
     assert share > 1
     with Session(["onnx-reference", "tf:graph"]) as session:
-        cases = [small()] * (share + 1)
-        outcomes = session.compare(cases, numbers=range(share + 1))
-        assert [sorted(o.verdicts) for o in outcomes] == [
-            ["onnx-reference", "tf:graph"],
-            *[["onnx-reference"]] * (share - 1),
-            ["onnx-reference", "tf:graph"],
-        ]
+        cases = [small()] * (2 * share)
+        outcomes = session.compare(cases, numbers=range(2 * share))
+        assert all("onnx-reference" in outcome.verdicts for outcome in outcomes)
+        ran = ["tf:graph" in outcome.verdicts for outcome in outcomes]
+        assert sum(ran[:share]) == sum(ran[share:]) == 1
+        again = session.compare(cases, numbers=range(2 * share))
+        assert ["tf:graph" in outcome.verdicts for outcome in again] == ran
     # Alone it has nobody to wait for.
     assert Session(["tf:graph"]).shares == {"tf:graph": 1}
+
+
+@pytest.mark.parametrize("share", [2, 4, 8, 16, 32])
+def test_slow_modes_get_programs_of_every_kind(share: int) -> None:
+    """Kinds of programs come in turns of 3, 4, 6, …: each has its share of those that are run."""
+    due = [number for number in range(6000) if is_turn(number, share)]
+    assert abs(len(due) - 6000 // share) <= 1
+    for turn in (2, 3, 4, 6, 12):
+        kinds = Counter(number % turn for number in due)
+        assert min(kinds[kind] for kind in range(turn)) * turn * 2 > len(due)
 
 
 def test_targets_tell_modes_apart(capsys: pytest.CaptureFixture[str]) -> None:
