@@ -183,3 +183,61 @@ def test_any_of_several_equals_may_be_the_one_that_a_gradient_flows_to(call: str
     for flow in ([1, 0, 0], [0, 0, 1], [0.5, 0, 0.5]):
         assert np.all(np.abs(np.array(flow) - ball.value) <= ball.bound)
     assert not np.all(np.abs(np.array([0, 1, 0]) - ball.value) <= ball.bound)
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "given", "value"),
+    [
+        ("x: f32[3]", "reduce_sum(x)", {"x": [NAN, 1, 2]}, NAN),
+        ("x: f32[3]", "reduce_mean(x)", {"x": [INF, 1, 2]}, INF),
+        ("x: f32[3]", "reduce_mean(x)", {"x": [INF, -INF, 2]}, NAN),
+        ("x: f32[2], t: f32[2]", "mse(x, t)", {"x": [NAN, 1], "t": [1, 2]}, NAN),
+        ("x: f32[2], w: f32[2, 1]", "dense(x, w)", {"x": [INF, 1], "w": [[-1], [2]]}, -INF),
+        ("x: f32[2], w: f32[2, 1]", "dense(x, w)", {"x": [1, 1], "w": [[NAN], [2]]}, NAN),
+        (
+            "x: f32[2], w: f32[2, 1], b: f32[1]",
+            "dense(x, w, b)",
+            {"x": [INF, 1], "w": [[1], [2]], "b": [-3]},
+            INF,
+        ),
+    ],
+)
+def test_a_sum_that_is_surely_infinite_or_no_number_is_known(
+    declared: str, call: str, given: dict[str, list[float]], value: float
+) -> None:
+    made = case(declared, call)
+    made.inputs.update({n: np.array(a, np.float32) for n, a in given.items()})
+    for ball in made.oracle().values():
+        assert np.array_equal(np.ravel(ball.value), [value], equal_nan=True)
+        assert not np.any(ball.bound)
+
+
+@pytest.mark.parametrize("strange", [INF, NAN])
+def test_of_what_meets_a_zero_nothing_is_known(strange: float) -> None:
+    """A convolution may leave out its padding, or multiply it by the weight."""
+    made = case("x: f32[1, 1, 2], w: f32[1, 1, 2]", "conv(x, w; pad = given, before = 1)")
+    made.inputs |= {
+        "x": np.array([[[1, 2]]], np.float32),
+        "w": np.array([[[strange, 1]]], np.float32),
+    }
+    (ball,) = made.oracle().values()
+    assert np.isinf(np.ravel(ball.bound)).tolist() == [True, False]
+
+
+def test_what_may_overflow_the_other_way_first_says_nothing_of_a_sum() -> None:
+    largest = np.finfo(np.float32).max
+    made = case("x: f32[40]", "reduce_sum(x)")
+    made.inputs["x"] = np.array([INF, *[-largest] * 39], np.float32)
+    (ball,) = made.oracle().values()
+    assert np.all(np.isinf(ball.bound))
+
+
+def test_the_largest_of_some_integers_keeps_all_their_digits() -> None:
+    made = case(
+        "x: i64[3], ids: i64[3] in [0, 1]", "segment_reduce(x, ids; segments = 2, reduction = max)"
+    )
+    made.inputs["x"] = np.array([MOST, 3, MOST - 1])
+    made.inputs["ids"] = np.array([0, 0, 1])
+    (ball,) = made.oracle().values()
+    assert np.asarray(ball.value).tolist() == [MOST, MOST - 1]
+    assert not np.any(ball.bound)

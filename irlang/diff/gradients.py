@@ -8,6 +8,7 @@ itself says flows back to its results.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -139,7 +140,13 @@ def pulled_by_call(
             continue
         if node.forward is not None and _left_open(judged, node, fed):
             continue
-        yield node, judge_call(judged, node, fed, given, target, arithmetic), judged, fed
+        verdicts = judge_call(judged, node, fed, given, target, arithmetic)
+        yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
+
+
+def _at_pole(verdict: Verdict) -> bool:
+    """Whether there is no gradient where it is judged (`irlang.interp.gradient.without_poles`)."""
+    return verdict.expected is not None and math.isinf(verdict.expected)
 
 
 def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:

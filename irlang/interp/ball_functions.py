@@ -19,6 +19,7 @@ from irlang.arithmetic import STANDARD, Allowance, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, settled, spread
+from irlang.interp.endless import settled_sum
 from irlang.interp.running import Running, chosen
 from irlang.scalar import SCALARS, WHOLE, Scalar
 from irlang.special import steepest_polygamma
@@ -246,6 +247,7 @@ class BallFunctions:
             terms = a.terms + b.terms
             grown = self.growth(terms)
         radius = np.maximum(found.bound, slack + grown * total)
+        radius = np.where((found.bound == 0) & ~np.isfinite(found.value), 0.0, radius)
         return self.bounded(Ball(found.value, radius, terms, total))
 
     def longer(self, parts: list[Ball], value: Any) -> Ball:
@@ -262,7 +264,25 @@ class BallFunctions:
         )
         spare, total = roundings - (terms - 1), sum(sizes)
         radius = radius + self.flushed(len(parts) - 1, total)
+        radius = self._surely(value, parts, radius)
         return self.bounded(self._added(Ball(value, radius, terms, total, spare), parts))
+
+    def _surely(self, value: Any, parts: list[Ball], radius: Any) -> Any:
+        """The radius of a sum, none where it is surely infinite or no number."""
+        if np.all(np.isfinite(value)):
+            return radius
+        shape = np.shape(value)
+        whole = [
+            np.stack([np.broadcast_to(np.asarray(a, np.float64), shape) for a in arrays])
+            for arrays in ([p.value for p in parts], [p.bound for p in parts])
+        ]
+        sure = settled_sum(
+            value,
+            [(whole[0], whole[1])],
+            lambda added: np.sum(added[0] * added[1], axis=0),
+            self.most,
+        )
+        return radius if sure is None else np.where(sure, 0.0, radius)
 
     def flushed(self, additions: int, total: Any) -> Any:
         """What so many additions lose to denormal partial sums, none of which exceeds `total`."""

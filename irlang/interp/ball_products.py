@@ -17,6 +17,7 @@ import numpy as np
 from irlang import equations as eq
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.contraction import Contraction
+from irlang.interp.endless import settled_sum
 
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[[eq.Equation], Ball]
@@ -97,6 +98,14 @@ def product_ball(
     if domain.arithmetic.fast:
         most = _by_largest(product, *(f.operand(_double_of(f, 1, 1)) for f in (a, b)))
         radius += domain.arithmetic.fast * growth * most
+    sure = settled_sum(
+        value,
+        [(f.value, f.radius) for f in (a, b)],
+        lambda parts: product.multiply([f.operand(p) for f, p in zip((a, b), parts, strict=True)]),
+        domain.most,
+    )
+    if sure is not None:
+        radius = np.where(sure, 0.0, radius)
     # as much as what is added later may count on: it has at least the roundings in it
     found = Ball(value, radius, terms + 1, spare=spare, share=counted)
     most = np.max(radius, initial=0.0)

@@ -26,6 +26,7 @@ from irlang.dtypes import DTYPES, DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, spread, whole
 from irlang.interp.ball_functions import BallFunctions
+from irlang.interp.endless import settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.running import Running
 
@@ -145,6 +146,14 @@ class Balls(BallFunctions):
         total = np.sum(size, axis=axes)
         floor = _together([ball])
         radius = own + growth * total + self.flushed(count - 1, total)
+        sure = settled_sum(
+            value,
+            [(ball.value, ball.radius)],
+            lambda parts: np.sum(parts[0] * parts[1], axis=axes),
+            self.most,
+        )
+        if sure is not None:
+            radius = np.where(sure, 0.0, radius)
         return self.bounded(Ball(value, radius, count, total, least=floor))
 
     @staticmethod
@@ -184,6 +193,14 @@ class Balls(BallFunctions):
         if len(factors) > 2 and self._peak(factors) * terms > self.dtype.largest:
             radius = np.inf * np.ones_like(value)  # a sum of products of two may overflow first
         floor = _together(factors)
+        sure = settled_sum(
+            value,
+            [(f.value, f.radius) for f in factors],
+            lambda parts: contract(list(parts), rank),
+            self.most,
+        )
+        if sure is not None:
+            radius = np.where(sure, 0.0, radius)
         return self.bounded(Ball(value, radius, roundings + 1, total, least=floor))
 
     def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:

@@ -8,6 +8,7 @@ elements of all its real results.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,16 @@ def gradient_balls(
             if unknown:
                 ball.radius = np.full(infos[name].shape, np.inf)
             parts.setdefault(name, []).append(ball)
-    return {name: _ball_sum(parts.get(name, ()), infos[name], dtype) for name in backward.wanted}
+    slopes = {n: _ball_sum(parts.get(n, ()), infos[n], dtype) for n in backward.wanted}
+    return {name: without_poles(ball) for name, ball in slopes.items()}
+
+
+def without_poles(ball: Ball) -> Ball:
+    """A gradient of which nothing is known where it is infinite: there is none there, as by the
+    exponent of a power of 0, and programs give some finite number for it.
+    """
+    poles = np.isinf(ball.value)
+    return replace(ball, radius=np.where(poles, np.inf, ball.bound)) if np.any(poles) else ball
 
 
 def left_open(seeds: Collection[str], expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:

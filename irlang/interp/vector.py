@@ -29,6 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Value = Any  # what the domain says: an array or number, or a value with its radius
 _CHUNK = 1 << 21  # elements of a temporary array; more are done piece by piece
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "all": True, "any": False}
+_WHOLE = {"max": np.iinfo(np.int64).min, "min": np.iinfo(np.int64).max}
 
 
 class Vector:
@@ -167,7 +168,10 @@ class Vector:
         if expr.kind in ("argmax", "argmin", "the"):
             return self._choose(expr.kind, body, condition, inner, frame)
         if condition is not None:
-            body = self.domain.select(condition, body, self.domain.number(_NEUTRAL[expr.kind]))
+            neutral: eq.Scalar = _NEUTRAL[expr.kind]
+            if np.asarray(self.domain.sample(body)).dtype.kind == "i":  # which no real number is
+                neutral = _WHOLE.get(expr.kind, neutral)
+            body = self.domain.select(condition, body, self.domain.number(neutral))
         body = self._spread(body, inner, rank)
         if math.prod(inner.shape[rank:]) == 0:
             shape = tuple(np.shape(self.domain.sample(body))[:rank])

@@ -95,7 +95,7 @@ class Row:
 # of an element type, or a function that came later; of what is no probability
 _NO_TORCH_KERNEL = (
     r"not implemented for '\w+'|module 'torch\S*' has no attribute"
-    "|all elements of input should be between 0 and 1"
+    "|all elements of (input|target) should be between 0 and 1"
 )
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
 ROWS = {

@@ -1,0 +1,70 @@
+"""Sums of which it is sure that they are infinite, or no number, whoever adds them up.
+
+A NaN makes any sum NaN, and so do infinities of both signs. Infinities of one sign make an
+infinity, unless the numbers beside them may overflow the other way first. Of a product the same
+holds where such a factor meets one that is surely not zero; where it meets a zero nothing is known:
+a program may leave out what lies in padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Added = Callable[[Sequence[Array]], Array]  # the sums of the products of such factors
+
+
+def settled_sum(
+    value: Any, factors: Sequence[tuple[Any, Any]], added: Added, most: float
+) -> Array | None:
+    """Where a sum of products is surely what `value` says, infinite or NaN; None: nowhere.
+
+    value: the sums. factors: one or two, their values and radii (None: exact). added: adds up
+    products of arrays of the factors' shapes. most: beyond it a program may overflow.
+    """
+    found = np.asarray(value)
+    if found.dtype.kind != "f" or np.all(np.isfinite(found)) or len(factors) > 2:
+        return None
+    sides = [_Side(*factor) for factor in factors]
+    if len(sides) == 1:
+        sides.append(_Side(np.ones_like(sides[0].value), None))
+    a, b = sides
+    with np.errstate(invalid="ignore", over="ignore"):
+        no_number = added([a.nan, b.other]) + added([a.other, b.nan])
+        up = added([a.up, b.above]) + added([a.down, b.below])
+        up = up + added([a.above, b.up]) + added([a.below, b.down])
+        down = added([a.up, b.below]) + added([a.down, b.above])
+        down = down + added([a.below, b.up]) + added([a.above, b.down])
+        loose = added([a.strange, b.about]) + added([a.about, b.strange])
+        loose = loose + added([a.open, b.any]) + added([a.any, b.open])
+        beside = added([a.size, b.size])
+    one_way = (up > 0) ^ (down > 0)
+    sure = (no_number > 0) | ((up > 0) & (down > 0))
+    return np.asarray(sure | (one_way & (loose == 0) & (beside <= most)) & ~np.isfinite(found))
+
+
+class _Side:
+    """A factor by what its elements are: 1 where they are, 0 elsewhere."""
+
+    def __init__(self, value: Any, radius: Any) -> None:
+        self.value = np.asarray(value, np.float64)
+        bound = np.broadcast_to(np.asarray(0.0 if radius is None else radius), self.value.shape)
+        with np.errstate(invalid="ignore"):
+            exact, finite = bound == 0, np.isfinite(self.value) & np.isfinite(bound)
+            size = np.where(finite, np.abs(self.value) + bound, 0.0)
+        self.any, self.size = np.ones_like(self.value), size
+        self.nan = _as(exact & np.isnan(self.value))
+        self.up, self.down = (_as(exact & (self.value == end)) for end in (np.inf, -np.inf))
+        self.strange = self.nan + self.up + self.down
+        self.other = _as(~(exact & (self.value == 0)))
+        self.above = _as((finite & (self.value > bound)) | (exact & (self.value == np.inf)))
+        self.below = _as((finite & (self.value < -bound)) | (exact & (self.value == -np.inf)))
+        self.about = _as(finite & (np.abs(self.value) <= bound))
+        self.open = _as(~finite & ~exact)
+
+
+def _as(where: Array) -> Array:
+    return np.asarray(where, np.float64)
