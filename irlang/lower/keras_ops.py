@@ -182,35 +182,6 @@ def _top_k(call: Keras) -> list[Value] | None:
     ]
 
 
-# ---- indexing
-
-
-def _gather(call: Keras) -> Value | None:
-    if call["negative"] != "refused":
-        return None
-    x = call.input("x")
-    return call.value(invoke("ops.take", x, call.input("ids"), axis=call.axis("axis", x.rank)))
-
-
-def _take_along(call: Keras) -> Value | None:
-    x = call.input("x")
-    if call["negative"] != "refused":
-        return None
-    axis = call.axis("axis", x.rank)
-    ids = call.build.cast(call.input("ids"), "i64")
-    return call.value(invoke("ops.take_along_axis", x, ids, axis=axis))
-
-
-def _one_hot(call: Keras) -> Value | None:
-    ids = call.input("ids")
-    usual = (call["on"], call["off"], call["negative"]) == (1, 0, "off")
-    if not usual or call.out.kind != "real" or call.build.backend == "torch":
-        return None  # which refuses what is out of range
-    axis = call.axis("axis", ids.rank + 1)
-    dtype = call.build.dtype(call.out.dtype)
-    return call.value(invoke("ops.one_hot", ids, call["depth"], axis=axis, dtype=dtype))
-
-
 # ---- shapes
 
 
@@ -313,17 +284,6 @@ def _trilu(call: Keras) -> Value:
     return call.value(invoke(function, call.input("x"), call["k"]))
 
 
-def _sort(call: Keras) -> list[Value] | None:
-    x = call.input("x")
-    if call["nans"] == "largest" or call["descending"]:
-        return None
-    axis = call.axis("axis", x.rank)
-    return [
-        call.value(invoke("ops.sort", x, axis=axis)),
-        call.value(f'ops.cast({invoke("ops.argsort", x, axis=axis)}, "int64")', 1),
-    ]
-
-
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal floor ceil round trunc sqrt rsqrt exp expm1 log "
     "log1p sin cos tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh "
@@ -392,10 +352,6 @@ ELEMENTS: dict[str, Native] = {
     "cumsum": _scan("ops.cumsum"),
     "cumprod": _scan("ops.cumprod"),
     "top_k": _three(Native("ops.top_k", _top_k)),
-    "sort": _three(Native("ops.sort, ops.argsort", _sort)),
-    "gather": _three(Native("ops.take", _gather)),
-    "take_along_axis": _three(Native("ops.take_along_axis", _take_along)),
-    "one_hot": _three(Native("ops.one_hot", _one_hot)),
     "einsum": _three(native("ops.einsum", repeats=False)),
     "reshape": Native("keras.layers.Reshape, ops.reshape", _reshape),
     "flatten": Native("keras.layers.Flatten, ops.reshape", _flatten),

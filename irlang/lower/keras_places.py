@@ -1,4 +1,4 @@
-"""How Keras 3 spells matrices, diagonals, scattering and segments: `keras.ops`."""
+"""How Keras 3 spells indexing, order, matrices, scattering and segments: `keras.ops`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,48 @@ def _meshgrid(call: Keras) -> list[Value] | None:
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
+def _gather(call: Keras) -> Value | None:
+    if call["negative"] != "refused":
+        return None
+    x = call.input("x")
+    return call.value(invoke("ops.take", x, call.input("ids"), axis=call.axis("axis", x.rank)))
+
+
+def _take_along(call: Keras) -> Value | None:
+    x = call.input("x")
+    if call["negative"] != "refused":
+        return None
+    axis = call.axis("axis", x.rank)
+    ids = call.build.cast(call.input("ids"), "i64")
+    return call.value(invoke("ops.take_along_axis", x, ids, axis=axis))
+
+
+def _one_hot(call: Keras) -> Value | None:
+    ids = call.input("ids")
+    usual = (call["on"], call["off"], call["negative"]) == (1, 0, "off")
+    if not usual or call.out.kind != "real" or call.build.backend == "torch":
+        return None  # which refuses what is out of range
+    axis = call.axis("axis", ids.rank + 1)
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.one_hot", ids, call["depth"], axis=axis, dtype=dtype))
+
+
+def _sort(call: Keras) -> list[Value] | None:
+    x = call.input("x")
+    if call["nans"] == "largest" or call["descending"]:
+        return None
+    axis = call.axis("axis", x.rank)
+    return [
+        call.value(invoke("ops.sort", x, axis=axis)),
+        call.value(f'ops.cast({invoke("ops.argsort", x, axis=axis)}, "int64")', 1),
+    ]
+
+
 PLACES: dict[str, Native] = {
+    "gather": Native("ops.take", _gather, since=KERAS_3),
+    "take_along_axis": Native("ops.take_along_axis", _take_along, since=KERAS_3),
+    "one_hot": Native("ops.one_hot", _one_hot, since=KERAS_3),
+    "sort": Native("ops.sort, ops.argsort", _sort, since=KERAS_3),
     "cholesky": _matrix("ops.cholesky"),
     "determinant": _matrix("ops.det"),
     "inverse": _matrix("ops.inv"),
