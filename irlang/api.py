@@ -102,7 +102,7 @@ class Model:
         *,
         gradient: bool = False,
         domain: str = "relations",
-        seconds: float | None = None,
+        seconds: float = 6.0,
         seed: int = 0,
     ) -> Verdicts:
         """Where NaN and infinity can arise: `irlang analyze`, see docs/analysis.md.
@@ -246,7 +246,7 @@ def analyze(
     *,
     gradient: bool = False,
     domain: str = "relations",
-    seconds: float | None = None,
+    seconds: float = 6.0,
     seed: int = 0,
 ) -> Verdicts:
     """Where NaN and infinity can arise in a model, or a file of one; see `Model.analyze`."""

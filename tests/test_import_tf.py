@@ -344,6 +344,40 @@ def test_shapes_that_no_graph_declares_are_told() -> None:
     assert "param w: f32[3, 4]\n" in made.text
 
 
+def test_what_hangs_on_variables_alone_is_a_result_too() -> None:
+    """A penalty that nothing adds to the loss is kept, if it can be translated, beside the loss."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [2, 3], name="x")
+        w = V1.Variable(tf.ones([3]), name="w", use_resource=False)
+        tf.reduce_sum(tf.multiply(x, w), name="cost")
+        tf.math.log(tf.reduce_sum(w), name="penalty")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    assert tf_model.translate(nodes, "g", "d").outputs == ("cost", "penalty")
+    with graph.as_default():
+        tf.where(w > 0, name="positive")  # of a size that depends on values
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = tf_model.translate(nodes, "g", "d")
+    assert made.outputs == ("cost",)
+    assert "Of variables alone, and not translated: penalty, positive." in made.text
+
+
+def test_an_input_without_a_rank_is_named_beside_what_it_breaks() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, None, name="in/x")
+        tf.matmul(x, V1.placeholder(tf.float32, [3, 4], name="w"), name="y")
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    with pytest.raises(irlang.InvalidInput) as caught:
+        tf_model.translate(nodes, "g", "d")
+    told = caught.value.diagnostics[-1]
+    assert told.code == "file.shape"
+    assert "`in/x` declares no shape" in told.message
+    assert "--bind in_x=2,3" in told.help
+    made = tf_model.translate(nodes, "g", "d", {"in_x[0]": 2, "in_x[1]": 3})
+    assert made.outputs == ("y",)
+
+
 @pytest.mark.parametrize("op", sorted(RANDOM))
 def test_what_is_drawn_is_left_open(op: str) -> None:
     """A mask of dropout: what is drawn has a law, and the graph goes on from it."""

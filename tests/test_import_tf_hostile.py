@@ -151,6 +151,9 @@ def test_a_circle(tmp_path: Path) -> None:
     end = made.node.add(name="end", op="Neg")
     end.input.append("a")
     assert codes(made, tmp_path) == ["file.circle"]
+    with pytest.raises(InvalidInput) as caught:
+        tf_model.load(tmp_path / "m.pb", "d")
+    assert "`a` from `b` from `a`" in caught.value.diagnostics[0].message
 
 
 def test_what_is_read_and_not_there(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ _STARTS = 3  # tries from which one of these is pursued
 _PLAINER = 0.1  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
-_NEIGHBOURS, _MOVED, _STEPS = 24, 0.7, 3  # tries, share of the inputs, roundings at most
+_NEIGHBOURS, _MOVED, _STEPS = 8, 0.7, 3  # tries, share of the inputs, roundings at most
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
@@ -197,7 +197,7 @@ class Search:
                 sure: Values | None = values
                 if shown is None:
                     self.found.setdefault(node.name, self._witness(node, values, None))
-                    sure = self._near(node, values, programs)
+                    sure = None if doubts else self._near(node, values, programs)
                 if sure is None:
                     doubts += 1
                     if doubts >= _DOUBTS:

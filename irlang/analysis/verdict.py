@@ -16,9 +16,7 @@ from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
 from irlang.interp.range import Point, analyse
 
-# Seconds for all witnesses of a model, unless something else is said: so many times what the
-# analysis took, which grows with the model.
-_SEARCH, _LEAST, _LONGEST = 4.0, 0.8, 6.0
+SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
 _GUARDS, _FEWEST, _MOST = 2.0, 0.4, 4.0
 
@@ -73,14 +71,13 @@ def verdicts(
     *,
     gradient: bool = False,
     domain: str = "relations",
-    seconds: float | None = None,
+    seconds: float = SECONDS,
     seed: int = 0,
 ) -> Verdicts:
     """Analyses a model, and looks for a witness for every point that is not proved safe.
 
     gradient: whether the gradient is analysed as well (of the loss, or else of the sum of all
-    results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most;
-    without it as many as the size of the model is worth.
+    results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
     """
     start, computed = time.monotonic(), time.process_time()
     found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
@@ -94,8 +91,6 @@ def verdicts(
         now = time.process_time()
         took = now - computed
         deadline = now + min(max(_FEWEST, _GUARDS * took), _MOST)
-        if seconds is None:
-            seconds = min(max(_LEAST, _SEARCH * took), _LONGEST)
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)

@@ -13,7 +13,7 @@ from irlang.commands import options
 from irlang.render import show, visible, write
 
 
-def _number(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
+def _number(_: click.Context, option: click.Parameter, value: float) -> float:
     """A number that is one: every comparison of a range lets NaN pass."""
     if value != value:
         raise click.BadParameter("nan is no number", param=option)
@@ -45,8 +45,9 @@ def _number(_: click.Context, option: click.Parameter, value: float | None) -> f
     "seconds",
     type=click.FloatRange(0, 3600),
     callback=_number,
-    help="Seconds of computing that the search for inputs may take, for all points together "
-    "(default: by the size of the model, 0.8 to 6).",
+    default=6.0,
+    show_default=True,
+    help="Seconds of computing that the search for inputs may take, for all points together.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the search.")
 @click.option(
@@ -69,7 +70,7 @@ def command(
     fix: bool,
     bind: tuple[str, ...],
     model: str | None,
-    seconds: float | None,
+    seconds: float,
     seed: int,
     targets: str | None,
     out: Path | None,

@@ -29,6 +29,7 @@ class Broken:
 
 
 Reference = tuple[str, int]  # a node, and which of its results
+_MOST_SHOWN = 6  # nodes of a circle
 
 
 class Walk:
@@ -38,12 +39,19 @@ class Walk:
     collected in `problems`.
     """
 
-    def __init__(self, nodes: Sequence[NodeDef], writer: Writer, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[NodeDef],
+        writer: Writer,
+        sizes: Mapping[str, int],
+        *,
+        of_variables: bool = True,
+    ) -> None:
         self.nodes = nodes
         self.writer = writer
         self.sizes = sizes
         self.by_name = {node.name: node for node in nodes}
-        self.wanted = results(nodes)
+        self.wanted = results(nodes, of_variables=of_variables)
         self.live = live(self.by_name, self.wanted)
         self.problems: list[Diagnostic] = []
         self.values: dict[Reference, Value | Broken] = {}
@@ -153,11 +161,18 @@ class Walk:
                 continue
             if source.name in open_:
                 if not any(self.by_name[name].op in LOOPS for name in open_):
-                    self.problem("file.circle", "it is computed from itself", source.name)
+                    self._circle(source.name, [one.name for one, _ in path])
                 self.values[source.name, 0] = Broken()
                 continue
             open_.add(source.name)
             path.append((source, 0))
+
+    def _circle(self, name: str, path: Sequence[str]) -> None:
+        """Tells which nodes a node that is computed from itself is computed from on the way."""
+        way = path[path.index(name) :]
+        shown = " from ".join(f"`{one}`" for one in (*way[:_MOST_SHOWN], name))
+        rest = f" ({len(way) - _MOST_SHOWN} more between)" if len(way) > _MOST_SHOWN else ""
+        self.problem("file.circle", f"a node is computed from itself: {shown}{rest}", name)
 
     def _node(self, node: NodeDef) -> None:
         self.values[node.name, 0] = Broken()
@@ -308,6 +323,12 @@ def _value(node: NodeDef, name: str, kind: str) -> Any:
 def size_name(name: str) -> str:
     """What `--bind` calls an input or a variable; an open size has the axis behind it."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "input"
+
+
+def unranked(node: NodeDef, told: Mapping[str, int]) -> bool:
+    """Whether an input declares no rank, and none was told: it counts as a single number."""
+    declares = node.op in INPUTS and node.op != "IteratorGetNext" and _shape(node) is None
+    return declares and told_shape(size_name(node.name), told) is None
 
 
 def told_shape(name: str, told: Mapping[str, int]) -> tuple[int, ...] | None:

@@ -17,10 +17,12 @@ from irlang.importers import tf_file
 from irlang.importers.open_sizes import Example, examples, settle
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_file import NodeDef
-from irlang.importers.tf_graph import Walk, declared, size_name
+from irlang.importers.tf_graph import Walk, declared, size_name, unranked
 from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
 from irlang.importers.value import Unsupported
 from irlang.importers.writer import Writer
+
+_MOST_NAMED = 8  # results that are left out, in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +61,59 @@ def translate(
     open_ = _open_sizes(nodes, bound)
 
     def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
-        writer = Writer(catalog or builtin(), data)
-        walk = Walk(nodes, writer, {**bound, **sizes})
-        outputs = walk.run()
-        if walk.problems:
-            return walk.problems
-        name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
-        text = writer.text(name, "A TensorFlow graph.", outputs)
-        free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}
-        spare = frozenset(free - walk.live)
-        return Imported(text, writer, walk.inputs, tuple(outputs), spare)
+        made = _written(nodes, title, catalog or builtin(), data, {**bound, **sizes})
+        if isinstance(made, Imported):
+            return made
+        # what hangs on variables alone is seldom what the graph is for: it is left out for a fault
+        less = _written(
+            nodes, title, catalog or builtin(), data, {**bound, **sizes}, of_variables=False
+        )
+        return less if isinstance(less, Imported) else made
 
     made = settle(open_, _rounds(_alike(open_, attempt)), attempt)
     if isinstance(made, Imported):
         return made
-    raise InvalidInput(*made)
+    raise InvalidInput(*made, *_unranked(nodes, bound))
+
+
+def _written(
+    nodes: list[NodeDef],
+    title: str,
+    catalog: Catalog,
+    data: str,
+    sizes: Mapping[str, int],
+    *,
+    of_variables: bool = True,
+) -> Imported | list[Diagnostic]:
+    """The graph as text for some sizes, or what is wrong with it."""
+    writer = Writer(catalog, data)
+    walk = Walk(nodes, writer, sizes, of_variables=of_variables)
+    outputs = walk.run()
+    if walk.problems:
+        return walk.problems
+    name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
+    doc = "A TensorFlow graph."
+    left = [] if of_variables else sorted(set(results(nodes)) - set(walk.wanted))
+    if left:
+        doc += f"\n\nOf variables alone, and not translated: {', '.join(left[:_MOST_NAMED])}"
+        doc += ", …" if len(left) > _MOST_NAMED else "."
+    text = writer.text(name, doc, outputs)
+    free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}
+    return Imported(text, writer, walk.inputs, tuple(outputs), frozenset(free - walk.live))
+
+
+def _unranked(nodes: list[NodeDef], bound: Mapping[str, int]) -> list[Diagnostic]:
+    """What to say beside other faults of inputs without a rank, which are often their cause."""
+    used = live({node.name: node for node in nodes}, results(nodes))
+    return [
+        Diagnostic(
+            "file.shape",
+            f"the input `{node.name}` declares no shape, and was taken for a single number",
+            help=f"say its shape, like --bind {size_name(node.name)}=2,3",
+        )
+        for node in nodes
+        if node.name in used and unranked(node, bound)
+    ]
 
 
 def _open_sizes(nodes: list[NodeDef], bind: dict[str, int]) -> list[str]:

@@ -1,14 +1,14 @@
 """What of a TensorFlow graph is read: a graph of training also holds gradients, updates of
 variables, summaries and files, and does not say what its results are.
 
-Results are the nodes that depend on an input and that nothing goes on to use but gradients and
-summaries. What leads to a result is read; the rest is not.
+Results are the nodes that depend on an input or a variable and that nothing goes on to use but
+gradients and summaries. What leads to a result is read; the rest is not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from irlang.importers.tf_cond import SWITCHES
 from irlang.importers.tf_file import NodeDef
@@ -36,10 +36,17 @@ _PASSED = frozenset(
 _OF_SHAPES = frozenset({"Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike"})
 
 
-def results(nodes: Sequence[NodeDef]) -> list[str]:
-    """The names of the nodes that are results, in their order."""
+def results(nodes: Sequence[NodeDef], *, of_variables: bool = True) -> list[str]:
+    """The names of the nodes that are results, in their order.
+
+    of_variables: also those that hang on variables alone, like a penalty that nothing adds to a
+    loss; where the graph has no input, these are all that there are.
+    """
     by_name = {node.name: node for node in nodes}
-    fed = _dependent(nodes)
+    kinds = INPUTS | VARIABLES if of_variables else INPUTS
+    if not any(node.op in INPUTS for node in nodes):
+        kinds = VARIABLES
+    fed = _dependent(nodes, kinds)
     users: dict[str, list[NodeDef]] = {}
     for node in nodes:
         for name, _ in node.inputs:
@@ -65,10 +72,9 @@ def live(by_name: Mapping[str, NodeDef], wanted: Sequence[str]) -> set[str]:
     return found
 
 
-def _dependent(nodes: Sequence[NodeDef]) -> set[str]:
-    """The nodes that depend on an input of the graph; on a variable, if the graph has no input."""
-    starts = [node.name for node in nodes if node.op in INPUTS]
-    starts = starts or [node.name for node in nodes if node.op in VARIABLES]
+def _dependent(nodes: Sequence[NodeDef], kinds: Set[str]) -> set[str]:
+    """The nodes that depend on one of some operators."""
+    starts = [node.name for node in nodes if node.op in kinds]
     users: dict[str, list[str]] = {}
     for node in nodes:
         for name, _ in node.inputs:
