@@ -165,3 +165,38 @@ def test_an_overflow_inside_a_call_does_not_bound_what_comes_after() -> None:
     }"""
     found = analysed(text)
     assert {point.node for point in found.points if point.status == "possible"} == {"s", "y"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("y = log(subtract(0.26, multiply(p, subtract(1, p))))", id="p (1 - p)"),
+        pytest.param(
+            "s = subtract(add(multiply(a, a), multiply(b, b)), multiply(2, multiply(a, b)))\n"
+            "y = sqrt(add(s, 1))", id="the square of a difference, expanded",
+        ),
+        pytest.param("y = log(add(subtract(sqrt(add(square(a), 1)), abs(a)), 0.001))", id="root"),
+        pytest.param(
+            "y = sqrt(add(subtract(reduce_mean(multiply(a, a)), square(reduce_mean(a))), 0.1))",
+            id="variance as a difference",
+        ),
+        pytest.param("y = sqrt(multiply(multiply(0.1, a), a))", id="a scaled square"),
+        pytest.param("y = log(subtract(add(c, 1), divide(c, add(c, 1.5))))", id="less by division"),
+        pytest.param(
+            "t = greater(a, 0.01)\n"
+            "m = add(multiply(cast(t; to = f32), a), cast(logical_not(t); to = f32))\n"
+            "y = log(m)", id="chosen by masks",
+        ),
+        pytest.param(
+            "i = maximum(subtract(minimum(add(c, d), add(p, d)), maximum(c, p)), 0)\n"
+            "u = subtract(add(subtract(add(c, d), c), subtract(add(p, d), p)), i)\n"
+            "y = divide(i, add(u, 0.001))", id="union of two intervals",
+        ),
+    ],
+)  # fmt: skip
+def test_guards_that_need_relations(body: str) -> None:
+    inputs = "a: f32[8] in [-10, 10], b: f32[8] in [-10, 10], c: f32[8] in [0, 3]"
+    inputs += ", d: f32[8] in [0, 1], l: f32[8] in [-5, 5]"
+    text = f"model m({inputs}) -> y: f32[S..] {{\n p = sigmoid(l)\n {body}\n }}"
+    text = text.replace("f32[S..]", "f32[]" if "reduce" in body else "f32[8]")
+    assert not possible(analysed(text))

@@ -24,6 +24,7 @@ from irlang.interp.unfolding import own_index, settled, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
+_NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1}
 _STEPS = 16  # of a recurrence that is unrolled into regions
 
 
@@ -195,6 +196,7 @@ class Call:
     ) -> list[Region]:
         """What the equation gives, box by box. terms: whether its elements are worth knowing."""
         names = list(box)
+        self.walk.forget()
         split = self.domain != "tensor"
         places = cuts(body, box, self.tensors, names) if split else {}
         regions = []
@@ -209,10 +211,31 @@ class Call:
         """What an element is, where that is a copy, or short and computed in the tensor's type."""
         if self.domain != "relations" or not small(body):
             return None
-        term = specialised(body, box, self.tensors, self.walk.decided)
+        term = self._without_neutral(specialised(body, box, self.tensors, self.walk.decided), box)
         if isinstance(term, eq.Read):
-            return term if self.tensors[term.tensor].info.dtype == info.dtype else None
+            dtype = self.tensors[term.tensor].info.dtype
+            if dtype == "bool" and info.kind == "real":  # 0 and 1 are what they are in any type
+                return eq.Apply("real", (term,))
+            return term if dtype == info.dtype else None
         return term if info.dtype in (self.own.row.name, "bool") else None
+
+    def _without_neutral(self, term: eq.Expr, box: Limits) -> eq.Expr:
+        """A term without what is added to it or multiplied by, where that is 0, or 1, for sure."""
+        told, self.walk.note = self.walk.note, None
+        try:
+            while isinstance(term, eq.Apply) and term.function in _NEUTRAL and not self.own.flush:
+                pairs = list(zip(term.args, term.args[::-1], strict=True))
+                kept = [
+                    one
+                    for one, other in (pairs if term.function in ("+", "*") else pairs[:1])
+                    if self.walk.value(other, box, {}).only == _NEUTRAL[term.function]
+                ]
+                if not kept:
+                    break
+                term = kept[0]
+        finally:
+            self.walk.note = told
+        return term
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""
@@ -233,7 +256,7 @@ class Call:
                     at = {**box, own_index(axis): (step, step)}
                     target = self.names[equation.target]
                     old = self.tensors[target].regions
-                    new = self._regions(equation, body, at, False)
+                    new = self._regions(equation, body, at, True)
                     self.tensors[target] = Tensor(equation.info, (*old, *new))
             for equation in group.equations:
                 target = self.names[equation.target]

@@ -114,6 +114,9 @@ class Evaluator:
         """What an element is computed as; itself where that is not known."""
         return expr
 
+    def forget(self) -> None:
+        """Tensors have become others: what is known of their elements is looked up anew."""
+
     def kind(self, expr: eq.Expr) -> str:
         """Whether an expression is `real`, `int` or `bool`."""
         found = self._kinds.get(id(expr))

@@ -95,6 +95,7 @@ class Steps:
             self.walk.note = note
 
     def _settle(self) -> None:
+        self.walk.forget()
         size = sum(1 for step in self.steps for _ in eq.walk(step.body))
         if self._rounds(_FIRST):
             return
@@ -267,9 +268,17 @@ class Steps:
             return replace(numbers, above=True, below=True)
         ends = []
         for end, up in ((numbers.low, False), (numbers.high, True)):
-            walk.left = 4 * _PROOFS
-            by = walk.rise(step.body, (*step.earlier, eq.Const(end)), up, step.later)
-            ends.append(end + (1 if up else -1) * self.length * max(by, 0.0) * (1 + 1e-9))
+            away = 1.0 if up else -1.0
+            near = 2.0**-10 * max(abs(end), self.walk.own.row.tiny)  # what is slow to settle
+            best = math.inf
+            for start in (end, self.walk.own.nearest(end + away * near)):
+                walk.left = 8 * _PROOFS
+                with_start: list[eq.Expr] = [*step.earlier, eq.Const(start)]
+                by = max(walk.rise(step.body, with_start, up, step.later), 0.0)
+                best = min(best, away * (start - end) + self.length * by * (1 + 1e-9))
+                if best <= near:
+                    break
+            ends.append(end + away * best)
         if not all(map(math.isfinite, ends)):
             return replace(numbers, above=True, below=True)
         return self._between(numbers, *ends)

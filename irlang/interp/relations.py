@@ -16,18 +16,18 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
-from irlang.interp.interval import Numbers, join, meet
+from irlang.interp.interval import Numbers, join, meet, number
 from irlang.interp.range_eval import Limits
-from irlang.interp.regions import Ends
-from irlang.interp.sums import Known, Sum, Sums
-from irlang.interp.unfolding import inner_box, instance, match, settled, small, source, within
+from irlang.interp.shares import Shares
+from irlang.interp.sums import Known, Sum
+from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Sums):
+class Relations(Shares):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     # ---- what improves on the interval of a function
@@ -41,12 +41,14 @@ class Relations(Sums):
             return found
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
-            if found.low < 0 < found.high and self._square(expr, box):
-                self.because("a number times itself is not negative")
-                square = self.own.apply("sq", args[:1], "real")[0]
-                high = min(square.high, _TOP)
-                ends = (0.0, high) if self._square(expr, box) > 0 else (-high, 0.0)
-                return meet(found, Numbers((ends,)))
+            sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
+            if sign:
+                ends = (0.0, math.inf) if sign > 0 else (-math.inf, 0.0)
+                found = self.cut(found, *ends, "a number times itself is not negative")
+            found = self._use(
+                "the sum of two factors is known", found,
+                partial(self.parabola, expr, found, box, facts), known, box, facts,
+            )  # fmt: skip
             scaled = partial(self._scaled, expr, found, box)
             return self._use(_NO_LESS, found, scaled, known, box, facts)
         if function == "/":
@@ -55,6 +57,8 @@ class Relations(Sums):
         if function == "+":
             average = partial(self._average, expr, found, box, facts)
             found = self._use("a number is an average of two", found, average, known, box, facts)
+            if self._has_masks(expr):
+                found = self.by_truth(expr, found, box, facts)
             if 0.0 <= found.low < 1.0:
                 least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
                 found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
@@ -77,27 +81,11 @@ class Relations(Sums):
             self.because(why)
         return made
 
-    def _square(self, expr: eq.Apply, box: Limits) -> int:
-        """1 for a number times itself, -1 for one times its opposite, 0 for others."""
-        sign, args = 1, []
-        for arg in expr.args:
-            term = self.meaning(arg, box)
-            while isinstance(term, eq.Apply) and term.function == "neg":
-                sign, arg = -sign, term.args[0]
-                term = self.meaning(arg, box)
-            args.append(arg)
-        return sign if self._same(eq.Apply("*", tuple(args)), box) else 0
-
-    def _same(self, expr: eq.Apply, box: Limits) -> bool:
-        """Whether both arguments are one number."""
-        one, other = (self.copies(arg, box) for arg in expr.args)
-        return any(look in other for look in one)
-
     def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A value, less what the facts exclude for it or for what it is a copy of."""
         found = super().known(expr, found, box, facts)
         if isinstance(expr, eq.Read) and expr.default is None:
-            read = source(expr, box, self.tensors)[0]
+            read = self.source(expr, box)[0]
             if read in facts:
                 return meet(found, facts[read])
             term = self.meaning(read, box)
@@ -146,117 +134,6 @@ class Relations(Sums):
         if high > 1.0:
             low = high = self._most(expr, box, divisor)
         return found if math.isinf(high) else self.cut(found, -low, high, _NO_LESS)
-
-    def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
-        """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
-        top, bottom = expr.args
-        for rooted in (False, True):
-            share = self.share(bottom, self.looks(top, box), rooted, False, box)
-            if share:
-                # a square may have been flushed to 0: the dividend's size is known up to that
-                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
-                return 1 / share * (1 + 16 * self.own.row.unit) + lost
-        return math.inf
-
-    def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
-        """A product with the reciprocal of a root that the other factor is part of."""
-        for top, factor in (expr.args, expr.args[::-1]):
-            root = self.meaning(factor, box)
-            if isinstance(root, eq.Apply) and root.function == "rsqrt":
-                reach = self.value(factor, box, {})
-                divisor = eq.Apply("sqrt", root.args)
-                share = self.share(divisor, self.looks(top, box), True, False, box)
-                if share and reach.finite:
-                    lost = math.sqrt(4 * self.own.least) * reach.magnitude
-                    end = 1 / share * (1 + 32 * self.own.row.unit) + lost
-                    return self.cut(found, -end, end, _NO_LESS)
-        return found
-
-    def share(
-        self,
-        expr: eq.Expr,
-        tops: list[eq.Expr],
-        rooted: bool,
-        squared: bool,
-        box: Limits,
-        free: Limits | None = None,
-        depth: int = 12,
-    ) -> float:
-        """A factor f > 0 so that an expression is no less than f times the size of an element.
-
-        tops: how the element may be written. rooted: whether its square may be met under a root;
-        squared: whether that is so here. free: indices of sums around, of which one value will do.
-        0 for none.
-        """
-        if not depth or self.done():
-            return 0.0
-        less = 1 - 4 * self.own.row.unit
-        best = 0.0
-        for look in self.looks(expr, box):
-            if self._is_size(look, tops, squared, box, free or {}):
-                return less
-            if isinstance(look, eq.Reduce):
-                inner = self._terms(look, box)
-                if inner is None or look.body is None:
-                    continue
-                own = {**(free or {}), **{name: inner[name] for name, _ in look.binders}}
-                found = self.share(look.body, tops, rooted, squared, inner, own, depth - 1)
-                best = max(best, found)
-            if not isinstance(look, eq.Apply):
-                continue
-            if look.function == "sqrt" and rooted and not squared:
-                under = self.share(look.args[0], tops, rooted, True, box, free, depth - 1)
-                best = max(best, math.sqrt(under) * less)
-            for part, factor in self._parts(look, box):
-                found = self.share(part, tops, rooted, squared, box, free, depth - 1)
-                best = max(best, found * factor * less)
-        return best
-
-    def _parts(self, look: eq.Apply, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
-        """Expressions that, times a factor, a result is no less than."""
-        args = look.args
-        if look.function == "max" or (
-            look.function == "+" and all(self.value(arg, box, {}).low >= 0 for arg in args)
-        ):
-            for arg in args:
-                yield arg, 1.0
-        elif look.function in ("*", "/"):
-            for one, other in (args, args[::-1]) if look.function == "*" else (args,):
-                times = self.value(other, box, {})
-                if times.finite and times.low > 0:
-                    yield one, 1 / times.high if look.function == "/" else times.low
-
-    def _terms(self, look: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
-        """The indices of a sum of terms that are not negative, or of a maximum: it is no less than
-        any of its terms.
-        """
-        inner = inner_box(look, box)
-        if inner is None or look.where is not None or look.body is None:
-            return None
-        positive = look.kind == "sum" and self.value(look.body, inner, {}).low >= 0
-        return inner if positive or look.kind == "max" else None
-
-    def _is_size(
-        self, look: eq.Expr, tops: list[eq.Expr], squared: bool, box: Limits, free: Limits
-    ) -> bool:
-        """Whether an expression is the size of an element, or its square."""
-        inner: eq.Expr | None = None
-        if isinstance(look, eq.Apply):
-            inner = look.args[0]
-            if not squared:
-                inner = inner if look.function == "abs" else None
-            elif look.function == "pow":
-                inner = inner if self.value(look.args[1], box, {}).only == 2 else None
-            elif look.function != "sq" and not (look.function == "*" and self._same(look, box)):
-                inner = None
-        if inner is None:
-            return False
-        outer = {name: ends for name, ends in box.items() if name not in free}
-        for pattern, target in product(self.looks(inner, box), tops):
-            found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and within(found, free, outer):
-                return True
-        return False
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""
@@ -391,6 +268,41 @@ class Relations(Sums):
                 best = max(best, min(lows))
         return best
 
+    def _has_masks(self, expr: eq.Expr) -> bool:
+        """Whether truth values may count as numbers in what an expression hangs on."""
+        if self._masks is None:
+            self._masks = any(tensor.info.dtype == "bool" for tensor in self.tensors.values())
+        return self._masks or any(self.kind(part) == "bool" for part in eq.walk(expr))
+
+    _masks: bool | None = None
+
+    def by_truth(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A sum in which a condition counts as 0 or 1 twice: what it is if that holds, or not."""
+        body = self.unfolded(expr, box, _UNFOLDED)
+        sites: dict[eq.Expr, list[tuple[eq.Expr, bool]]] = {}
+        for part in eq.walk(body) if small(body) else ():
+            if isinstance(part, eq.Apply) and part.function == "real":
+                condition, holds = part.args[0], True
+                while True:
+                    term = self.meaning(condition, box)
+                    if not isinstance(term, eq.Apply) or term.function != "not":
+                        break
+                    condition, holds = term.args[0], not holds
+                sites.setdefault(self.copies(condition, box)[-1], []).append((part, holds))
+        for condition, parts in sites.items():
+            if self.kind(condition) != "bool" or len(parts) < 2:
+                continue
+            arms = []
+            for which in (True, False):
+                known = assume(self, condition, which, box, facts)
+                if known is not None:
+                    known = {**known, **{p: number(float(which == holds)) for p, holds in parts}}
+                    arms.append(self.aside(partial(self.value, body, box, known)))
+            made = join(*arms)
+            if made.finite and made.pieces:
+                found = self.cut(found, made.low, made.high, "a condition holds or does not")
+        return found
+
     def _choices(
         self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
     ) -> Iterator[eq.Expr]:
@@ -402,7 +314,7 @@ class Relations(Sums):
         for atom in set(eq.walk(body)):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
                 continue
-            target = source(atom, inner, self.tensors)[0]
+            target = self.source(atom, inner)[0]
             looks = product(self.looks(largest.body, own), self.looks(atom, inner))
             if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
                 yield target
@@ -423,7 +335,7 @@ class Relations(Sums):
     def unfolded(self, expr: eq.Expr, box: Limits, depth: int) -> eq.Expr:
         """An expression with the definitions of its elements written out, reductions excepted."""
         if isinstance(expr, eq.Read) and expr.default is None:
-            read, region = source(expr, box, self.tensors)
+            read, region = self.source(expr, box)
             if not depth or not self.as_here(read.tensor):
                 return read
             term = self.tensors[read.tensor].body if region is None else region.term

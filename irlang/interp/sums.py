@@ -13,9 +13,11 @@ from itertools import product
 from typing import Any, TypeVar
 
 from irlang import equations as eq
+from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, may, meet
-from irlang.interp.range_eval import Evaluator, Limits
+from irlang.interp.range_eval import Evaluator, Limits, Note
+from irlang.interp.regions import Region, Tensor
 from irlang.interp.unfolding import (
     inner_box,
     instance,
@@ -72,6 +74,23 @@ class Sums(Evaluator):
     _left = 0  # sums that the proof under way may still look at
     _work = 0  # expressions that were evaluated for proofs
     _memory: dict[Any, tuple[Numbers, Limits, Facts]]
+
+    def __init__(
+        self,
+        tensors: dict[str, Tensor],
+        own: Arithmetic,
+        note: Note | None = None,
+        split: bool = True,
+    ) -> None:
+        super().__init__(tensors, own, note, split)
+        # what elements come to and are made of, in a box that is kept so that its id stays its own
+        self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
+        self._meanings: dict[tuple[eq.Expr, int], tuple[eq.Expr, Limits]] = {}
+
+    def forget(self) -> None:
+        """Tensors have become others: what elements are made of is looked up anew."""
+        self._sources.clear()
+        self._meanings.clear()
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -150,7 +169,7 @@ class Sums(Evaluator):
         return Sum({expr: 1.0})
 
     def _element(self, expr: eq.Read, box: Limits, facts: Facts, depth: int) -> Sum:
-        read, region = source(expr, box, self.tensors)
+        read, region = self.source(expr, box)
         if self._equal is not None and read == self._equal[0]:
             return Sum({self._equal[1]: 1.0})
         if region is None:
@@ -257,7 +276,7 @@ class Sums(Evaluator):
                 if len(replaced.factors) <= len(made.factors) + self._cased():
                     error = abs(factor) * bound.error
                     best = min(best, self.upper(replaced, box, facts, left - 1) + error)
-            for cases in self._cases(atom, factor < 0, box, facts) if self._cased() else ():
+            for cases in self._cases(atom, factor < 0, box, facts):
                 found = -math.inf
                 for case in cases:
                     replaced = rest.plus(case, factor)
@@ -298,15 +317,25 @@ class Sums(Evaluator):
 
     # ---- what bounds an element
 
-    def meaning(self, atom: eq.Expr, box: Limits) -> eq.Expr:
+    def source(self, read: eq.Read, box: Limits) -> tuple[eq.Read, Region | None]:
+        """The element that a read comes to, through copies, and the region that it lies in."""
+        found = self._sources.get((read, id(box)))
+        if found is None:
+            found = self._sources[read, id(box)] = (*source(read, box, self.tensors), box)
+        return found[0], found[1]
+
+    def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:
         """What an element is computed as; itself where that is not known."""
-        if isinstance(atom, eq.Read) and atom.default is None:
-            read, region = source(atom, box, self.tensors)
+        if not isinstance(expr, eq.Read) or expr.default is not None:
+            return expr
+        found = self._meanings.get((expr, id(box)))
+        if found is None:
+            read, region = self.source(expr, box)
             term = self.tensors[read.tensor].body if region is None else region.term
-            if term is not None and self.as_here(read.tensor):
-                return instance(term, read)
-            return read
-        return atom
+            known = term is not None and self.as_here(read.tensor)
+            made = instance(term, read) if term is not None and known else read
+            found = self._meanings[expr, id(box)] = made, box
+        return found[0]
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -329,7 +358,10 @@ class Sums(Evaluator):
     ) -> Iterator[Sum]:
         if term.function == ("max" if below else "min"):
             for arg in term.args:
-                yield self.whole(arg, box)
+                own, apart = self.whole(arg, box), self.sum_of(arg, box, facts)
+                yield own
+                if apart != own:
+                    yield apart
         elif term.function == "abs" and below:
             inner = self.whole(term.args[0], box)
             yield inner
@@ -339,6 +371,10 @@ class Sums(Evaluator):
                 added = self.value(other, box, {})
                 if added.finite and (added.low >= 0 if below else added.high <= 0):
                     yield self.whole(one, box)
+        elif term.function in ("*", "/") and not self._cased():
+            pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
+            for one, times in pairs:
+                yield from self._scaled_bounds(term, one, times, below, box, facts)
         elif SCALARS[term.function].near is not None:
             least, most = SCALARS[term.function].near or (0.0, 0.0)
             yield self.whole(term.args[0], box).plus(Sum({}, least if below else most))
@@ -349,6 +385,29 @@ class Sums(Evaluator):
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
 
+    def _scaled_bounds(
+        self,
+        term: eq.Apply,
+        one: eq.Expr,
+        times: eq.Expr,
+        below: bool,
+        box: Limits,
+        facts: Facts,
+    ) -> Iterator[Sum]:
+        """A number times another, or divided by it, is no more than itself, or no less."""
+        size, factor = (self.remembered(part, box, facts) for part in (one, times))
+        if not (size.finite and size.pieces and factor.finite and factor.pieces):
+            return
+        if term.function == "/" and factor.low <= 0:
+            return
+        shrinks = factor.low >= 1 if term.function == "/" else factor.high <= 1
+        grows = factor.high <= 1 if term.function == "/" else factor.low >= 1
+        up = (size.low >= 0 and shrinks) or (size.high <= 0 and grows)
+        down = (size.low >= 0 and grows) or (size.high <= 0 and shrinks)
+        if down if below else up:
+            unit = 2 * self.own.row.unit if term.function == "/" else 0.0
+            yield self.whole(one, box).plus(Sum({}, error=unit * size.magnitude))
+
     def _cases(
         self, atom: eq.Expr, below: bool, box: Limits, facts: Facts
     ) -> Iterator[Sequence[Sum]]:
@@ -357,11 +416,17 @@ class Sums(Evaluator):
         if not isinstance(term, eq.Apply):
             return
         if term.function == ("min" if below else "max"):
-            yield [self.whole(arg, box) for arg in term.args]
+            own = [self.whole(arg, box) for arg in term.args]
+            yield own
+            apart = [self.sum_of(arg, box, facts) for arg in term.args]
+            if apart != own:
+                yield apart
         elif term.function == "select":
             condition = self.value(term.args[0], box, facts)
             arms = zip((True, False), term.args[1:], strict=True)
             yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
+        elif not self._cased():
+            return
         elif term.function == "*":
             for one, other in (term.args, term.args[::-1]):
                 times = self.value(one, box, facts)
@@ -425,7 +490,7 @@ class Sums(Evaluator):
     def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
         """An element, and what it is a copy of."""
         if isinstance(expr, eq.Read) and expr.default is None:
-            return expr, source(expr, box, self.tensors)[0]
+            return expr, self.source(expr, box)[0]
         return (expr,)
 
     def whole(self, expr: eq.Expr, box: Limits) -> Sum:

@@ -1,0 +1,154 @@
+"""How large an element is at least by those that it is made of, and quotients by such elements.
+
+A sum of terms that are not negative is no less than any of them, the root of a sum of squares no
+less than the size of one: so that what is divided by its norm is 1 at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers
+from irlang.interp.range_eval import Limits
+from irlang.interp.regions import Ends
+from irlang.interp.squares import Squares
+from irlang.interp.sums import Sum
+from irlang.interp.unfolding import inner_box, match, within
+
+_NO_LESS = "the divisor is no less than the dividend"
+
+
+class Shares(Squares):
+    """An evaluator that knows how much of an element another one holds."""
+
+    def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
+        top, bottom = expr.args
+        for rooted in (False, True):
+            share = self.share(bottom, self.looks(top, box), rooted, False, box)
+            if share:
+                # a square may have been flushed to 0: the dividend's size is known up to that
+                lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
+                return 1 / share * (1 + 16 * self.own.row.unit) + lost
+        return math.inf
+
+    def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A product with the reciprocal of a root that the other factor is part of."""
+        for top, factor in (expr.args, expr.args[::-1]):
+            root = self.meaning(factor, box)
+            if isinstance(root, eq.Apply) and root.function == "rsqrt":
+                reach = self.value(factor, box, {})
+                divisor = eq.Apply("sqrt", root.args)
+                share = self.share(divisor, self.looks(top, box), True, False, box)
+                if share and reach.finite:
+                    lost = math.sqrt(4 * self.own.least) * reach.magnitude
+                    end = 1 / share * (1 + 32 * self.own.row.unit) + lost
+                    return self.cut(found, -end, end, _NO_LESS)
+        return found
+
+    def share(
+        self,
+        expr: eq.Expr,
+        tops: list[eq.Expr],
+        rooted: bool,
+        squared: bool,
+        box: Limits,
+        free: Limits | None = None,
+        depth: int = 12,
+    ) -> float:
+        """A factor f > 0 so that an expression is no less than f times the size of an element.
+
+        tops: how the element may be written. rooted: whether its square may be met under a root;
+        squared: whether that is so here. free: indices of sums around, of which one value will do.
+        0 for none.
+        """
+        if not depth or self.done():
+            return 0.0
+        less = 1 - 4 * self.own.row.unit
+        best = 0.0
+        for look in self.looks(expr, box):
+            if self._is_size(look, tops, squared, box, free or {}):
+                return less
+            if isinstance(look, eq.Reduce):
+                inner = self._terms(look, box)
+                if inner is None or look.body is None:
+                    continue
+                own = {**(free or {}), **{name: inner[name] for name, _ in look.binders}}
+                found = self.share(look.body, tops, rooted, squared, inner, own, depth - 1)
+                best = max(best, found)
+            if not isinstance(look, eq.Apply):
+                continue
+            if look.function == "sqrt" and rooted and not squared:
+                under = self.share(look.args[0], tops, rooted, True, box, free, depth - 1)
+                best = max(best, math.sqrt(under) * less)
+            for part, factor in self._parts(look, box):
+                found = self.share(part, tops, rooted, squared, box, free, depth - 1)
+                best = max(best, found * factor * less)
+        return best
+
+    def _parts(self, look: eq.Apply, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """Expressions that, times a factor, a result is no less than."""
+        args = look.args
+        if look.function == "max" or (
+            look.function == "+" and all(self.value(arg, box, {}).low >= 0 for arg in args)
+        ):
+            for arg in args:
+                yield arg, 1.0
+        elif look.function in ("*", "/"):
+            for one, other in (args, args[::-1]) if look.function == "*" else (args,):
+                times = self.value(other, box, {})
+                if times.finite and times.low > 0:
+                    yield one, 1 / times.high if look.function == "/" else times.low
+
+    def _terms(self, look: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
+        """The indices of a sum of terms that are not negative, or of a maximum: it is no less than
+        any of its terms.
+        """
+        inner = inner_box(look, box)
+        if inner is None or look.where is not None or look.body is None:
+            return None
+        positive = look.kind == "sum" and self.value(look.body, inner, {}).low >= 0
+        return inner if positive or look.kind == "max" else None
+
+    def _is_size(
+        self, look: eq.Expr, tops: list[eq.Expr], squared: bool, box: Limits, free: Limits
+    ) -> bool:
+        """Whether an expression is the size of an element, or its square."""
+        inner: eq.Expr | None = None
+        if isinstance(look, eq.Apply):
+            inner = look.args[0]
+            if not squared:
+                inner = inner if look.function == "abs" else None
+            elif look.function == "pow":
+                inner = inner if self.value(look.args[1], box, {}).only == 2 else None
+            elif look.function != "sq" and not (look.function == "*" and self._same(look, box)):
+                inner = None
+        if inner is None:
+            return False
+        outer = {name: ends for name, ends in box.items() if name not in free}
+        for pattern, target in product(self.looks(inner, box), tops):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and within(found, free, outer):
+                return True
+        return False
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        term = self.meaning(atom, box)
+        if not below or not isinstance(term, eq.Apply) or term.function != "sqrt":
+            return
+        for other in rest.factors:
+            look = self.meaning(other, box)
+            sized = look.args[0] if isinstance(look, eq.Apply) and look.function == "abs" else other
+            share = self.share(term, self.looks(sized, box), True, False, box)
+            if share:
+                lost = Sum({}, error=math.sqrt(4 * self.own.least))
+                yield lost.plus(Sum({other: 1.0}), share)
+                yield lost.plus(Sum({other: 1.0}), -share)

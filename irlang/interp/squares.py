@@ -1,0 +1,169 @@
+"""Products of elements: the sign of one in which factors stand twice, and how large it may be.
+
+`u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
+the squares of its factors; the square of a mean is no more than the mean of the squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers
+from irlang.interp.range_eval import Limits
+from irlang.interp.sums import Sum, Sums
+from irlang.interp.unfolding import inner_box, settled
+
+_FACTORS = 3  # products that are looked into, one inside another
+_TOP = float.fromhex("0x1.fffffffffffffp+1023")
+
+
+class Squares(Sums):
+    """An evaluator that knows what squares are to products."""
+
+    def _sign(self, expr: eq.Expr, box: Limits) -> int:
+        """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
+        sign, left = self._factors(expr, box, _FACTORS)
+        pairs = 0
+        single: list[eq.Expr] = []
+        for factor in left:
+            looks = self.copies(factor, box)
+            twin = next((o for o in single if any(a in looks for a in self.copies(o, box))), None)
+            if twin is None:
+                single.append(factor)
+            else:
+                single.remove(twin)
+                pairs += 1
+        if not pairs:
+            return 0
+        for factor in single:
+            numbers = self.value(factor, box, {})
+            if not numbers.finite or numbers.low < 0 < numbers.high:
+                return 0
+            sign = -sign if numbers.low < 0 else sign
+        return sign
+
+    def _factors(self, expr: eq.Expr, box: Limits, depth: int) -> tuple[int, list[eq.Expr]]:
+        """The factors of a product, and a sign before it."""
+        term = self.meaning(expr, box) if depth else expr
+        if isinstance(term, eq.Apply) and term.function == "neg":
+            sign, found = self._factors(term.args[0], box, depth - 1)
+            return -sign, found
+        if isinstance(term, eq.Apply) and term.function == "*":
+            signs, parts = zip(*(self._factors(a, box, depth - 1) for a in term.args), strict=True)
+            return math.prod(signs), [one for part in parts for one in part]
+        return 1, [expr]
+
+    def _same(self, expr: eq.Apply, box: Limits) -> bool:
+        """Whether both arguments are one number."""
+        one, other = (self.copies(arg, box) for arg in expr.args)
+        return any(look in other for look in one)
+
+    def parabola(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A product of two numbers whose sum, or difference, is known."""
+        terms = (self.meaning(arg, box) for arg in expr.args)
+        if not any(isinstance(term, eq.Apply) and term.function in ("+", "-") for term in terms):
+            return found
+        one, other = (self.sum_of(arg, box, facts) for arg in expr.args)
+        for sign in (1.0, -1.0):
+            total = one.plus(other, sign)
+            if total.factors or total.error > abs(total.constant):
+                continue
+            # u v = u (s - u), or u (u - s): the vertex is at s / 2
+            ends = self.value(expr.args[0], box, facts)
+            if not (ends.finite and ends.pieces):
+                continue
+            at = [ends.low, ends.high]
+            if ends.low < total.constant / 2 < ends.high:
+                at.append(total.constant / 2)
+            values = [sign * u * (total.constant - u) for u in at]
+            slack = 2 * total.error * ends.magnitude + self.own.least
+            slack += 2 * self.own.row.unit * max(map(abs, values))
+            least, largest = min(values) - slack, max(values) + slack
+            return self.cut(found, least, largest, "the sum of two factors is known")
+        return found
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        term = self.meaning(atom, box)
+        if isinstance(term, eq.Apply) and term.function == "*" and not self._same(term, box):
+            yield from self._by_squares(term, below, rest, box)
+        elif not below:
+            yield from self._by_mean_of_squares(term, rest, box)
+
+    def _by_squares(self, term: eq.Apply, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """Half the squares of both factors, where they are elements of `rest`."""
+        found = []
+        for factor in term.args:
+            looks = self.looks(factor, box)
+            square = next((o for o in rest.factors if self._is_square(o, looks, box)), None)
+            if square is None:
+                return
+            found.append(square)
+        half = -0.5 if below else 0.5
+        size = sum(self.interval(one, box, {}).magnitude for one in found)
+        error = 2 * self.own.row.unit * size + 2 * self.own.least
+        yield Sum({found[0]: half}, error=error).plus(Sum({found[1]: 1.0}), half)
+
+    def square_of(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
+        """What an expression is the square of."""
+        for look in self.looks(expr, box):
+            if not isinstance(look, eq.Apply):
+                continue
+            if look.function == "sq" or (look.function == "*" and self._same(look, box)):
+                return look.args[0]
+            if look.function == "pow" and self.value(look.args[1], box, {}).only == 2:
+                return look.args[0]
+        return None
+
+    def _is_square(self, expr: eq.Expr, looks: list[eq.Expr], box: Limits) -> bool:
+        inner = self.square_of(expr, box)
+        return inner is not None and any(one in looks for one in self.looks(inner, box))
+
+    def _by_mean_of_squares(self, term: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The mean of the squares, for the square of a mean."""
+        inner = self.square_of(term, box)
+        mean = None if inner is None else self._mean(inner, box)
+        if mean is None:
+            return
+        for other in rest.factors:
+            of_squares = self._mean(other, box)
+            if of_squares is None or of_squares[1] != mean[1]:
+                continue
+            (body, count, own), (squares, _, its) = mean, of_squares
+            base = self.square_of(squares, its)
+            if base is None:
+                continue
+            renamed: dict[str, eq.Expr] = {a: eq.Index(b) for a, b in zip(own, its, strict=False)}
+            looks = [settled(eq.substitute(one, renamed)) for one in self.looks(body, own)]
+            if any(one in looks for one in self.looks(base, its)):
+                size = self.interval(other, box, {}).magnitude
+                size = max(size, self.value(body, own, {}).magnitude ** 2)
+                error = (4 * count + 8) * self.own.row.unit * size + 4 * self.own.least
+                yield Sum({other: 1.0}, error=error)
+
+    def _mean(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, int, Limits] | None:
+        """The terms of a mean, how many they are, and the box with their indices at the end."""
+        for look in self.looks(expr, box):
+            if not isinstance(look, eq.Apply) or look.function not in ("/", "*"):
+                continue
+            for total, times in (look.args, look.args[::-1]):
+                reduce = self.meaning(total, box)
+                if not isinstance(reduce, eq.Reduce) or reduce.kind != "sum":
+                    continue
+                inner = inner_box(reduce, box)
+                if inner is None or reduce.where is not None or reduce.body is None:
+                    continue
+                count = math.prod(inner[name][1] + 1 for name, _ in reduce.binders)
+                share = self.value(times, box, {}).only
+                if share is None:
+                    continue
+                near = share / count if look.function == "/" else share * count
+                if abs(near - 1) <= 2 * self.own.row.unit:
+                    return reduce.body, count, inner
+        return None
