@@ -254,7 +254,7 @@ def test_a_campaign_is_one_page(
     assert "&lt;issue 1&gt;" in text
     assert text.count('<rect class="culprit"') == 1
     assert re.search(r"f32\[1, 1, (1, 2|2, 1)\]", text)
-    assert '<td class="number bad">1.0</td>' in text
+    assert '<td class="number bad">1</td>' in text
     assert str(tmp_path) not in text
 
 

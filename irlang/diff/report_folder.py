@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,14 @@ from irlang.diagnostics import fail
 from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
-from irlang.diff.report_numbers import dtype_of
+from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_script import script
 from irlang.lower.lower import lower
 
 if TYPE_CHECKING:
     from irlang.diff.calls import Case
     from irlang.diff.finding import Found
+    from irlang.graph import Graph
 
 _MOST = 64  # elements of a result that the entry of a finding shows
 
@@ -69,8 +70,9 @@ def _written(found: Found, folder: Path, identity: str) -> dict[str, Any]:
         "message": verdict.message, "title": title(found), "version": found.version,
         "reduced": str(reduced), "script": str(main or ""), "report": str(report),
         "seed": found.seed, "signature": found.signature, "others": found.others,
-        "expected": _values({n: b.value for n, b in found.expected.items()}),
-        "got": _values(found.got), "outside": _outside(found), "inputs": _values(case.values),
+        "expected": _values({n: b.value for n, b in found.expected.items()}, graph, all_expected),
+        "got": _values(found.got, graph, all_got), "outside": _outside(found),
+        "inputs": _values(case.values, graph, all_got),
     }  # fmt: skip
 
 
@@ -115,10 +117,12 @@ def _outside(found: Found) -> dict[str, list[int]]:
     return places
 
 
-def _values(arrays: dict[str, Any]) -> dict[str, str]:
+def _values(
+    arrays: Mapping[str, Any], graph: Graph, write: Callable[[Any, str], str]
+) -> dict[str, str]:
     """Short arrays as text, for tables."""
     return {
-        name: str(np.asarray(array).tolist())
+        name: write(np.asarray(array), dtype_of(graph, name))
         for name, array in arrays.items()
         if np.asarray(array).size <= _MOST
     }

@@ -36,6 +36,8 @@ svg rect { fill: var(--code); stroke: var(--soft); } svg rect.given { fill: var(
 svg rect.culprit { fill: var(--badback); stroke: var(--bad); stroke-width: 2; }
 svg .edge { stroke: var(--soft); fill: none; } a { color: var(--mark); }
 meter { width: 6rem; }
+@media (max-width: 34rem) { .wide { font-size: .85rem; } .wide td, .wide th {
+  padding-right: .5rem; } article { padding: 0 .7rem .7rem; } pre { padding: .6rem .7rem; } }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 """
@@ -105,12 +107,12 @@ def _index(findings: Sequence[Mapping[str, Any]]) -> str:
         return "<p>None: the targets agree with the oracle.</p>"
     rows = [
         f'<tr><td><a href="#{escape(f["id"])}">{escape(f["id"])}</a></td>'
-        + "".join(f"<td>{escape(str(f[key]))}</td>" for key in ("verdict", "target", "operator"))
+        + "".join(f"<td>{escape(str(f[key]))}</td>" for key in ("operator", "verdict", "target"))
         + f'<td class="number">{f["operators"]}</td><td class="number">'
         f"{f.get('elements', '')}</td></tr>"
         for f in findings
     ]
-    return _table(["finding", "verdict", "target", "operator", "#calls", "#elements"], rows)
+    return _table(["finding", "operator", "verdict", "target", "#calls", "#elements"], rows)
 
 
 def _finding(folder: Path, found: Mapping[str, Any]) -> str:
