@@ -331,6 +331,15 @@ def test_json_has_what_programs_read(tmp_path: Path, capsys: Any) -> None:
     assert "inf" in printed
 
 
+def test_the_sizes_that_were_analysed_are_said(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(DIFFERENCE.replace("f32[3]", "f32[N]"))
+    _, said, _ = run(str(path), "--bind", "N=4", capsys=capsys)
+    assert "Analysed for N = 4." in said
+    _, said, _ = run(str(path), "--format", "json", capsys=capsys)
+    assert list(json.loads(said)["sizes"]) == ["N"]
+
+
 def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "m.nnir"
     path.write_text(BOXES)
@@ -421,6 +430,7 @@ WRONG_RANGES = {
     "text": ('{"a": ["0", "1"]}', "file.ranges"),
     "not a number": ('{"a": [NaN, 1]}', "file.ranges"),
     "an integer beyond every float": (f'{{"a": [0, {"9" * 400}]}}', "file.ranges"),
+    "a name that is there twice": ('{"a": [0, 1], "a": [2, 3]}', "file.ranges"),
     "beyond the type": ('{"a": [1e39, 1e40]}', "usage.range"),
     "a name that is not there": ('{"c": [0, 1]}', "usage.range"),
 }

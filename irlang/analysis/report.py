@@ -100,6 +100,9 @@ def conclusion(found: Verdicts) -> list[str]:
     following = [report.node for report in found.reports if report.because]
     if following:
         lines.append(f"Safe once these are: {_some(following)}")
+    if subject.source.sizes:
+        said = ", ".join(f"{name} = {size}" for name, size in subject.source.sizes.items())
+        lines.append(f"Analysed for {said}. --bind NAME=NUMBER says another size.")
     if subject.assumed:
         some = _some([subject.called(name) for name in subject.assumed])
         lines.append(
@@ -212,6 +215,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
             for report in verdicts.reports
         ],
         "safe": len(verdicts.safe),
+        "sizes": dict(verdicts.subject.source.sizes),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
         "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
     }  # fmt: skip

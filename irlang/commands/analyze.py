@@ -141,29 +141,42 @@ def read_ranges(path: str) -> dict[str, tuple[float, float]]:
     from irlang.parser.source import read_source
 
     text = read_source(Path(path))
+    twice: list[str] = []
+
+    def by_name(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice.extend(name for place, name in enumerate(names) if name in names[:place])
+        return dict(pairs)
+
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=by_name)
     except (ValueError, RecursionError) as error:
         raise fail("file.ranges", f"{path} is no JSON: {error}") from None
     form = 'it has the form {"name": [low, high], ...}'
     if not isinstance(found, dict):
         raise fail("file.ranges", f"{path} holds no ranges by name", help=form)
+    if twice:
+        raise fail("file.ranges", f"{path} gives the range of `{twice[0]}` twice")
     ranges = {}
     for name, ends in found.items():
-        if not _is_range(ends):
-            raise fail(
-                "file.ranges", f"the range of `{name}` in {path} is no [low, high]", help=form
-            )
+        fault = _fault(ends)
+        if fault:
+            raise fail("file.ranges", f"the range of `{name}` in {path} {fault}", help=form)
         ranges[name] = float(ends[0]), float(ends[1])
     return ranges
 
 
-def _is_range(ends: Any) -> bool:
+def _fault(ends: Any) -> str:
+    """Why something is no range; nothing where it is one."""
     if not isinstance(ends, list) or len(ends) != 2:
-        return False
-    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+        return "is no [low, high]"
+    if not all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends):
+        return "is no [low, high]: its ends are not both numbers"
+    if any(end != end for end in ends):
+        return "has an end that is NaN"
     # JSON has integers that are larger than every float.
-    within = numbers and all(
-        isinstance(end, float) or abs(end) <= sys.float_info.max for end in ends
-    )
-    return within and ends[0] <= ends[1]
+    if any(isinstance(end, int) and abs(end) > sys.float_info.max for end in ends):
+        return "has an end that is too large"
+    if ends[0] > ends[1]:
+        return f"is [{ends[0]:g}, {ends[1]:g}]: its low end is above its high end"
+    return ""
