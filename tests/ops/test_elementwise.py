@@ -224,7 +224,7 @@ def test_clip_of_integers(low: float, high: float) -> None:
     ],
 )  # fmt: skip
 def test_a_bound_that_the_type_has_not_is_its_end(
-    dtype: Any, bounds: dict[str, float], wanted: int
+    dtype: Any, bounds: dict[str, Any], wanted: int
 ) -> None:
     agrees("clip", {"x": np.array([0, 7], dtype)}, np.full(2, wanted, dtype), **bounds)
 
