@@ -16,10 +16,11 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
+from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, join, meet, number
+from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
-from irlang.interp.sums import Known, Sum
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most

@@ -12,11 +12,11 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Ends
 from irlang.interp.squares import Squares
-from irlang.interp.sums import Sum
 from irlang.interp.unfolding import inner_box, match, within
 
 _NO_LESS = "the divisor is no less than the dividend"

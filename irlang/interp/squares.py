@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
-from irlang.interp.sums import Sum, Sums
+from irlang.interp.sums import Sums
 from irlang.interp.unfolding import inner_box, settled
 
 _FACTORS = 3  # products that are looked into, one inside another

@@ -7,23 +7,20 @@ replaced by what bounds it, as a maximum by one of those that it is taken over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import Any, TypeVar
 
 from irlang import equations as eq
-from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
-from irlang.interp.interval import Numbers, may, meet
-from irlang.interp.range_eval import Evaluator, Limits, Note
-from irlang.interp.regions import Region, Tensor
+from irlang.interp.elements import Elements, Sum
+from irlang.interp.interval import may
+from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import (
     inner_box,
     instance,
     match,
     settled,
-    source,
     within,
 )
 from irlang.scalar import SCALARS
@@ -32,125 +29,14 @@ _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
 
 _REPLACED = 3  # elements replaced by what bounds them
-_LOOKED_AT = 32  # sums in the course of one proof
-_REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400  # the same of proofs by cases
-_LEVELS = 1  # proofs inside one another
-_WORK = 3000  # expressions that the proofs of one call may evaluate
-
-Known = Sequence[tuple[eq.Expr, Numbers]]
-_T = TypeVar("_T")
-_TOP = float.fromhex("0x1.fffffffffffffp+1023")
+# the same of proofs by cases, and sums that they look at
+_REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """`constant + sum of factor * element`, but for an error of rounding."""
-
-    factors: Mapping[eq.Expr, float]
-    constant: float = 0.0
-    error: float = 0.0
-
-    def plus(self, other: Sum, times: float = 1.0) -> Sum:
-        """`self + times * other`."""
-        merged = dict(self.factors)
-        for atom, factor in other.factors.items():
-            merged[atom] = merged.get(atom, 0.0) + times * factor
-        constant = self.constant + times * other.constant
-        error = self.error + abs(times) * other.error
-        if constant not in (self.constant, times * other.constant) or abs(times) != 1:
-            error += _SLACK * abs(constant)
-        return Sum({a: f for a, f in merged.items() if f}, constant, error)
-
-
-_SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
-
-
-class Sums(Evaluator):
+class Sums(Elements):
     """An evaluator that knows between which numbers a sum of elements lies."""
 
-    _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
-    _level = 0
-    _left = 0  # sums that the proof under way may still look at
-    _work = 0  # expressions that were evaluated for proofs
-    _memory: dict[Any, tuple[Numbers, Limits, Facts]]
-
-    def __init__(
-        self,
-        tensors: dict[str, Tensor],
-        own: Arithmetic,
-        note: Note | None = None,
-        split: bool = True,
-    ) -> None:
-        super().__init__(tensors, own, note, split)
-        # what elements come to and are made of, in a box that is kept so that its id stays its own
-        self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
-        self._meanings: dict[tuple[eq.Expr, int], tuple[eq.Expr, Limits]] = {}
-
-    def forget(self) -> None:
-        """Tensors have become others: what elements are made of is looked up anew."""
-        self._sources.clear()
-        self._meanings.clear()
-
-    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """What an expression may be at the indices of a box, where the facts hold."""
-        self._work += self._level > 0
-        return super().value(expr, box, facts)
-
-    def done(self) -> bool:
-        """Whether nothing more is to be proved."""
-        return self._level > _LEVELS or self._work > _WORK
-
-    @property
-    def left(self) -> int:
-        """How many expressions more proofs may evaluate."""
-        return _WORK - self._work
-
-    @left.setter
-    def left(self, work: int) -> None:
-        self._work = _WORK - work
-
-    def aside(
-        self,
-        proof: Callable[[], _T],
-        known: Known = (),
-        box: Limits | None = None,
-        facts: Facts | None = None,
-    ) -> _T:
-        """Evaluates without a word to the listener. known: values of expressions, in a box."""
-        if not self._level:
-            self._memory = {}
-        if box is not None and facts is not None:
-            for expr, numbers in known:
-                self._memory.setdefault(
-                    (expr, id(box), id(facts), self._equal), (numbers, box, facts)
-                )
-        note, self.note = self.note, None
-        left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
-        self._level += 1
-        try:
-            return proof()
-        finally:
-            self.note, self._left = note, left
-            self._level -= 1
-
-    def because(self, why: str) -> None:
-        """Keeps a reason, but for those inside a proof."""
-        if not self._level:
-            self.reasons.append(why)
-
-    def cut(self, found: Numbers, low: float, high: float, why: str) -> Numbers:
-        """A set less what lies outside two proved ends, and why."""
-        allowed = Numbers(((max(low, -_TOP), min(high, _TOP)),))
-        if low > high:
-            return found
-        cut = meet(found, allowed)
-        if cut.pieces != found.pieces:
-            self.because(why)
-        above = cut.above and high > self.own.largest
-        below = cut.below and low < -self.own.largest
-        cut = replace(cut, above=above, below=below)
-        return cut if not cut.finite else replace(cut, origins=frozenset())
 
     # ---- sums of elements
 
@@ -185,10 +71,6 @@ class Sums(Evaluator):
                 return made
         return Sum({read: 1.0})
 
-    def as_here(self, tensor: str) -> bool:
-        """Whether a tensor was computed in the type of this call."""
-        return self.infos[tensor].dtype in (self.own.row.name, "bool")
-
     def _combined(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int) -> Sum | None:
         """Sums, differences and multiples; None of anything else."""
         if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
@@ -219,17 +101,6 @@ class Sums(Evaluator):
         unit = self.own.row.unit * size.magnitude + self.own.least
         return replace(made, error=made.error + unit)
 
-    def interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """A value by intervals alone, if nothing better is there."""
-        found = self._memory.get((expr, id(box), id(facts), self._equal))
-        if found is not None:
-            return found[0]
-        level, self._level = self._level, _LEVELS + 1
-        try:
-            return self.value(expr, box, facts)
-        finally:
-            self._level = level
-
     def sum_ends(self, expr: eq.Apply, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers a sum lies by what cancels in it."""
         # as it stands: the difference of two elements is rounded once, so it is on the side of 0
@@ -246,14 +117,6 @@ class Sums(Evaluator):
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
 
-    def remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
-        """The value of an element, computed once in a proof."""
-        key = (atom, id(box), id(facts), self._equal)
-        found = self._memory.get(key)
-        if found is None:  # what the ids are of is kept too, so that they stay its own
-            found = self._memory[key] = (self.value(atom, box, facts), box, facts)
-        return found[0]
-
     def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
         """No value of a sum is above this, rounding errors aside."""
         ends = [made.constant]
@@ -267,7 +130,7 @@ class Sums(Evaluator):
             ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
         best = _total(ends)
         self._left -= 1
-        if not left or self._left < 0 or self._work > _WORK or not made.factors:
+        if not left or self._left < 0 or self.left < 0 or not made.factors:
             return best
         for atom, factor in made.factors.items():
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
@@ -316,26 +179,6 @@ class Sums(Evaluator):
             self._by_case = ()
 
     # ---- what bounds an element
-
-    def source(self, read: eq.Read, box: Limits) -> tuple[eq.Read, Region | None]:
-        """The element that a read comes to, through copies, and the region that it lies in."""
-        found = self._sources.get((read, id(box)))
-        if found is None:
-            found = self._sources[read, id(box)] = (*source(read, box, self.tensors), box)
-        return found[0], found[1]
-
-    def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:
-        """What an element is computed as; itself where that is not known."""
-        if not isinstance(expr, eq.Read) or expr.default is not None:
-            return expr
-        found = self._meanings.get((expr, id(box)))
-        if found is None:
-            read, region = self.source(expr, box)
-            term = self.tensors[read.tensor].body if region is None else region.term
-            known = term is not None and self.as_here(read.tensor)
-            made = instance(term, read) if term is not None and known else read
-            found = self._meanings[expr, id(box)] = made, box
-        return found[0]
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -481,25 +324,6 @@ class Sums(Evaluator):
                 found: dict[str, eq.Expr] = {}
                 if match(pattern, target, free, found) and within(found, free, box):
                     yield Sum({other: 1.0})
-
-    def looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
-        """An element, what it is a copy of, and what that is computed as."""
-        found = [*self.copies(expr, box), self.meaning(expr, box)]
-        return [one for at, one in enumerate(found) if one not in found[:at]]
-
-    def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
-        """An element, and what it is a copy of."""
-        if isinstance(expr, eq.Read) and expr.default is None:
-            return expr, self.source(expr, box)[0]
-        return (expr,)
-
-    def whole(self, expr: eq.Expr, box: Limits) -> Sum:
-        """An expression as one element, with no rounding."""
-        if isinstance(expr, (eq.Const, eq.Size)):
-            return Sum({}, self.own.nearest(float(expr.value)))
-        if self._equal is not None and self._equal[0] in self.copies(expr, box):
-            return Sum({self._equal[1]: 1.0})
-        return Sum({expr: 1.0})
 
 
 def _total(ends: list[float]) -> float:

@@ -1,0 +1,99 @@
+"""Elements of tensors: what they are copies of, what they are computed as, and sums of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irlang import equations as eq
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.proofs import Proofs
+from irlang.interp.range_eval import Limits, Note
+from irlang.interp.regions import Region, Tensor
+from irlang.interp.unfolding import instance, source
+
+_SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`constant + sum of factor * element`, but for an error of rounding."""
+
+    factors: Mapping[eq.Expr, float]
+    constant: float = 0.0
+    error: float = 0.0
+
+    def plus(self, other: Sum, times: float = 1.0) -> Sum:
+        """`self + times * other`."""
+        merged = dict(self.factors)
+        for atom, factor in other.factors.items():
+            merged[atom] = merged.get(atom, 0.0) + times * factor
+        constant = self.constant + times * other.constant
+        error = self.error + abs(times) * other.error
+        if constant not in (self.constant, times * other.constant) or abs(times) != 1:
+            error += _SLACK * abs(constant)
+        return Sum({a: f for a, f in merged.items() if f}, constant, error)
+
+
+class Elements(Proofs):
+    """An evaluator that knows what an element stands for."""
+
+    def __init__(
+        self,
+        tensors: dict[str, Tensor],
+        own: Arithmetic,
+        note: Note | None = None,
+        split: bool = True,
+    ) -> None:
+        super().__init__(tensors, own, note, split)
+        # what elements come to and are made of, in a box that is kept so that its id stays its own
+        self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
+        self._meanings: dict[tuple[eq.Expr, int], tuple[eq.Expr, Limits]] = {}
+
+    def forget(self) -> None:
+        """Tensors have become others: what elements are made of is looked up anew."""
+        self._sources.clear()
+        self._meanings.clear()
+
+    def as_here(self, tensor: str) -> bool:
+        """Whether a tensor was computed in the type of this call."""
+        return self.infos[tensor].dtype in (self.own.row.name, "bool")
+
+    def source(self, read: eq.Read, box: Limits) -> tuple[eq.Read, Region | None]:
+        """The element that a read comes to, through copies, and the region that it lies in."""
+        found = self._sources.get((read, id(box)))
+        if found is None:
+            found = self._sources[read, id(box)] = (*source(read, box, self.tensors), box)
+        return found[0], found[1]
+
+    def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:
+        """What an element is computed as; itself where that is not known."""
+        if not isinstance(expr, eq.Read) or expr.default is not None:
+            return expr
+        found = self._meanings.get((expr, id(box)))
+        if found is None:
+            read, region = self.source(expr, box)
+            term = self.tensors[read.tensor].body if region is None else region.term
+            known = term is not None and self.as_here(read.tensor)
+            made = instance(term, read) if term is not None and known else read
+            found = self._meanings[expr, id(box)] = made, box
+        return found[0]
+
+    def looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
+        """An element, what it is a copy of, and what that is computed as."""
+        found = [*self.copies(expr, box), self.meaning(expr, box)]
+        return [one for at, one in enumerate(found) if one not in found[:at]]
+
+    def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
+        """An element, and what it is a copy of."""
+        if isinstance(expr, eq.Read) and expr.default is None:
+            return expr, self.source(expr, box)[0]
+        return (expr,)
+
+    def whole(self, expr: eq.Expr, box: Limits) -> Sum:
+        """An expression as one element, with no rounding."""
+        if isinstance(expr, (eq.Const, eq.Size)):
+            return Sum({}, self.own.nearest(float(expr.value)))
+        if self._equal is not None and self._equal[0] in self.copies(expr, box):
+            return Sum({self._equal[1]: 1.0})
+        return Sum({expr: 1.0})

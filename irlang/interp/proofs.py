@@ -1,0 +1,113 @@
+"""Proofs: what is evaluated aside, to bound a value that is being evaluated.
+
+A proof says nothing to the listener, remembers what it has evaluated, and shares an amount of work
+with all others of the same call, so that no call takes long however much there is to be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers, meet
+from irlang.interp.range_eval import Evaluator, Limits
+
+_LOOKED_AT = 32  # sums in the course of one proof
+_LEVELS = 1  # proofs inside one another
+_WORK = 3000  # expressions that the proofs of one call may evaluate
+
+Known = Sequence[tuple[eq.Expr, Numbers]]
+_T = TypeVar("_T")
+_TOP = float.fromhex("0x1.fffffffffffffp+1023")
+
+
+class Proofs(Evaluator):
+    """An evaluator that can evaluate aside."""
+
+    _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
+    _level = 0
+    _left = 0  # sums that the proof under way may still look at
+    _work = 0  # expressions that were evaluated for proofs
+    _memory: dict[Any, tuple[Numbers, Limits, Facts]]
+
+    def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """What an expression may be at the indices of a box, where the facts hold."""
+        self._work += self._level > 0
+        return super().value(expr, box, facts)
+
+    def done(self) -> bool:
+        """Whether nothing more is to be proved."""
+        return self._level > _LEVELS or self._work > _WORK
+
+    @property
+    def left(self) -> int:
+        """How many expressions more proofs may evaluate."""
+        return _WORK - self._work
+
+    @left.setter
+    def left(self, work: int) -> None:
+        self._work = _WORK - work
+
+    def aside(
+        self,
+        proof: Callable[[], _T],
+        known: Known = (),
+        box: Limits | None = None,
+        facts: Facts | None = None,
+    ) -> _T:
+        """Evaluates without a word to the listener. known: values of expressions, in a box."""
+        if not self._level:
+            self._memory = {}
+        if box is not None and facts is not None:
+            for expr, numbers in known:
+                self._memory.setdefault(
+                    (expr, id(box), id(facts), self._equal), (numbers, box, facts)
+                )
+        note, self.note = self.note, None
+        left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
+        self._level += 1
+        try:
+            return proof()
+        finally:
+            self.note, self._left = note, left
+            self._level -= 1
+
+    def because(self, why: str) -> None:
+        """Keeps a reason, but for those inside a proof."""
+        if not self._level:
+            self.reasons.append(why)
+
+    def cut(self, found: Numbers, low: float, high: float, why: str) -> Numbers:
+        """A set less what lies outside two proved ends, and why."""
+        allowed = Numbers(((max(low, -_TOP), min(high, _TOP)),))
+        if low > high:
+            return found
+        cut = meet(found, allowed)
+        if cut.pieces != found.pieces:
+            self.because(why)
+        above = cut.above and high > self.own.largest
+        below = cut.below and low < -self.own.largest
+        cut = replace(cut, above=above, below=below)
+        return cut if not cut.finite else replace(cut, origins=frozenset())
+
+    def interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """A value by intervals alone, if nothing better is there."""
+        found = self._memory.get((expr, id(box), id(facts), self._equal))
+        if found is not None:
+            return found[0]
+        level, self._level = self._level, _LEVELS + 1
+        try:
+            return self.value(expr, box, facts)
+        finally:
+            self._level = level
+
+    def remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """The value of an element, computed once in a proof."""
+        key = (atom, id(box), id(facts), self._equal)
+        found = self._memory.get(key)
+        if found is None:  # what the ids are of is kept too, so that they stay its own
+            found = self._memory[key] = (self.value(atom, box, facts), box, facts)
+        return found[0]
