@@ -1,47 +1,35 @@
 """Programs: valid networks drawn from a seed, operator by operator.
 
 A program is a chain with skips, a graph of cells, or something between, with idioms in it
-(`irlang.gen.idiom`). Every call is solved
-backwards from the definition's signature (`irlang.gen.solve`), judged by the definition itself,
-mended where it does not fit (`irlang.gen.repair`), and given up where that does not help.
+(`irlang.gen.idiom`). Every call is solved backwards from the definition's signature
+(`irlang.gen.solve`), judged by the definition itself, mended where it does not fit
+(`irlang.gen.repair`), and given up where that does not help (`irlang.gen.calls`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from irlang import ast
-from irlang.catalog import Catalog, builtin
+from irlang.catalog import Catalog
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
-from irlang.gen.adapt import Adapters
+from irlang.gen.calls import Calls
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
-from irlang.gen.draft import NOTHING, Draft, Fixed, Nested, Number, Source, Value
+from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits, shape
-from irlang.gen.idiom import GIVEN, Idiom, fix, idioms, operand_of
-from irlang.gen.judge import judge, score, types
+from irlang.gen.idiom import GIVEN, Idiom, fix, operand_of
+from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
-from irlang.gen.pattern import Pattern, Slot, pattern
-from irlang.gen.profile import profile
-from irlang.gen.ranges import Range, demands, usual
-from irlang.gen.repair import repair
-from irlang.gen.solve import solve
-from irlang.gen.tame import Tamers
-from irlang.graph import Graph, Initial, Node, Operand, Param, Port
+from irlang.gen.pattern import Pattern
+from irlang.graph import Graph, Port
 from irlang.graph_text import to_ast
-from irlang.instance import Instance
 from irlang.parser.printer import print_file
 
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
-_DRAFTS = 4  # of one call, before it is repaired: to draw again is cheaper
-_RESULTS = 4  # results beside those that keep a call from being dead
-_WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
-_INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
-_LONE = 30  # percent of calls with no live operand that are taken all the same
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
 _APART_TRIES = 4  # calls of an operator that is to be called apart
@@ -89,7 +77,7 @@ def generate(
     replay: choices to follow instead of drawing. apart: operators that are called instead, once
     each, none reading another's results. pieces: percent of choices that are an idiom.
     """
-    kit = _kit(catalog, None if ops is None else frozenset(ops))
+    kit = kit_of(catalog, None if ops is None else frozenset(ops))
     builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
     graph = builder.side_by_side(apart) if apart else builder.run(size, pieces)
     graph.name = f"generated_{seed}"
@@ -100,50 +88,14 @@ def generate(
     )
 
 
-@dataclass(slots=True)
-class _Kit:
-    """What programs are made of: the same for all programs of a catalogue."""
-
-    catalog: Catalog
-    made: list[Pattern]
-    adapters: Adapters
-    tamers: Tamers
-    patterns: dict[str, Pattern]
-    idioms: tuple[Idiom, ...]
-
-
-_kits: dict[tuple[int, frozenset[str] | None], _Kit] = {}
-
-
-def _kit(catalog: Catalog, ops: frozenset[str] | None) -> _Kit:
-    key = (id(catalog), ops)
-    kit = _kits.get(key)
-    if kit is None or kit.catalog is not catalog:
-        made = [p for p in map(pattern, catalog) if ops is None or p.op.name in ops]
-        if not made:
-            raise ValueError("none of the operators can be generated")
-        patterns = {one.op.name: one for one in made}
-        known = idioms([name for name, one in patterns.items() if one.op is builtin().op(name)])
-        kit = _kits[key] = _Kit(
-            catalog, made, Adapters(made), Tamers(made, catalog), patterns, known
-        )
-    return kit
-
-
-class _Builder:
-    def __init__(self, kit: _Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
-        self.kit = kit
+class _Builder(Calls):
+    def __init__(self, kit: Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
+        super().__init__(kit, chooser, limits)
         self.made = kit.made
         self.joiners = [p for p in kit.made if p.joins]
-        self.wanted = self.cell = 0
+        self.cell = 0
         self.cell_calls = self.cell_values = 0  # at the start of the cell
-        self.chooser = chooser
-        self.limits = limits
         self.coverage = coverage
-        self.graph = Graph("")
-        self.live: list[Value] = []
-        self.by_name: dict[str, Value] = {}
-        self.repaired = 0
         self.rejected = 0
         self.weights = coverage.weights(p.op.name for p in kit.made)
         real = {name for name, info in DTYPES.items() if info.kind == "real"} - {*limits.reals}
@@ -298,180 +250,3 @@ class _Builder:
         self.graph.values[name] = info
         self.by_name[name] = Value(name, info)
         return self.by_name[name]
-
-    # ---- one call
-
-    def call(self, made: Pattern, order: list[int], eager: int, fixed: Fixed = NOTHING) -> bool:
-        """Adds a call of an operator; False where that does not succeed."""
-        draft: Draft | None = None
-        instance: Instance | None = None
-        weights = profile(made)
-        for _ in range(_DRAFTS):
-            drawn = solve(made, self.chooser, self.limits, self.live, order, weights, eager, fixed)
-            if drawn is None:
-                continue
-            lone = not any(isinstance(s, str) for s in _sources(drawn))
-            if lone and self.live and order and not self.chooser.chance(_LONE):
-                return False
-            draft, instance = drawn, judge(made.op, types(drawn, self.by_name), drawn.attrs)
-            if score(instance) == 0:
-                break
-        if draft is None:
-            return False
-        if score(instance) > 0:
-            mended = repair(draft, instance, self.by_name, self.limits, self.adapters())
-            if mended is None:
-                return False
-            draft, instance = mended
-            self.repaired += 1
-        if instance is None or not self.fits(instance):
-            return False
-        demanded = demands(instance)
-        if demanded is None:
-            return False
-        self.add(made, draft, instance, demanded, bool(fixed.inputs))
-        return True
-
-    def fits(self, instance: Instance) -> bool:
-        """Whether all results are within the limits, and something in them, if that must be."""
-        if instance.outputs is None:
-            return False
-        least = 0 if self.limits.empty else 1
-        for _, info in instance.outputs:
-            if (
-                not least <= math.prod(info.shape) <= 2 * self.limits.elements
-                or len(info.shape) > self.limits.rank + 1
-            ):
-                return False
-        return True
-
-    def add(
-        self,
-        made: Pattern,
-        draft: Draft,
-        instance: Instance,
-        demanded: dict[str, Range],
-        wild: bool = False,
-    ) -> str:
-        """The call as a node of the graph, after its new tensors; gives its first result.
-
-        wild: whether computed values are read as they are, whatever the domain of the operator.
-        """
-        number = len(self.graph.nodes) + 1
-        inputs: dict[str, Operand] = {}
-        for slot in made.slots:
-            name = slot.item.name
-            source = draft.inputs.get(name)
-            if source is None:
-                continue
-            within = demanded.get(name)
-            if isinstance(source, tuple):
-                inputs[name] = tuple(
-                    self.operand(slot, member, f"{name}{number}_{position}", within, wild)
-                    for position, member in enumerate(source)
-                )
-            else:
-                inputs[name] = self.operand(slot, source, f"{name}{number}", within, wild)
-        return self.node(made.op, inputs, draft, instance)
-
-    def operand(
-        self, slot: Slot, source: Source, name: str, within: Range | None, wild: bool = False
-    ) -> str:
-        """The value that an input reads, made if there is none."""
-        if isinstance(source, Nested):
-            source = self.add(pattern(source.draft.op), source.draft, source.instance, {})
-        if isinstance(source, Number):
-            name = self.free("number")
-            initial = Initial("constant", (source.value,))
-            literal = not source.info.shape
-            self.graph.params[name] = Param(source.info, initial=initial, literal=literal)
-            self.graph.values[name] = source.info
-            return name
-        if isinstance(source, str):
-            info = self.by_name[source].info
-            # Computed values have no range: where one is needed, a new tensor takes their place.
-            if within is None:
-                if slot.domain is None or info.kind != "real" or wild:
-                    return source
-                if self.chooser.chance(_WILD):
-                    return source
-                tamed = self.tamed(source, info, slot.domain)
-                if tamed is not None:
-                    return tamed
-        else:
-            info = source
-        name = self.free(name)
-        real = info.kind == "real"
-        weight = real and bool(self.graph.inputs) and not self.chooser.chance(_INPUTS)
-        bounds = within or usual(slot, info, weight, self.chooser)
-        if weight:
-            self.graph.params[name] = Param(info, bounds)
-        else:
-            self.graph.inputs[name] = Port(info, bounds)
-        self.graph.values[name] = info
-        return name
-
-    def adapters(self) -> Adapters | None:
-        """What may stand before an input of the next call; None where there is no room."""
-        return self.kit.adapters if len(self.graph.nodes) + 2 <= self.wanted else None
-
-    def tamed(self, source: str, info: TensorInfo, domain: Range) -> str | None:
-        """A value inside a domain that is computed from another, if there is room for the call."""
-        tamers = self.kit.tamers.inside(domain)
-        if not tamers or len(self.graph.nodes) + 1 >= self.wanted:
-            return None
-        made = self.chooser.pick(tamers)
-        formal = next(slot.item.name for slot in made.slots if slot.item.default is None)
-        instance = judge(made.op, {formal: info}, {})
-        if instance is None or score(instance) > 0:
-            return None
-        return self.node(made.op, {formal: source}, Draft(made.op), instance)
-
-    def node(self, op: ast.Op, inputs: dict[str, Operand], draft: Draft, instance: Instance) -> str:
-        """Appends a node and its results."""
-        graph = self.graph
-        base = f"{op.name}{len(graph.nodes) + 1}"
-        results = instance.outputs or ()
-        outputs = tuple(
-            self.free(base if len(results) == 1 else f"{base}_{name.replace('.', '_')}")
-            for name, _ in results
-        )
-        node = Node(outputs[0], op, inputs, draft.attrs, outputs, instance)
-        graph.nodes.append(node)
-        for operand in node.operands():
-            value = self.by_name.get(operand)
-            if value is not None:
-                value.uses += 1
-        for name, (_, info) in zip(outputs, results, strict=True):
-            graph.values[name] = info
-            value = Value(name, info, op.name)
-            self.live.append(value)
-            self.by_name[name] = value
-        return outputs[0]
-
-    def free(self, name: str) -> str:
-        """`name`, with a number if it is taken."""
-        candidate, count = name, 1
-        while candidate in self.graph.values:
-            count += 1
-            candidate = f"{name}_{count}"
-        return candidate
-
-    def finish(self) -> None:
-        """Results: of every call that would be dead otherwise one, and a few more."""
-        graph = self.graph
-        extra = _RESULTS
-        for node in graph.nodes:
-            loose = [name for name in node.outputs if self.by_name[name].uses == 0]
-            dead = len(loose) == len(node.outputs)
-            for position, name in enumerate(loose):
-                if not (dead and position == 0):
-                    if extra == 0:
-                        continue
-                    extra -= 1
-                graph.outputs[name] = name
-
-
-def _sources(draft: Draft) -> Iterator[Source]:
-    for source in draft.inputs.values():
-        yield from source if isinstance(source, tuple) else (source,)

@@ -1,0 +1,220 @@
+"""Calls of a program: drawn, judged by the definition, mended, and added to the graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from irlang import ast
+from irlang.equations import TensorInfo
+from irlang.gen.adapt import Adapters
+from irlang.gen.choice import Chooser
+from irlang.gen.draft import NOTHING, Draft, Fixed, Nested, Number, Source, Value
+from irlang.gen.draw import Limits
+from irlang.gen.judge import judge, score, types
+from irlang.gen.kit import Kit
+from irlang.gen.pattern import Pattern, Slot, pattern
+from irlang.gen.profile import profile
+from irlang.gen.ranges import Range, demands, usual
+from irlang.gen.repair import repair
+from irlang.gen.solve import solve
+from irlang.graph import Graph, Initial, Node, Operand, Param, Port
+from irlang.instance import Instance
+
+_DRAFTS = 4  # of one call, before it is repaired: to draw again is cheaper
+_RESULTS = 4  # results beside those that keep a call from being dead
+_WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
+_INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
+_LONE = 30  # percent of calls with no live operand that are taken all the same
+
+
+class Calls:
+    """A graph that calls are added to.
+
+    live: what later calls may read. wanted: how many calls there are to be.
+    """
+
+    def __init__(self, kit: Kit, chooser: Chooser, limits: Limits) -> None:
+        self.kit = kit
+        self.chooser = chooser
+        self.limits = limits
+        self.graph = Graph("")
+        self.live: list[Value] = []
+        self.by_name: dict[str, Value] = {}
+        self.wanted = 0
+        self.repaired = 0
+
+    def call(self, made: Pattern, order: list[int], eager: int, fixed: Fixed = NOTHING) -> bool:
+        """Adds a call of an operator; False where that does not succeed."""
+        draft: Draft | None = None
+        instance: Instance | None = None
+        weights = profile(made)
+        for _ in range(_DRAFTS):
+            drawn = solve(made, self.chooser, self.limits, self.live, order, weights, eager, fixed)
+            if drawn is None:
+                continue
+            lone = not any(isinstance(s, str) for s in _sources(drawn))
+            if lone and self.live and order and not self.chooser.chance(_LONE):
+                return False
+            draft, instance = drawn, judge(made.op, types(drawn, self.by_name), drawn.attrs)
+            if score(instance) == 0:
+                break
+        if draft is None:
+            return False
+        if score(instance) > 0:
+            mended = repair(draft, instance, self.by_name, self.limits, self.adapters())
+            if mended is None:
+                return False
+            draft, instance = mended
+            self.repaired += 1
+        if instance is None or not self.fits(instance):
+            return False
+        demanded = demands(instance)
+        if demanded is None:
+            return False
+        self.add(made, draft, instance, demanded, bool(fixed.inputs))
+        return True
+
+    def fits(self, instance: Instance) -> bool:
+        """Whether all results are within the limits, and something in them, if that must be."""
+        if instance.outputs is None:
+            return False
+        least = 0 if self.limits.empty else 1
+        for _, info in instance.outputs:
+            if (
+                not least <= math.prod(info.shape) <= 2 * self.limits.elements
+                or len(info.shape) > self.limits.rank + 1
+            ):
+                return False
+        return True
+
+    def add(
+        self,
+        made: Pattern,
+        draft: Draft,
+        instance: Instance,
+        demanded: dict[str, Range],
+        wild: bool = False,
+    ) -> str:
+        """The call as a node of the graph, after its new tensors; gives its first result.
+
+        wild: whether computed values are read as they are, whatever the domain of the operator.
+        """
+        number = len(self.graph.nodes) + 1
+        inputs: dict[str, Operand] = {}
+        for slot in made.slots:
+            name = slot.item.name
+            source = draft.inputs.get(name)
+            if source is None:
+                continue
+            within = demanded.get(name)
+            if isinstance(source, tuple):
+                inputs[name] = tuple(
+                    self.operand(slot, member, f"{name}{number}_{position}", within, wild)
+                    for position, member in enumerate(source)
+                )
+            else:
+                inputs[name] = self.operand(slot, source, f"{name}{number}", within, wild)
+        return self.node(made.op, inputs, draft, instance)
+
+    def operand(
+        self, slot: Slot, source: Source, name: str, within: Range | None, wild: bool = False
+    ) -> str:
+        """The value that an input reads, made if there is none."""
+        if isinstance(source, Nested):
+            source = self.add(pattern(source.draft.op), source.draft, source.instance, {})
+        if isinstance(source, Number):
+            name = self.free("number")
+            initial = Initial("constant", (source.value,))
+            literal = not source.info.shape
+            self.graph.params[name] = Param(source.info, initial=initial, literal=literal)
+            self.graph.values[name] = source.info
+            return name
+        if isinstance(source, str):
+            info = self.by_name[source].info
+            # Computed values have no range: where one is needed, a new tensor takes their place.
+            if within is None:
+                if slot.domain is None or info.kind != "real" or wild:
+                    return source
+                if self.chooser.chance(_WILD):
+                    return source
+                tamed = self.tamed(source, info, slot.domain)
+                if tamed is not None:
+                    return tamed
+        else:
+            info = source
+        name = self.free(name)
+        real = info.kind == "real"
+        weight = real and bool(self.graph.inputs) and not self.chooser.chance(_INPUTS)
+        bounds = within or usual(slot, info, weight, self.chooser)
+        if weight:
+            self.graph.params[name] = Param(info, bounds)
+        else:
+            self.graph.inputs[name] = Port(info, bounds)
+        self.graph.values[name] = info
+        return name
+
+    def adapters(self) -> Adapters | None:
+        """What may stand before an input of the next call; None where there is no room."""
+        return self.kit.adapters if len(self.graph.nodes) + 2 <= self.wanted else None
+
+    def tamed(self, source: str, info: TensorInfo, domain: Range) -> str | None:
+        """A value inside a domain that is computed from another, if there is room for the call."""
+        tamers = self.kit.tamers.inside(domain)
+        if not tamers or len(self.graph.nodes) + 1 >= self.wanted:
+            return None
+        made = self.chooser.pick(tamers)
+        formal = next(slot.item.name for slot in made.slots if slot.item.default is None)
+        instance = judge(made.op, {formal: info}, {})
+        if instance is None or score(instance) > 0:
+            return None
+        return self.node(made.op, {formal: source}, Draft(made.op), instance)
+
+    def node(self, op: ast.Op, inputs: dict[str, Operand], draft: Draft, instance: Instance) -> str:
+        """Appends a node and its results."""
+        graph = self.graph
+        base = f"{op.name}{len(graph.nodes) + 1}"
+        results = instance.outputs or ()
+        outputs = tuple(
+            self.free(base if len(results) == 1 else f"{base}_{name.replace('.', '_')}")
+            for name, _ in results
+        )
+        node = Node(outputs[0], op, inputs, draft.attrs, outputs, instance)
+        graph.nodes.append(node)
+        for operand in node.operands():
+            value = self.by_name.get(operand)
+            if value is not None:
+                value.uses += 1
+        for name, (_, info) in zip(outputs, results, strict=True):
+            graph.values[name] = info
+            value = Value(name, info, op.name)
+            self.live.append(value)
+            self.by_name[name] = value
+        return outputs[0]
+
+    def free(self, name: str) -> str:
+        """`name`, with a number if it is taken."""
+        candidate, count = name, 1
+        while candidate in self.graph.values:
+            count += 1
+            candidate = f"{name}_{count}"
+        return candidate
+
+    def finish(self) -> None:
+        """Results: of every call that would be dead otherwise one, and a few more."""
+        graph = self.graph
+        extra = _RESULTS
+        for node in graph.nodes:
+            loose = [name for name in node.outputs if self.by_name[name].uses == 0]
+            dead = len(loose) == len(node.outputs)
+            for position, name in enumerate(loose):
+                if not (dead and position == 0):
+                    if extra == 0:
+                        continue
+                    extra -= 1
+                graph.outputs[name] = name
+
+
+def _sources(draft: Draft) -> Iterator[Source]:
+    for source in draft.inputs.values():
+        yield from source if isinstance(source, tuple) else (source,)

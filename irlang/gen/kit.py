@@ -1,0 +1,45 @@
+"""What programs are made of: patterns of calls, adapters and idioms of a catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irlang.catalog import Catalog, builtin
+from irlang.gen.adapt import Adapters
+from irlang.gen.idiom import Idiom, idioms
+from irlang.gen.pattern import Pattern, pattern
+from irlang.gen.tame import Tamers
+
+
+@dataclass(slots=True)
+class Kit:
+    """What programs are made of: the same for all programs of a catalogue."""
+
+    catalog: Catalog
+    made: list[Pattern]
+    adapters: Adapters
+    tamers: Tamers
+    patterns: dict[str, Pattern]
+    idioms: tuple[Idiom, ...]
+
+
+_kits: dict[tuple[int, frozenset[str] | None], Kit] = {}
+
+
+def kit_of(catalog: Catalog, ops: frozenset[str] | None) -> Kit:
+    """What programs of some operators of a catalogue are made of; of all, where `ops` is None.
+
+    Raises ValueError where none of them can be generated.
+    """
+    key = (id(catalog), ops)
+    kit = _kits.get(key)
+    if kit is None or kit.catalog is not catalog:
+        made = [p for p in map(pattern, catalog) if ops is None or p.op.name in ops]
+        if not made:
+            raise ValueError("none of the operators can be generated")
+        patterns = {one.op.name: one for one in made}
+        known = idioms([name for name, one in patterns.items() if one.op is builtin().op(name)])
+        kit = _kits[key] = Kit(
+            catalog, made, Adapters(made), Tamers(made, catalog), patterns, known
+        )
+    return kit
