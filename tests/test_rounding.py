@@ -228,6 +228,25 @@ def test_what_may_be_unspecified_has_no_verdict() -> None:
     assert _evaluated("prelu", balls)["y"].bound.tolist() == [0.0, 0.0, np.inf]
 
 
+@pytest.mark.parametrize("last", [0.0, -1.0, np.inf, np.nan])
+def test_nothing_is_promised_of_a_matrix_without_a_root(last: float) -> None:
+    """Of the whole matrix: where one pivot is not positive, libraries fill it with NaN."""
+    pair = np.array([np.diag([1.0, last]), [[4.0, 2.0], [2.0, 5.0]]])
+    roots = _evaluated("cholesky", {"x": Ball(pair)})["y"]
+    assert np.isinf(roots.bound[0]).all()
+    assert (roots.bound[1] < 1e-6).all()
+
+
+@pytest.mark.parametrize("last", [np.inf, np.nan])
+def test_a_fast_transform_spreads_what_is_not_finite(last: float) -> None:
+    pair = np.array([[[1.0], [2.0], [last]], [[1.0], [2.0], [3.0]]])
+    for name in ("dft", "stft"):
+        attrs = {"length": 3, "step": 1} if name == "stft" else {}
+        spectra = _evaluated(name, {"x": Ball(pair)}, **attrs)["y"]
+        assert np.isinf(spectra.bound[0]).all()
+        assert (spectra.bound[1] < 1e-3).all()
+
+
 @pytest.mark.parametrize("length", [2, 5])
 def test_a_denormal_sum_of_normal_numbers_may_be_flushed(length: int) -> None:
     """TensorFlow flushes it; a sum that is exactly zero stays that."""
