@@ -5,6 +5,7 @@ Each way is held to the oracle's radius, so the two are held to each other.
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.lower.lower import lower, tables
 from irlang.lower.pool import Program, Worker
+from irlang.lower.spelling import plain
 from irlang.lower.target import FIRST, describe
 from tests.lower_calls import calls, case, operator
 
@@ -116,6 +118,18 @@ def test_every_definition_is_called() -> None:
 @pytest.mark.parametrize("target", tables())
 def test_tables_name_definitions(target: str) -> None:
     assert not [name for name in tables()[target] if builtin().op(name) is None]
+
+
+@pytest.mark.parametrize("target", tables())
+def test_a_plain_row_hands_on_every_attribute(target: str) -> None:
+    """A function that lacks an attribute of the operator gives another result than it says."""
+    lacking = {}
+    for name, row in tables()[target].items():
+        op = builtin().op(name)
+        if op is not None and row.rule.__qualname__.startswith(f"{plain.__name__}."):
+            handed = inspect.getclosurevars(row.rule).nonlocals["attributes"].values()
+            lacking[name] = {attribute.name for attribute in op.attrs} - {*handed}
+    assert not {name: lack for name, lack in lacking.items() if lack}
 
 
 @pytest.mark.parametrize(("target", "native", "dtype"), RUNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import default, invoke
 from irlang.lower.value import Value
 
 
@@ -149,7 +149,9 @@ PLACES: dict[str, Native] = {
     "outer": Native("ops.outer", _outer, since=KERAS_3),
     "modulo": Native("ops.mod", _modulo, since=KERAS_3),
     "power": Native("ops.power", _power, since=KERAS_3),
-    "isinf": Native("ops.isinf", plain("ops.isinf").rule, since=KERAS_3),
+    "isinf": Native(
+        "ops.isinf", default("ops.isinf", negative=True, positive=True).rule, since=KERAS_3
+    ),
     "segment_reduce": Native("ops.segment_sum, ops.segment_max", _segments, since=KERAS_3),
     "scatter_nd": Native("ops.scatter_update", _scatter, since=KERAS_3),
     "meshgrid": Native("ops.meshgrid", _meshgrid, since=KERAS_3),

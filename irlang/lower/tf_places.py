@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -143,7 +143,7 @@ PLACES: dict[str, Native] = {
     "triangular_solve": Native("tf.linalg.triangular_solve", _triangular),
     "diagonal": Native("tf.linalg.diag_part", _diagonal),
     "diag_embed": Native("tf.linalg.diag", _diagonals),
-    "isinf": plain("tf.math.is_inf"),
+    "isinf": default("tf.math.is_inf", negative=True, positive=True),
     "identity": plain("tf.identity"),
     "einsum": native("tf.einsum", repeats=True),
     "sort": Native("tf.sort, tf.argsort", _sort),
