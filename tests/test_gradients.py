@@ -438,10 +438,14 @@ SHELTERED = {
     "poisson(exp(x), max0(x); full = true, log_input = false, reduction = none)": [0, 0.5, 1, 3],
     "safe(x)": [-1, 0, 4, 9],
     "masked(x)": [-1, 0, 4, 9],
+    "bounded(x)": [0, 0.5, 1, 3],
 }
 OWN = """
 op max0[T: float](x: T[S..]) -> y: T[S..] {
   y[s..] = max(x[s..], 0)
+}
+op bounded[T: float](x: T[S..]; low: real = -100) -> y: T[S..] {
+  y[s..] = min(max(log(x[s..]), low), 50)
 }
 op safe[T: float](x: T[S..]) -> y: T[S..] {
   y[s..] = if x[s..] > 1 then log(x[s..]) / sqrt(x[s..]) else x[s..]

@@ -141,6 +141,8 @@ class Expressions(ABC):
                 return reduction(self, expr)
 
     def _apply(self, expr: eq.Apply) -> Term:
+        if self.sloped:
+            expr = _chosen(expr)
         function = expr.function
         args = [self.term(expr.args[0])]
         first = args[0]
@@ -341,3 +343,21 @@ def _simplified(function: str, args: Sequence[Term], kind: str | None) -> Term |
         if args[own].kind == kind or kind == "real":
             return args[own]
     return None
+
+
+def _chosen(expr: eq.Apply) -> eq.Apply:
+    """`max(log(p), -100)` as a choice: where the bound is taken, no slope comes through.
+
+    NaN, which no comparison holds of, stays.
+    """
+    if expr.function not in ("max", "min"):
+        return expr
+    for steep, bound in (expr.args, expr.args[::-1]):
+        if not isinstance(bound, (eq.Const, eq.Size)) or not isinstance(steep, eq.Apply):
+            continue
+        place = _STEEP.get(steep.function)
+        if place is None or isinstance(steep.args[place], (eq.Const, eq.Size)):
+            continue
+        beyond = eq.Apply("<=" if expr.function == "max" else ">=", (steep, bound))
+        return eq.Apply("select", (beyond, bound, steep))
+    return expr
