@@ -12,9 +12,10 @@ import pytest
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diff import runner
-from irlang.diff.apart import CALLS, Symptom, case_apart, cases_apart, judge_apart, wrong_calls
+from irlang.diff.apart import CALLS, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
+from irlang.diff.seen import Seen
 from irlang.gen.edge import with_edges_apart
 from irlang.graph_text import to_ast
 from irlang.lower.lower import Lowered, lower
@@ -124,12 +125,31 @@ def test_two_defects_of_one_program_are_two_findings(
     (outcome,) = session.compare([case])
     blamed = [operator for *_, operator, _ in wrong_calls(session, case, "torch", outcome)]
     assert blamed == ["tanh", "negate"]
-    known: set[Symptom] = set()
-    found, counts = judge_apart(session, [(0, seed, case)], known, grad=False)
+    seen = Seen()
+    found, counts = judge_apart(session, [(0, seed, case)], seen, grad=False)
     assert [one.operator for one in found] == ["tanh", "negate"]
     assert all(len(one.reduced.graph.nodes) == 1 for one in found)
     assert sum(counts["torch"].values()) == 1
-    assert not judge_apart(session, [(0, seed, case)], known, grad=False)[0]  # they are known
+    assert not judge_apart(session, [(0, seed, case)], seen, grad=False)[0]  # they are known
+
+
+def test_what_is_refused_for_one_reason_is_looked_into_twice(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three operators are refused with the same words; the third has nothing new to say."""
+    names = ["tanh", "square", "negate"]
+    said = "torch.no_such_function("
+    edits = dict.fromkeys(("torch.tanh(", "torch.square(", "torch.neg("), said)
+    made = _planted(edits)
+    monkeypatch.setattr(runner, "lower", made)
+    case = case_apart(builtin(), 3, names, False)
+    assert case is not None
+    assert made(case.graph, "torch", builtin(), case.params).code.count(said) == len(names)
+    monkeypatch.setattr(session, "says_no", {"torch": ""})  # it says so of what came later, too
+    seen = Seen()
+    found, _ = judge_apart(session, [(0, 3, case)], seen, grad=False)
+    assert [one.verdict.verdict for one in found] == ["refused", "refused"]
+    assert not judge_apart(session, [(0, 3, case)], seen, grad=False)[0]
 
 
 def test_the_gradient_of_a_call_apart_is_blamed(

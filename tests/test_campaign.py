@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,18 +20,23 @@ from irlang import ast
 from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
-from irlang.diff import campaign
+from irlang.diff import batch, programs, runner
 from irlang.diff.calls import Case
-from irlang.diff.campaign import BATCH, Campaign, Settings, make_case, program_seed
+from irlang.diff.campaign import Campaign, Settings
+from irlang.diff.finding import Found, find
+from irlang.diff.programs import BATCH, make_case, program_seed
+from irlang.diff.runner import Outcome, Session
+from irlang.diff.seen import Seen, calls_of
 from irlang.diff.store import Store
 from irlang.diff.verdict import Verdict
 from irlang.gen.build import generate
 from irlang.gen.coverage import features
 from irlang.gen.draw import varied
 from irlang.gen.idiom import idioms
-from irlang.graph import with_loss
+from irlang.graph import Graph, with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
+from irlang.lower.lower import lower
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -119,7 +125,7 @@ def test_a_program_depends_neither_on_the_process_nor_on_what_is_kept(tmp_path: 
     seeds = [program_seed(3, number) for number in range(8)]
     code = (
         "from irlang import ast; from irlang.catalog import builtin\n"
-        "from irlang.diff.campaign import make_case\n"
+        "from irlang.diff.programs import make_case\n"
         "from irlang.graph_text import to_ast; from irlang.parser.printer import print_file\n"
         f"cases = [make_case(builtin(), seed) for seed in {seeds}]\n"
         "print(*(print_file(ast.File((to_ast(c.graph),))) if c else '' for c in cases))"
@@ -155,7 +161,7 @@ def test_a_program_that_makes_infinity_is_at_the_edge(
     """In f32 exp(200) is infinite; what follows is fed with that."""
     text = "model m(x: f32[2] in [200, 201]) -> z: f32[2] {{\n y = {}\n z = minimum(x, 1)\n}}"
     graph = check(parse(text.format(call), "m"), builtin()).graphs[0]
-    monkeypatch.setattr(campaign, "generate", lambda *_, **__: SimpleNamespace(graph=graph))
+    monkeypatch.setattr(programs, "generate", lambda *_, **__: SimpleNamespace(graph=graph))
     case = make_case(builtin(), program_seed(1, 1))
     assert case is not None
     assert case.edge == edge
@@ -196,16 +202,64 @@ def test_the_command_gives_the_keys_of_the_design(tmp_path: Path) -> None:
         } <= finding.keys()
 
 
-def test_a_known_culprit_is_looked_into_at_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def _graph(text: str) -> Graph:
+    return check(parse(f"nnir 1\n{text}", "m"), builtin()).graphs[0]
+
+
+def test_a_known_culprit_is_looked_into_at_times() -> None:
     """It may have another fault, or stand beside one: of many programs the 2nd, 4th, 8th … are."""
-    text = "model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = relu(a)\n}"
-    graph = check(parse(f"nnir 1\n{text}", "m"), builtin()).graphs[0]
-    case = Case(graph, {}, {}, builtin())
-    monkeypatch.setattr(campaign, "_CULPRITS", collections.Counter({("torch", "wrong", "tanh"): 1}))
-    seen = [number for number in range(2, 40) if not campaign._explained(case, "torch", "wrong")]
-    assert seen == [2, 4, 8, 16, 32]
-    assert not campaign._explained(case, "torch", "crash")
-    assert not campaign._explained(case, "tf", "wrong")
+    graph = _graph("model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = relu(a)\n}")
+    seen = Seen(collections.Counter({("torch", "wrong", calls_of("tanh", {})): 1}))
+    looked = [number for number in range(2, 40) if not seen.explains(graph, "torch", "wrong")]
+    assert looked == [2, 4, 8, 16, 32]
+    assert not seen.explains(graph, "torch", "crash")
+    assert not seen.explains(graph, "tf", "wrong")
+
+
+def test_a_known_fault_explains_no_call_that_lacks_what_it_needs() -> None:
+    """A fault of padding by `same` is none of a call that pads by numbers."""
+    text = "model m(x: f32[1, 1, 4]) -> y: f32[1, 1, 2] {{\n  a = max_pool(x; {})\n  y = {}\n}}"
+    same, given = "window = [3], pad = same", "window = [3], pad = given, before = [1], after = [1]"
+    known = {
+        "max_pool": {"pad": "same"},
+        "max_pool + tanh": {"max_pool.pad": "same", "max_pool.window": "[2]"},
+    }
+    for operator, attributes in known.items():
+        calls = calls_of(operator, attributes)
+        for pad, after, explained in (
+            (same, "tanh(a)", True),  # another window is no other fault
+            (same, "relu(a)", operator == "max_pool"),
+            (given, "tanh(a)", False),
+        ):
+            seen = Seen(collections.Counter({("torch", "wrong", calls): 2}))
+            assert seen.explains(_graph(text.format(pad, after)), "torch", "wrong") == explained
+
+
+def test_what_there_is_no_room_for_stays_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted as refused and not looked into, it is looked into in the next batch."""
+    refused = "raise ValueError('nothing is run here')"
+    monkeypatch.setattr(batch, "SEEN", Seen())
+    monkeypatch.setattr(batch, "cases_apart", lambda *_: ())
+    monkeypatch.setattr(runner, "lower", lambda *a, **k: replace(lower(*a, **k), code=refused))
+    settings = Settings(("torch",), 3, 2 * BATCH, ops=("tanh", "relu"))
+    looked: list[str] = []
+
+    def found(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
+        looked.append(target)
+        return find(session, case, seed, target, outcome)
+
+    monkeypatch.setattr(batch, "find", found)
+    try:
+        with monkeypatch.context() as full:
+            full.setattr(batch, "_LOCALISED", 0)
+            counts = batch.run_batch(settings, 0)[0]
+        assert counts["targets"]["torch"]["refused"] > 2
+        assert not looked
+        assert not batch.SEEN.refusals
+        batch.run_batch(settings, 1)
+        assert looked
+    finally:
+        batch.close_sessions()
 
 
 def test_two_processes_share_a_campaign(tmp_path: Path) -> None:
@@ -252,20 +306,18 @@ def test_a_batch_is_recorded_after_its_findings(
     resumed.close()
 
 
-def test_what_is_refused_for_one_reason_is_looked_into_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(campaign, "_REFUSALS", collections.Counter())
+def test_what_is_refused_for_one_reason_is_looked_into_twice() -> None:
+    seen = Seen()
 
     def refused(name: str, text: str) -> list[Verdict]:
         return [Verdict(name, "onnxruntime", "refused", message=text)]
 
     same = [refused(f"y{n}", f"two nodes with one name (node_{n}), 'x{n}'") for n in range(4)]
-    assert [campaign._heard("onnxruntime", one) for one in same] == [False, False, True, True]
-    assert not campaign._heard("onnxruntime", refused("y", "no kernel of Clip (int32)"))
-    assert not campaign._heard("ort-1.17", same[0])
+    assert [seen.heard("onnxruntime", one) for one in same] == [False, False, True, True]
+    assert not seen.heard("onnxruntime", refused("y", "no kernel of Clip (int32)"))
+    assert not seen.heard("ort-1.17", same[0])
     wrong = [Verdict("y", "onnxruntime", "wrong")]
-    assert not any(campaign._heard("onnxruntime", wrong) for _ in range(4))
+    assert not any(seen.heard("onnxruntime", wrong) for _ in range(4))
 
 
 def test_some_programs_are_made_of_what_optimisers_look_for() -> None:

@@ -8,7 +8,7 @@ import pytest
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
-from irlang.diff.campaign import EDGE, make_case, program_seed
+from irlang.diff.programs import EDGE, make_case, program_seed
 from irlang.diff.verdict import at_edge, judge
 from irlang.equations import TensorInfo
 from irlang.expand import expand

@@ -24,8 +24,9 @@ from irlang.adjoint_graph import prepare
 from irlang.catalog import builtin
 from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
-from irlang.diff import campaign, gradients, report_folder, runner
+from irlang.diff import gradients, report_folder, runner
 from irlang.diff.finding import find, find_gradient, write
+from irlang.diff.programs import trainable
 from irlang.diff.reduce_files import to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.runner import Case, Session
@@ -362,7 +363,7 @@ model m(x: f32[3] in [-1, 1]) -> a: f32[3], b: f32[2, 3], n: bool[3] {
 def test_a_campaign_weighs_all_results_as_a_loss(session: Session) -> None:
     """Something flows back to every call; as text it needs a definition of its own."""
     bare = _case(SEVERAL)
-    graph, catalog = campaign.trainable(bare.graph, bare.catalog, 1)
+    graph, catalog = trainable(bare.graph, bare.catalog, 1)
     assert graph.loss is not None
     weights = list(graph.inputs)[1:]
     assert [graph.values[name].shape for name in weights] == [(3,), (2, 3)]
@@ -384,7 +385,7 @@ def test_a_campaign_weighs_all_results_as_a_loss(session: Session) -> None:
 def test_one_campaign_program_in_three_keeps_a_loss_of_its_own() -> None:
     case = _case(SQUARE)
     bare = dataclasses.replace(case.graph, loss=None, outputs={"y": "y", "loss": "loss"})
-    own = [campaign.trainable(bare, case.catalog, seed * 8)[0].loss for seed in range(3)]
+    own = [trainable(bare, case.catalog, seed * 8)[0].loss for seed in range(3)]
     assert own == ["loss", "weighted_sum", "weighted_sum"]
 
 

@@ -28,6 +28,7 @@ from irlang.interp.shape import check
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, says
 from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.pool import Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -116,6 +117,53 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
     text = issue(found, "", "")
     assert "the process dies of an invalid program" in text
     assert 'require beta: beta != 0 else "beta is 0"' in text
+
+
+ONCE = """import os
+if os.path.exists({mark!r}):
+    raise ValueError("no")
+open({mark!r}, "w").close()
+"""
+
+
+def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target that takes the first program it is given, and none after that."""
+    mark = str(tmp_path / "mark")
+
+    def once(graph: Graph, *args: Any) -> Lowered:
+        made = lower(graph, *args)
+        assert isinstance(made.code, str)
+        return replace(made, code=ONCE.format(mark=mark) + made.code)
+
+    with Session(("torch",)) as session:
+        seed = judge_invalid(session, builtin(), SEEDS, ("softplus",))[0][0][0]
+        monkeypatch.setattr(invalid, "lower", once)
+        found, counts = judge_invalid(session, builtin(), [seed], ("softplus",))
+        assert found == []
+        assert counts["torch"] == {"unconfirmed": 1}
+        found, counts = judge_invalid(session, builtin(), [seed], ("softplus",))
+        assert counts["torch"] == {"refused": 1}
+
+
+def test_a_second_run_is_had_without_a_fork_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "spare", lambda *_: None)
+    with Session(("torch",)) as session:
+        found, counts = judge_invalid(session, builtin(), SEEDS[:4], ("softplus",))
+    assert counts["torch"]["accepted"] == len(found) > 0
+
+
+def test_a_target_that_says_shapes_only_accepts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    ops = ("gather", "one_hot", "softmax", "cumsum", "concat")
+    with Session(("onnx:shapes",)) as session:
+        found, counts = judge_invalid(session, builtin(), SEEDS, ops)
+        assert found == []
+        assert counts["onnx:shapes"] == {}
+        monkeypatch.setattr(invalid, "only_shapes", lambda _: False)  # it does run such calls
+        _, counts = judge_invalid(session, builtin(), SEEDS, ops)
+        assert counts["onnx:shapes"]["accepted"] > 0
 
 
 def test_every_requirement_of_an_operator_is_broken_by_some_seed() -> None:

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from irlang.diff import campaign, gradients, runner, substitute
+from irlang.diff import batch, gradients, runner, substitute
 from irlang.diff.finding import Found
+from irlang.diff.programs import Settings
 from tests.planted import FAULTS, planted
 
 MOST_CALLS, MOST_ELEMENTS = 2, 16
@@ -22,11 +23,10 @@ _SEED = 3
 def _campaign(name: str, seed: int) -> Found | None:
     """The first finding of a campaign's that blames the culprit."""
     fault = FAULTS[name]
-    settings = campaign.Settings(("torch",), seed, ops=fault.ops, grad=fault.grad)
-    for known in (campaign._CULPRITS, campaign._SYMPTOMS):
-        known.clear()
+    settings = Settings(("torch",), seed, ops=fault.ops, grad=fault.grad)
+    batch.SEEN.clear()
     for number in range(_BATCHES):
-        for found in campaign.run_batch(settings, number)[1]:
+        for found in batch.run_batch(settings, number)[1]:
             # that it takes what is no call is not the fault
             if found.operator == fault.culprit and found.verdict.verdict != "accepted":
                 return found
@@ -57,7 +57,7 @@ def test_a_fault_is_found_and_reduced(name: str, monkeypatch: pytest.MonkeyPatch
     try:
         assert _small(_campaign(name, _SEED))
     finally:
-        campaign.close_sessions()  # the worker has the fault in it
+        batch.close_sessions()  # the worker has the fault in it
 
 
 def _measure(seeds: range) -> None:
@@ -70,7 +70,7 @@ def _measure(seeds: range) -> None:
             size = None if one is None else sum(a.size for a in one.reduced.values.values())
             calls = None if one is None else len(one.reduced.graph.nodes)
             found.append((calls, size, one is None if fault.harmless else _small(one)))
-        campaign.close_sessions()
+        batch.close_sessions()
         took = (time.monotonic() - start) / len(seeds)
         good = sum(small for _, _, small in found)
         sys.stdout.write(f"{name}: {good} of {len(seeds)}, {took:.1f} s each, {found}\n")

@@ -242,7 +242,7 @@ def _invalid(targets: dict[str, dict[str, int]]) -> str:
             [
                 f"{name} refused {counts.get('refused', 0)}",
                 f"accepted {counts.get('accepted', 0)}",
-                *(f"{v} {counts[v]}" for v in ("timeout", "crash") if counts.get(v)),
+                *(f"{v} {counts[v]}" for v in ("unconfirmed", "timeout", "crash") if counts.get(v)),
             ]
         )
         for name, counts in targets.items()

@@ -22,8 +22,8 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
 from irlang.diff.localise import Culprit, isolate
-from irlang.diff.reduce import number_kind
 from irlang.diff.runner import Outcome, Session
+from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
@@ -40,8 +40,6 @@ CALLS = 3  # of each
 _MOST = 12  # symptoms of one batch that are looked into
 _ELEMENTS = 256  # of a tensor: wide enough for what goes by vectors, and for what is left of them
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
-
-Symptom = tuple[str, str, str, str, str, str]
 
 
 def cases_apart(
@@ -167,12 +165,12 @@ def wrong_calls(
 def judge_apart(
     session: Session,
     made: Sequence[tuple[int, int, Case]],
-    known: set[Symptom],
+    seen: Seen,
     grad: bool,
 ) -> tuple[list[Found], dict[str, Counter[str]]]:
     """Runs programs of calls apart; gives what is wrong in them, and counts verdicts by target.
 
-    made: see `cases_apart`. known: symptoms that are not looked into again; new ones are added.
+    made: see `cases_apart`. seen: what is not looked into again; what is new is added.
     """
     found: list[Found] = []
     counts = {target: Counter[str]() for target in session.targets}
@@ -186,13 +184,9 @@ def judge_apart(
                 continue
             for one, own, operator, worst in wrong_calls(session, case, target, outcome):
                 symptom = symptom_of(target, operator, worst)
-                if symptom not in known and len(found) < _MOST:
-                    known.add(symptom)
+                if symptom in seen.symptoms or len(found) >= _MOST:
+                    continue
+                seen.symptoms.add(symptom)
+                if not seen.heard(target, own.verdicts[target]):
                     found.append(find(session, one, seed, target, own))
     return found, counts
-
-
-def symptom_of(target: str, operator: str, verdict: Verdict) -> Symptom:
-    """What is known of a defect before it is reduced: enough not to look into it twice."""
-    kinds = number_kind(verdict.expected), number_kind(verdict.got)
-    return target, at_edge(verdict.verdict), operator, verdict.stage, *kinds

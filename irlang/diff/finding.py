@@ -64,10 +64,7 @@ class Found:
 
         Of an edge value also what kind of number was expected, and what was got.
         """
-        pattern = sorted(
-            f"{name}={value}" if value.isidentifier() else name
-            for name, value in self.attributes.items()
-        )
+        pattern = sorted(said_of(name, value) for name, value in self.attributes.items())
         if self.verdict.verdict == "edge":
             kinds = number_kind(self.verdict.expected), number_kind(self.verdict.got)
             pattern.append(f"{kinds[0]} not {kinds[1]}")
@@ -83,6 +80,11 @@ class Found:
             "target": self.target, "operator": self.operator,
             "verdict": self.verdict.verdict, "signature": self.signature,
         }  # fmt: skip
+
+
+def said_of(name: str, value: str) -> str:
+    """What tells attributes of findings apart: a choice by its value, a number by its name."""
+    return f"{name}={value}" if value.isidentifier() else name
 
 
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:

@@ -1,14 +1,17 @@
 """Invalid programs: a target that runs one, and says nothing, has accepted it; one whose process
-ends, or does not answer, has not refused it either.
+ends, or does not answer, has not refused it either. What is accepted is run a second time, in a
+process that has run nothing else: refused there, it is `unconfirmed`, counted and not reported.
 
 A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. That one is run tells only
 something where it reaches a target's own operator as it is (`irlang.lower.direct`) and where the
 target does not document its requirement to be wider (`irlang.lower.admits`). A process that ends is
-a defect of the target whatever it was given.
+a defect of the target whatever it was given; of one that says shapes only nothing else is told, as
+inference is not there to say no.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +22,14 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
-from irlang.diff.verdict import FINDINGS, Verdict
+from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import SetElements, Spoilt, spoilt
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
-from irlang.lower.pool import Program, Result, WorkerError
+from irlang.lower.pool import Program, Result, Worker, WorkerError
 from irlang.scope import show
 
 if TYPE_CHECKING:
@@ -83,27 +86,31 @@ def judge_invalid(
             lowered = _lowered(one.graph, target, catalog)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
-                sent.append((number, _is_handed_over(one, lowered, target, catalog)))
+                direct = not only_shapes(target) and _is_handed_over(one, lowered, target, catalog)
+                sent.append((number, direct))
         worker.send(programs)
         try:
             ran = worker.collect()
         except WorkerError:
             continue  # the campaign's own programs say so, with the worker's last words
-        for (number, direct), result in zip(sent, ran, strict=True):
-            if result.status == "crash" or direct:
-                told = _TOLD.get(result.status, "refused")
-                said[number][target] = told
-                counts[target][told] += 1
-                got[number, target] = result
+        heard = [
+            (number, program, result)
+            for (number, direct), program, result in zip(sent, programs, ran, strict=True)
+            if direct or result.status == "crash"
+        ]
+        verdicts = _judged(worker, [p for _, p, _ in heard], [r for *_, r in heard])
+        for (number, _, result), told in zip(heard, verdicts, strict=True):
+            said[number][target] = told
+            counts[target][told] += 1
+            got[number, target] = result
             if result.status == "crash":
                 _FATAL.add((target, spoiled[number][1].fault.code))
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-        verdicts = said[number]
-        for target in (t for t, verdict in verdicts.items() if verdict in FINDINGS - {"refused"}):
-            result, told = got[number, target], verdicts[target]
+        for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
+            result, told = got[number, target], said[number][target]
             message = one.fault.message if told == "accepted" else result.error
             verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)
-            others = {t: v for t, v in verdicts.items() if t != target}
+            others = {t: v for t, v in said[number].items() if t != target}
             taken = Accepted(
                 case, target, verdict, one.fault.message, _given(one), dict(result.outputs), others
             )
@@ -112,6 +119,31 @@ def judge_invalid(
 
 
 _TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
+
+
+def _judged(worker: Worker, programs: Sequence[Program], results: Sequence[Result]) -> list[str]:
+    """What each result says; `accepted` of what is run twice, else `unconfirmed`."""
+    told = [_TOLD.get(result.status, "refused") for result in results]
+    places = [place for place, one in enumerate(told) if one == "accepted"]
+    again = _run_again(worker, [programs[place] for place in places])
+    for place, result in zip(places, again, strict=True):
+        if result is None or result.status != "ok":
+            told[place] = "unconfirmed"
+    return told
+
+
+def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | None]:
+    """The results in processes that have run nothing before; None where there is no process."""
+    found: list[Result | None] = [None] * len(programs)
+    spare = worker.spare() if programs else None
+    if spare is not None:
+        with contextlib.suppress(WorkerError):  # not every framework survives a fork
+            found = list(spare.submit(programs))
+    for place, result in enumerate(found):
+        if result is None or result.status not in ("ok", "refused"):
+            with contextlib.suppress(WorkerError), worker.fresh() as alone:
+                found[place] = alone.submit([programs[place]])[0]
+    return found
 
 
 def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog) -> bool:

@@ -170,6 +170,10 @@ class Worker:
             self._spares[seconds] = Worker(self.target, limits, apart=True)
         return self._spares[seconds]
 
+    def fresh(self) -> Worker:
+        """A worker of the same target and limits, with a process of its own; not started."""
+        return Worker(self.target, self._usual)
+
     def close(self) -> None:
         """End the process, also one that is at work, and wait until it is gone."""
         if os.getpid() != self._owner:

@@ -1,0 +1,143 @@
+"""One batch of a campaign: its programs run everywhere and are judged, and beside them calls apart
+and spoilt calls.
+
+A batch runs in one process, whose workers and whose memory of what it has looked into it keeps.
+"""
+
+from __future__ import annotations
+
+import gc
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from irlang.catalog import builtin
+from irlang.diff.apart import APART, cases_apart, judge_apart
+from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
+from irlang.diff.invalid import judge_invalid
+from irlang.diff.localise import culprits, localise
+from irlang.diff.programs import BATCH, Settings, drawn
+from irlang.diff.runner import Case, Session
+from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.verdict import FINDINGS, at_edge, gravest
+from irlang.gen.coverage import cell, features
+from irlang.lower.profile import read_profile
+
+SEEN = Seen()  # by this process
+_WEAK = ("rounding", "unstable")
+_SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
+_SPOILT = 12  # calls beside the programs of a batch that break a requirement
+_LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
+
+_SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
+
+
+def _session(targets: tuple[str, ...], profile: str) -> Session:
+    """The workers of this process, started once."""
+    key = targets, profile
+    if key not in _SESSION:
+        accepted = read_profile(Path(profile)) if profile else ()
+        _SESSION[key] = Session(targets, accepted=accepted, thorough=False).__enter__()
+        gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
+    return _SESSION[key]
+
+
+def close_sessions() -> None:
+    """Ends the workers of this process."""
+    while _SESSION:
+        _SESSION.popitem()[1].__exit__(None, None, None)
+
+
+def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Found]]:
+    """One batch: its counts, and its disagreements localised."""
+    catalog = builtin()
+    session = _session(settings.targets, settings.profile)
+    cases, numbers, tried = drawn(settings, number, catalog)
+    outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
+    targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
+    found: list[Found] = []
+    valid = 0
+    for (seed, case), outcome in zip(cases, outcomes, strict=True):
+        valid += outcome.refusal is None
+        for target, verdicts in outcome.verdicts.items():
+            verdict = gravest([v.verdict for v in verdicts])
+            if case.edge:
+                verdict = at_edge(verdict)
+            amiss = _at_edges(session, case, seed, target, found) if case.edge else []
+            if amiss:
+                verdict = gravest(amiss)
+            elif verdict in FINDINGS:
+                if (
+                    len(found) < _LOCALISED
+                    and not SEEN.explains(case.graph, target, verdict)
+                    and not SEEN.heard(target, verdicts)
+                ):
+                    found.append(find(session, case, seed, target, outcome))
+                    SEEN.note(found[-1])
+            elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
+                # Radii grow with depth until an output says little: judge the calls one by one.
+                culprit = localise(session.only(target), case, target)
+                if culprit is not None:
+                    verdict = culprit.verdict.verdict
+                    if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict):
+                        found.append(charge(session, case, seed, target, culprit))
+                        SEEN.note(found[-1])
+                elif settings.grad:
+                    pulled = find_gradient(session, case, seed, target)
+                    if pulled is not None:
+                        verdict = pulled.verdict.verdict
+                        found.append(pulled)
+                        SEEN.note(pulled)
+            targets[target][verdict] += 1
+    stand = list(
+        cases_apart(catalog, settings.seed, number, settings.ops, settings.grad,
+                    -(-len(cases) * APART // BATCH))
+    )  # fmt: skip
+    lone, apart = judge_apart(session, stand, SEEN, settings.grad)
+    found += lone
+    invalid: dict[str, Counter[str]] = {}
+    if not settings.grad:
+        seeds = [seed for seed, _ in cases[:_SPOILT]]
+        accepted, invalid = judge_invalid(session, catalog, seeds, settings.ops)
+        found += [find_accepted(session, taken, seed) for seed, taken in accepted]
+    covered = {
+        "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),
+        "features": sum((features(c.graph) for _, c in cases), Counter()),
+        "cells": Counter(
+            _digest(target, *cell(node, case.graph))
+            for (_, case), outcome in zip(cases, outcomes, strict=True)
+            for target, verdicts in outcome.verdicts.items()
+            if not all(v.verdict == "unsupported" for v in verdicts)
+            for node in case.graph.nodes
+        ),
+    }
+    result = {
+        "programs": len(cases), "valid": valid, "tried": tried,
+        "targets": {name: dict(counts) for name, counts in targets.items()},
+        "apart": {name: dict(counts) for name, counts in apart.items()},
+        "invalid": {name: dict(counts) for name, counts in invalid.items()},
+        "covered": {name: dict(counts) for name, counts in covered.items()},
+    }  # fmt: skip
+    return result, found
+
+
+def _at_edges(
+    session: Session, case: Case, seed: int, target: str, found: list[Found]
+) -> list[str]:
+    """The verdicts on all calls that are wrong by themselves: a NaN hides all that it meets, and
+    one defect another. Those that are new are added to what was found.
+    """
+    amiss = []
+    for culprit in culprits(session.only(target), case, target):
+        amiss.append(at_edge(culprit.verdict.verdict))
+        symptom = symptom_of(target, culprit.node.op.name, culprit.verdict)
+        if symptom not in SEEN.symptoms and len(found) < _LOCALISED:
+            SEEN.symptoms.add(symptom)
+            found.append(charge(session, case, seed, target, culprit))
+    return amiss
+
+
+def _digest(*parts: object) -> str:
+    """A short name: batches are kept, and there are tens of thousands of different cells."""
+    return f"{zlib.crc32(' '.join(map(str, parts)).encode()):08x}"

@@ -1,0 +1,148 @@
+"""The programs of a campaign: a function of its seed and their number alone.
+
+A program is drawn again until the oracle can judge it; with gradients it has a loss.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.diff.weighing import weighed
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.gen.build import generate
+from irlang.gen.coverage import Coverage
+from irlang.gen.draw import varied
+from irlang.gen.edge import on_grid, with_edges
+from irlang.gen.rare import SHARE, common
+from irlang.graph import Graph, with_loss
+from irlang.interp.balls import Ball
+from irlang.interp.program import balls, precision
+from irlang.interp.values import initial_values, inputs
+
+BATCH = 32  # programs that go to a worker together
+EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
+_ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
+_PIECES = 4  # one in so many programs is made of idioms alone: an optimiser's passes fire there
+_PIECE_CALLS = (4, 16)
+_LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
+_COARSE = 3  # one in so many programs with gradients has halves for numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a campaign is. programs: how many to run; seconds: for how long; either may be None."""
+
+    targets: tuple[str, ...]
+    seed: int
+    programs: int | None = None
+    seconds: float | None = None
+    ops: tuple[str, ...] = ()
+    grad: bool = False
+    jobs: int = 1
+    known: str = ""  # a file of findings that are known (`irlang.diff.suppress`)
+    profile: str = ""  # one of what is accepted of targets (`irlang.lower.profile`)
+
+
+def drawn(
+    settings: Settings, number: int, catalog: Catalog
+) -> tuple[list[tuple[int, Case]], list[int], int]:
+    """The programs of a batch with their seeds, their numbers, and how many were drawn for them."""
+    coverage = Coverage()
+    cases: list[tuple[int, Case]] = []
+    numbers: list[int] = []
+    left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
+    tried = 0
+    for offset in range(left):
+        for attempt in range(_ATTEMPTS):
+            seed = program_seed(settings.seed, number * BATCH + offset, attempt)
+            case = make_case(catalog, seed, settings.ops, coverage, settings.grad)
+            tried += 1
+            if case is not None:
+                coverage.note(case.graph)
+                cases.append((seed, case))
+                numbers.append(number * BATCH + offset)
+                break
+    return cases, numbers, tried
+
+
+def program_seed(seed: int, number: int, attempt: int = 0) -> int:
+    """The seed of a campaign's program."""
+    return ((seed * 1_000_003 + number) * _ATTEMPTS + attempt) & (2**62 - 1)
+
+
+def make_case(
+    catalog: Catalog,
+    seed: int,
+    ops: tuple[str, ...] = (),
+    coverage: Coverage | None = None,
+    grad: bool = False,
+) -> Case | None:
+    """A generated program with values; None where the oracle could judge none of its outputs.
+
+    ops: that it may call; if none are said, one program in some may call those that few have.
+    grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
+
+    That is where a precondition on values fails, an output is not finite, or all are unstable. One
+    program in `EDGE` is fed with values at the edges of their types; there any output will do. One
+    that makes NaN or infinity on its way to finite outputs is at the edges, too. One in `_PIECES`
+    is made of what optimisers look for.
+    """
+    limits = varied(seed // _ATTEMPTS)
+    if not ops and seed // _ATTEMPTS % SHARE:
+        ops = common(catalog)
+    how: dict[str, Any] = {"limits": limits, "coverage": coverage}
+    if seed // _ATTEMPTS % _PIECES == 2:
+        how.update(size=_PIECE_CALLS, pieces=100)
+    graph = generate(catalog, seed, ops=ops or None, **how).graph
+    if grad:
+        graph, catalog = trainable(graph, catalog, seed)
+    given = inputs(graph, seed)
+    edge = not grad and seed // _ATTEMPTS % EDGE == 0
+    if edge:
+        given = with_edges(graph, given, seed)
+    params = initial_values(graph, seed)
+    if grad and seed // _ATTEMPTS % _COARSE == 1:
+        given, params = on_grid(graph, given), on_grid(graph, params)
+    case = Case(graph, given, params, catalog, edge=edge)
+    try:
+        case.balls = balls(graph, case.values, catalog, precision(graph))
+    except InvalidInput:
+        return None
+    found = [case.balls[value] for value in graph.outputs.values()]
+    finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
+    # what is fed with NaN or infinity inside the program is at the edge of its types as well
+    if not grad:
+        case.edge |= not all(_held(graph.values[n], b) for n, b in case.balls.items())
+    known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
+    return case if (finite or edge) and known else None
+
+
+def _held(info: TensorInfo, ball: Ball) -> bool:
+    """Whether values are numbers that their type reaches."""
+    if info.kind != "real":
+        return True
+    with np.errstate(invalid="ignore"):
+        return bool(np.all(np.abs(ball.value) <= DTYPES[info.dtype].largest))
+
+
+def trainable(graph: Graph, catalog: Catalog, seed: int) -> tuple[Graph, Catalog]:
+    """A program with a loss, and the catalogue that it needs.
+
+    Of one in `_LOSSES` programs it is one of its own numbers, which a loss function may have given;
+    of the others it weighs all real results of a type, so that something flows back to every call.
+    """
+    if seed // _ATTEMPTS % _LOSSES == 0 and with_loss(graph).loss is not None:
+        return with_loss(graph), catalog
+    real = dict.fromkeys(v for v in graph.outputs.values() if graph.values[v].kind == "real")
+    if not real:
+        return graph, catalog
+    common = Counter(graph.values[value].dtype for value in real).most_common(1)[0][0]
+    return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])

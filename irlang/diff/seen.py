@@ -1,0 +1,102 @@
+"""What has been looked into already, so that one fault does not take the time of all others.
+
+A fault that is everywhere is met by program after program; those are counted and not all taken
+apart. What is remembered is what has been looked into: a disagreement for which a batch has no room
+left is as new as before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from irlang.diff.finding import Found, said_of
+from irlang.diff.reduce import number_kind
+from irlang.diff.verdict import Verdict, at_edge, reason_of
+from irlang.graph import Graph, Node
+from irlang.scope import show
+
+_SAME = 2  # refusals for one reason that are looked into
+
+Symptom: TypeAlias = tuple[str, str, str, str, str, str]
+# The calls that are wrong, each an operator with the attributes that a reduction has left to it.
+Calls: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one process has looked into.
+
+    culprits: by target, verdict and calls, how many programs hold them since. refusals: by target
+    and reason, how often there was room for one. symptoms: of calls at the edges of their types.
+    """
+
+    culprits: Counter[tuple[str, str, Calls]] = field(default_factory=Counter)
+    refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    symptoms: set[Symptom] = field(default_factory=set)
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self.culprits.clear()
+        self.refusals.clear()
+        self.symptoms.clear()
+
+    def note(self, found: Found) -> None:
+        """Remembers the calls that a finding blames."""
+        held = calls_of(found.operator, found.attributes)
+        self.culprits.setdefault((found.target, found.verdict.verdict, held), 1)
+
+    def explains(self, graph: Graph, target: str, verdict: str) -> bool:
+        """Whether a program that disagrees holds a known culprit; counts it.
+
+        Of those that hold it the second is looked into, the fourth and so on: an operator may have
+        several faults, and what is often at fault stands beside others. One whose calls lack an
+        attribute that the known fault needs has another.
+        """
+        held = [
+            culprit
+            for culprit in self.culprits
+            if culprit[:2] == (target, verdict) and _holds(graph, culprit[2])
+        ]
+        self.culprits.update(held)
+        return bool(held) and all(self.culprits[one] & (self.culprits[one] - 1) for one in held)
+
+    def heard(self, target: str, verdicts: Sequence[Verdict]) -> bool:
+        """Whether a target has refused so often for this reason as is looked into; counts it.
+
+        An optimiser that breaks many programs in one way says the same of all of them, whichever
+        operators are around.
+        """
+        said = next((v.message for v in verdicts if v.verdict == "refused"), "")
+        reason = target, reason_of(said)
+        self.refusals[reason] += bool(said)
+        return self.refusals[reason] > _SAME
+
+
+def symptom_of(target: str, operator: str, verdict: Verdict) -> Symptom:
+    """What is known of a defect before it is reduced: enough not to look into it twice."""
+    kinds = number_kind(verdict.expected), number_kind(verdict.got)
+    return target, at_edge(verdict.verdict), operator, verdict.stage, *kinds
+
+
+def calls_of(operator: str, attributes: Mapping[str, str]) -> Calls:
+    """The calls of a culprit, from its name and attributes as a finding has them."""
+    wanted: dict[str, list[str]] = {name: [] for name in operator.split(" + ")}
+    for key, value in attributes.items():
+        name, _, attribute = key.rpartition(".")
+        wanted.setdefault(name or operator, []).append(said_of(attribute, value))
+    return tuple((name, frozenset(said)) for name, said in sorted(wanted.items()))
+
+
+def _holds(graph: Graph, wanted: Calls) -> bool:
+    """Whether a program has each of some calls."""
+    return all(
+        any(node.op.name == name and said.issubset(_all_said(node)) for node in graph.nodes)
+        for name, said in wanted
+    )
+
+
+def _all_said(node: Node) -> Iterable[str]:
+    return (said_of(name, show(value)) for name, value in node.attrs.items())

@@ -1,0 +1,39 @@
+"""The counts of a campaign."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over finished batches.
+
+    `targets` counts verdicts, `apart` those on calls apart, `invalid` what became of invalid calls,
+    `covered` operators, pairs.
+    """
+
+    programs: int = 0
+    valid: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+    targets: dict[str, Counter[str]] = field(default_factory=dict)
+    apart: dict[str, Counter[str]] = field(default_factory=dict)
+    invalid: dict[str, Counter[str]] = field(default_factory=dict)
+    covered: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, batch: dict[str, Any]) -> None:
+        """Adds the result of a batch."""
+        self.programs += batch["programs"]
+        self.valid += batch["valid"]
+        self.tried += batch["tried"]
+        for target, counts in batch["targets"].items():
+            self.targets.setdefault(target, Counter()).update(counts)
+        for target, counts in batch.get("apart", {}).items():
+            self.apart.setdefault(target, Counter()).update(counts)
+        for target, counts in batch.get("invalid", {}).items():
+            self.invalid.setdefault(target, Counter()).update(counts)
+        for kind, counts in batch["covered"].items():
+            self.covered.setdefault(kind, Counter()).update(counts)
