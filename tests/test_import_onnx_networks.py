@@ -121,10 +121,14 @@ def test_transformers_that_torch_exports(module: Any, names: list[str], tmp_path
     with Session(["torch", "tf"]) as session:
         params = initial_values(graph, 0)
         outcome = session.compare([Case(graph, inputs(graph, 0, given), params, builtin())])[0]
-    judged = [verdict.verdict for list_ in outcome.verdicts.values() for verdict in list_]
     assert outcome.refusal is None
-    assert judged
-    assert set(judged) <= {"agrees", "rounding"}
+    # TensorFlow holds the root of two of its gelu in f32 (docs/findings.md), which the decoder's
+    # activation has no part in.
+    known = {"tf": {"inaccurate"}} if module is Encoder else {}
+    for target in ("torch", "tf"):
+        judged = {verdict.verdict for verdict in outcome.verdicts[target]}
+        assert judged
+        assert judged <= {"agrees", "rounding"} | known.get(target, set())
 
 
 def within(ball: Ball, want: Array) -> None:
