@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+from ast import literal_eval
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -347,7 +348,7 @@ def test_a_gradient_is_reduced_to_its_call(
     name = found.verdict.name
     (expected,) = re.findall(rf"^{name} expected (.*)$", shown, re.MULTILINE)
     (got,) = re.findall(rf"^{name} got +(.*)$", shown, re.MULTILINE)
-    assert abs(np.asarray(json.loads(expected)) - np.asarray(json.loads(got))).max() > 1e-4
+    assert abs(np.asarray(literal_eval(expected)) - np.asarray(literal_eval(got))).max() > 1e-4
     issue = (tmp_path / "issue.md").read_text("utf-8")
     assert "From these follows its gradient, `d_y` being what flows back" in issue
 
