@@ -89,12 +89,13 @@ UNSUPPORTED |= {
     for dtype in ("f32", "f64", "f16", "bf16")
 }
 UNSUPPORTED["keras:torch", True, "f32"] |= {
-    *("cast", "bit_or", "add", "maximum", "random_normal"),  # of f64 and of wide unsigned integers
+    # of f64 and of wide unsigned integers
+    *("cast", "bit_or", "add", "maximum", "random_normal", "softplus"),
 }
 UNSUPPORTED |= {("jax:jit", native, "f32"): {"bessel_k"} for native in (True, False)}
 # OpenVINO computes wide unsigned integers, by which others are shifted, in i32, and f64 in f32.
 UNSUPPORTED["openvino", True, "f32"] = _SPECIAL | {
-    *("add", "bit_count", "bit_or", "bit_shift", "cast", "maximum", "random_normal"),
+    *("add", "bit_count", "bit_or", "bit_shift", "cast", "maximum", "random_normal", "softplus"),
 }
 _QUICK = [target for target in FIRST if describe(target).share == 1]
 RUNS = [
