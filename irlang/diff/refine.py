@@ -139,4 +139,7 @@ class Refiner:
         radius[places] = found
         middle = np.array(ball.value, dtype=np.float64).reshape(-1)
         middle[places] = self._orders[arithmetic].value(value).reshape(-1)[places]
+        # What may pass the largest number of the type may be infinite.
+        beyond = np.abs(middle) + radius > DTYPES[self.graph.values[value].dtype].largest
+        radius[wide & beyond] = np.inf
         return Ball(middle.reshape(shape), radius.reshape(shape))
