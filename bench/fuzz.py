@@ -16,7 +16,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
 from irlang.catalog import builtin  # noqa: E402
-from irlang.diff.programs import Campaign, Settings, make_case, program_seed  # noqa: E402
+from irlang.diff.campaign import Campaign  # noqa: E402
+from irlang.diff.programs import Settings, make_case, program_seed  # noqa: E402
 from irlang.gen.coverage import Coverage  # noqa: E402
 from irlang.interp.program import balls, precision  # noqa: E402
 from irlang.lower.lower import lower  # noqa: E402
