@@ -72,9 +72,9 @@ def test_a_death_is_the_same_crash_as_in_a_process_of_its_own(
 
 
 def test_what_was_printed_is_of_the_program_that_was_lost(spare: Worker) -> None:
-    first, second = spare.submit([body("print('one'); os.abort()"), body("os.abort()")])
-    assert "one" in first.detail["output"]
-    assert "one" not in second.detail["output"]
+    first, second = spare.submit([body("print('said first'); os.abort()"), body("os.abort()")])
+    assert "said first" in first.detail["output"]
+    assert "said first" not in second.detail["output"]
 
 
 def test_a_hang_is_a_timeout_that_tells_where(spare: Worker) -> None:

@@ -170,7 +170,9 @@ class Vector:
         if condition is not None:
             neutral: eq.Scalar = _NEUTRAL[expr.kind]
             if np.asarray(self.domain.sample(body)).dtype.kind == "i":  # which no real number is
-                neutral = _WHOLE.get(expr.kind, neutral)
+                held = np.asarray(self.domain.sample(self._spread(condition, inner, rank)))
+                if np.all(np.any(held, axis=tuple(range(rank, held.ndim)))):  # of none it is one
+                    neutral = _WHOLE.get(expr.kind, neutral)
             body = self.domain.select(condition, body, self.domain.number(neutral))
         body = self._spread(body, inner, rank)
         if math.prod(inner.shape[rank:]) == 0:
