@@ -40,8 +40,8 @@ def _small(found: Found | None) -> bool:
     return len(found.reduced.graph.nodes) <= MOST_CALLS and elements <= MOST_ELEMENTS
 
 
-# The others take longer, or PyTorch is found inaccurate there first (the gradient of cumprod by
-# division, docs/findings.md); the command measures them.
+# The others take longer, or PyTorch is found inaccurate there first (the gradient of cumprod is a
+# division); the command measures them.
 QUICK = [name for name, fault in FAULTS.items() if not fault.grad] + [
     "a gradient off by one in ten thousand",
     "a power divides by its base on the way back",
