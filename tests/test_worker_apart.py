@@ -184,11 +184,12 @@ def test_what_is_no_answer_is_never_more_than_a_wire_error(data: st.DataObject) 
 )
 def test_late_for_want_of_the_processor(statement: str, late: bool) -> None:
     """A process that wants it is late, until it had its share or eight times its time."""
-    code = f"import time\nprint('on', flush=True)\n{statement}"
+    work = "sum(range(5_000_000))"  # more than a tick of the clock
+    code = f"import time\n{work}\nprint('on', flush=True)\n{statement}"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"on\n"
-        time.sleep(0.1)
+        time.sleep(0.5)
         pid = str(process.pid)
         assert wire.starved(pid, worked=0.9, seconds=1.0, beyond=0.1) is late
         assert not wire.starved(pid, worked=1.0, seconds=1.0, beyond=0.1)
