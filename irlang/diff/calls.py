@@ -20,7 +20,7 @@ from irlang.graph import Graph, Node
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
 from irlang.interp.plain import load
-from irlang.interp.program import given_ball, node_balls, precision
+from irlang.interp.program import call_precision, given_ball, node_balls, precision
 from irlang.laws import ALARM
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -115,7 +115,7 @@ def _judge_open(
     results = {formal: load(values[value], given[value]) for formal, value in named.items()}
     feeds = {formal: fed[name] for formal, name in node.feeds().items()}
     expansion = node.expansion(case.catalog)
-    dtype = precision(case.graph)
+    dtype = call_precision(expansion, precision(case.graph))
     clauses = ensured.judge(expansion, {**feeds, **results}, dtype, results, arithmetic)
     verdicts = []
     for formal, value in named.items():

@@ -94,7 +94,8 @@ class _Writer(NumberWriter):
     def equation(self, equation: eq.Equation, fixed: tuple[int, str] | None) -> None:
         """The loops of one equation; fixed: an axis that is at a step, and the step's variable."""
         info = equation.info
-        if info.kind != "real" or DTYPES[info.dtype].unit > self.domain.unit:
+        row = DTYPES[info.dtype]
+        if info.kind != "real" or row.unit > self.domain.unit or row.tiny > self.domain.tiny:
             raise Unfit(equation.target)
         depth = self.depth
         position = ", ".join(self.loops(equation, fixed)) or "0"

@@ -277,7 +277,8 @@ class Balls(BallFunctions):
         radius = ball.radius
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
-            if narrow.unit > self.unit and not (radius is None and _holds(narrow, value)):
+            less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
+            if less and not (radius is None and _holds(narrow, value)):
                 radius = ball.bound + narrow.unit * np.abs(value) + narrow.tiny
             with np.errstate(invalid="ignore"):
                 over = np.isfinite(value) & (

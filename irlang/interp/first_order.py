@@ -74,7 +74,8 @@ class FirstOrder:
     ) -> None:
         self._dtype, self._arithmetic = dtype, arithmetic
         self._definitions = definitions
-        self._unit = DTYPES[dtype].unit
+        self._unit = DTYPES[program.finest(graph, dtype)].unit
+        self._own = dtype  # of the call that is looked at
         made = list(units(graph, definitions))
         size = sum(math.prod(u.piece.expansion.tensors[t].shape) for u in made for t in u.targets)
         self.estimates = size > _SMALL if estimates is None else estimates
@@ -106,6 +107,7 @@ class FirstOrder:
         """Adds a unit: the values of its tensors, what is local to them, and their reach."""
         piece, known = unit.piece, self._errors.known
         whole = piece.expansion
+        self._own = program.call_precision(unit.node.expansion(self._definitions), self._dtype)
         self._errors.infos.update({unit.names[n]: i for n, i in whole.tensors.items()})
         values = reference.evaluate(whole, self._errors.values(unit, whole))
         counted = any(whole.tensors[name].kind != "real" for name in unit.targets)
@@ -171,7 +173,7 @@ class FirstOrder:
         return np.where(np.isfinite(found), found, np.inf)
 
     def _balls(self, expansion: eq.Expansion, given: dict[str, Ball]) -> dict[str, Ball]:
-        return rounding.evaluate(expansion, given, self._dtype, self._arithmetic)
+        return rounding.evaluate(expansion, given, self._own, self._arithmetic)
 
     def _rounded(self, unit: Unit, name: str, ball: Ball) -> Array | None:
         """The radius of a tensor of a unit, with what its call makes of it at its end."""
@@ -203,7 +205,7 @@ class FirstOrder:
 
     def _cut_open(self, unit: Unit, balls: dict[str, Ball]) -> None:
         whole = unit.piece.expansion
-        decided = vector.evaluate(whole, balls, Decisive(self._dtype, self._arithmetic))
+        decided = vector.evaluate(whole, balls, Decisive(self._own, self._arithmetic))
         shapes = {n: whole.tensors[n].shape for n in whole.outputs}
         unknown = {n: np.broadcast_to(np.isinf(decided[n].bound), shapes[n]) for n in shapes}
         if not any(where.any() for where in unknown.values()):
@@ -232,7 +234,9 @@ class FirstOrder:
             return
         size = np.abs(known.value)
         scale = float(np.max(size, initial=0.0, where=np.isfinite(size)))
-        wide = ~(known.reach <= math.sqrt(self._unit) * scale) & np.isfinite(known.local)
+        wide = ~(known.reach <= math.sqrt(DTYPES[self._own].unit) * scale) & np.isfinite(
+            known.local
+        )
         places = np.flatnonzero(wide)
         if places.size:
             flat = known.reach.reshape(-1).copy()

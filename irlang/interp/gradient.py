@@ -100,23 +100,27 @@ def gradient_balls(
     parts: dict[str, list[Ball]] = {n: [Ball(np.ones(infos[n].shape))] for n in backward.seeds}
     for step in backward.steps:
         cotangents = {
-            formal: _ball_sum(parts.get(name, ()), infos[name], dtype)
+            formal: _ball_sum(parts.get(name, ()), infos[name])
             for formal, name in step.seeds.items()
         }
         given = feeds(step.node, step.expansion, found, Ball)
-        tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, dtype, arithmetic)
+        own = program.call_precision(step.expansion, dtype)
+        tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, own, arithmetic)
         # of what flows back from no number, as where a root is differentiated at 0, a program may
         # multiply some by zero and choose others
         unknown = not all(np.all(np.isfinite(ball.value)) for ball in cotangents.values())
         unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
-            ball = Ball(ball.value, rounding.oracle_error(ball, dtype))
             if unknown:
-                ball.radius = np.full(infos[name].shape, np.inf)
+                ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
             parts.setdefault(name, []).append(ball)
-    slopes = {n: _ball_sum(parts.get(n, ()), infos[n], dtype) for n in backward.wanted}
-    return {name: without_poles(ball) for name, ball in slopes.items()}
+    slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
+    finest = program.finest(graph, dtype)  # the oracle's own error has come all the way, too
+    return {
+        name: without_poles(Ball(ball.value, rounding.oracle_error(ball, finest)))
+        for name, ball in slopes.items()
+    }
 
 
 def without_poles(ball: Ball) -> Ball:
@@ -141,14 +145,14 @@ def left_open(seeds: Collection[str], expansion: eq.Expansion, given: Mapping[st
         return any(bool(vector.evaluate_equation(m, tensors, infos).any()) for m in masks)
 
 
-def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo, dtype: str) -> Ball:
+def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo) -> Ball:
     """The sum of balls in any order and association."""
     if len(parts) == 1:
         return parts[0]
     total = _sum([part.value for part in parts], info)
     if not parts:
         return Ball(total)
-    unit = DTYPES[dtype].unit
+    unit = DTYPES[info.dtype].unit
     roundings = (len(parts) - 1) * unit / (1 - (len(parts) - 1) * unit)
     radius = sum(part.bound + roundings * (np.abs(part.value) + part.bound) for part in parts)
     return Ball(total, np.broadcast_to(np.asarray(radius), info.shape))

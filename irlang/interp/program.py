@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ def balls(
         found.update(_results(node, found, definitions, dtype, arithmetic))
         for name in dropped.get(number, ()):
             del found[name]
-    return {name: _with_oracle(ball, dtype) for name, ball in found.items()}
+    own = finest(graph, dtype)
+    return {name: _with_oracle(ball, own) for name, ball in found.items()}
 
 
 def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD) -> Ball:
@@ -126,7 +127,8 @@ def node_balls(
 ) -> dict[str, Ball]:
     """The results of one call as balls, by value name, given its operands as balls."""
     results = _results(node, found, definitions, dtype, arithmetic)
-    return {name: _with_oracle(ball, dtype) for name, ball in results.items()}
+    own = call_precision(node.expansion(definitions), dtype)
+    return {name: _with_oracle(ball, own) for name, ball in results.items()}
 
 
 def _with_oracle(ball: Ball, dtype: str) -> Ball:
@@ -144,7 +146,8 @@ def _results(
     expansion = node.expansion(definitions)
     try:
         given = feeds(node, expansion, found, Ball)
-        tensors = rounding.evaluate(expansion, given, dtype, arithmetic)
+        own = call_precision(expansion, dtype)
+        tensors = rounding.evaluate(expansion, given, own, arithmetic)
     except InvalidInput as error:
         raise _placed(error, node) from None
     results = {}
@@ -170,10 +173,28 @@ def stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any
 
 
 def precision(graph: Graph) -> str:
-    """The coarsest floating-point type of a program, whose unit roundoff its radii take."""
-    reals = {info.dtype for info in graph.values.values() if info.kind == "real"}
-    reals = {name for name in reals if not DTYPES[name].stored}
-    return max(reals, key=lambda name: DTYPES[name].unit, default="f32")
+    """The coarsest floating-point type of a program: that of calls which have none of their own."""
+    return max(reals(graph.values.values()), key=lambda name: DTYPES[name].unit, default="f32")
+
+
+def finest(graph: Graph, default: str) -> str:
+    """The finest floating-point type of a program: of all, the oracle is the least ahead of it."""
+    return min(reals(graph.values.values()), key=lambda name: DTYPES[name].unit, default=default)
+
+
+def call_precision(expansion: eq.Expansion, default: str) -> str:
+    """The coarsest floating-point type among a call's operands and results: it rounds to that.
+
+    Types differ in range as well as in digits, so that none stands for those of other calls.
+    """
+    infos = (expansion.tensors[name] for name in (*expansion.inputs, *expansion.outputs))
+    return max(reals(infos), key=lambda name: DTYPES[name].unit, default=default)
+
+
+def reals(infos: Iterable[TensorInfo]) -> set[str]:
+    """The floating-point types among those of tensors that numbers are computed in."""
+    found = {info.dtype for info in infos if info.kind == "real"}
+    return {name for name in found if not DTYPES[name].stored}
 
 
 def _placed(error: InvalidInput, node: Node) -> InvalidInput:
