@@ -24,6 +24,7 @@ from irlang.diff.edits import Edit, apply, cost, typed
 from irlang.diff.localise import localise
 from irlang.diff.reduce_moves import PHASES, Proposals, structure
 from irlang.diff.runner import Outcome, Session
+from irlang.diff.stages import gradient_by_calls
 from irlang.diff.verdict import Verdict, at_edge, gravest
 from irlang.graph import Graph, Initial
 
@@ -110,12 +111,14 @@ def reduce(
     """
     alone = session.only(target)
     outcome = alone.compare([case], grad=grad)[0]
-    seen = symptom(case, outcome, target)
+    seen, calls = symptom(case, outcome, target), False
+    if not is_finding(seen) and grad:
+        calls, seen = True, _by_calls(alone, case, target, culprit)
     if not is_finding(seen):
         return None
     apart = _apart(alone, case, target, seen, grad)
     valid = outcome.refusal is None
-    driver = _Driver(apart or alone, target, seen, culprit, grad, valid, seconds, trials)
+    driver = _Driver(apart or alone, target, seen, culprit, grad, valid, seconds, trials, calls)
     made, finished = driver.run(case)
     if apart is not None and made is not case:
         again = symptom(made, alone.compare([made], grad=grad)[0], target)
@@ -123,6 +126,16 @@ def reduce(
             driver = _Driver(alone, target, seen, culprit, grad, valid, seconds, trials)
             made, finished = driver.run(case)
     return Reduced(written_out(made), seen, driver.trials, finished)
+
+
+def _by_calls(session: Session, case: Case, target: str, culprit: str | None) -> Symptom:
+    """The symptom of the first call whose gradient is wrong by itself, if it is the culprit's: the
+    radius of the program's gradient may hide it.
+    """
+    start = gradient_by_calls(session.only(target), case, target).start
+    if start is None or culprit not in (None, start.operator):
+        return Symptom("agrees", "")
+    return symptom(case, Outcome(verdicts={target: [start.verdict]}), target)
 
 
 def _apart(session: Session, case: Case, target: str, seen: Symptom, grad: bool) -> Session | None:
@@ -159,12 +172,14 @@ class _Driver:
         valid: bool,
         seconds: float,
         limit: int,
+        calls: bool = False,
     ) -> None:
         self.session = session
         self.target = target
         self.wanted = wanted
         self.culprit = culprit
         self.grad = grad
+        self.calls = calls  # whether only its calls, each judged by itself, show the symptom
         self.start = time.monotonic()
         self.seconds = seconds
         self.limit = limit
@@ -264,7 +279,10 @@ class _Driver:
         self.trials += len(cases)
         found = []
         for case, outcome in zip(cases, self.session.compare(cases, grad=self.grad), strict=True):
-            good = symptom(case, outcome, self.target) == self.wanted
+            shown = symptom(case, outcome, self.target)
+            if self.calls and outcome.refusal is None and not is_finding(shown):
+                shown = _by_calls(self.session, case, self.target, self.culprit)
+            good = shown == self.wanted
             good = good and (outcome.refusal is None) == self.valid
             if good and self.culprit is not None:
                 good = self.blames(case)

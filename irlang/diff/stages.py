@@ -91,14 +91,24 @@ def blamed_gradient(session: Session, case: Case, target: str) -> tuple[Start | 
     """The first call whose gradient is wrong by itself, and the least program that shows it: the
     call with a loss of its own, or the case that was given.
     """
-    alone, calls = session.only(target), Calls()
-    judge_gradients(alone, case, target, calls)
-    if calls.start is None or calls.start.alone is None:
-        return calls.start, case
-    found = alone.compare([calls.start.alone], grad=True)[0].verdicts[target]
+    only = session.only(target)
+    start = gradient_by_calls(only, case, target).start
+    if start is None or start.alone is None:
+        return start, case
+    found = only.compare([start.alone], grad=True)[0].verdicts[target]
     shown = [v for v in found if v.verdict == gravest([v.verdict for v in found])]
-    shows = any(v.verdict in FINDINGS and v.stage == "backward" for v in shown)
-    return calls.start, calls.start.alone if shows else case
+    if any(v.verdict in FINDINGS and v.stage == "backward" for v in shown):
+        return start, start.alone
+    again = gradient_by_calls(only, start.alone, target).start  # which the sum's rounding may hide
+    shows = again is not None and again.verdict.verdict == start.verdict.verdict
+    return start, start.alone if shows else case
+
+
+def gradient_by_calls(session: Session, case: Case, target: str) -> Calls:
+    """The calls of the gradient, judged by themselves."""
+    calls = Calls()
+    judge_gradients(session, case, target, calls)
+    return calls
 
 
 def judge_gradients(session: Session, case: Case, target: str, calls: Calls) -> None:
