@@ -146,6 +146,8 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
         script = tmp_path / f"show_{target}.py"
         text = script.read_text()
         assert "irlang" not in text
+        assert target != "onnxruntime" or "# Opset: ai.onnx" in text
+        assert target != "onnxruntime" or "= Conv <" in text
         # the model of ONNX Runtime is inside, so that the script stands alone
         alone = tmp_path / "alone" / script.name
         alone.parent.mkdir(exist_ok=True)
@@ -197,6 +199,21 @@ def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Pat
     assert ran.returncode == 0, ran.stderr
     assert f"y got      [{'-0.100097656' if dtype == 'bf16' else '-0.1'}]" in ran.stdout
     assert "w2 got      [ inf, -1.5]" in ran.stdout
+
+
+def test_whole_numbers_keep_all_their_digits(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plant(monkeypatch, r"torch\.neg\((\w+)\)", r"(-\1 + (\1 > 2**60))")
+    case = case_of("model m(x: i64[1]) -> y: i64[1] { y = negate(x) }")
+    case.inputs.update(x=np.array([2**62]))
+    found = find(session, case, 1, "torch", session.compare([case])[0])
+    write(found, tmp_path, "f-001")
+    issue = (tmp_path / "issue.md").read_text()
+    number = int(found.reduced.inputs["x"][0])
+    assert f"gives {1 - number} for y[0], not {-number}\n" in issue
+    assert f"`y[0]` is `{-number}`" in issue
+    assert f"`{1 - number}`, off by `1`" in issue
 
 
 def test_operators_that_are_wrong_together_are_named_together(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 import textwrap
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,8 +55,7 @@ def title(found: Found) -> str:
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-    got, expected = _pair(found)
-    return f"{head} gives {got} for {v.name}{place}, not {expected}"
+    return f"{head} gives {_given(found)} for {v.name}{place}, not {_wanted(found)}"
 
 
 def _first_words(message: str) -> str:
@@ -65,13 +65,29 @@ def _first_words(message: str) -> str:
     return first if len(first) <= _SHORT else f"{first[:_SHORT].rpartition(' ')[0]} …"
 
 
-def _pair(found: Found) -> tuple[str, str]:
-    """What was got and what is expected, with the digits of their type."""
+def _wanted(found: Found) -> str:
+    """What is expected of the element, with the digits of its type; nothing where nothing is."""
+    v, ball = found.verdict, found.expected.get(found.verdict.name)
+    if v.expected is None:
+        return ""
+    whole = _whole(None if ball is None else ball.value, v.index)
+    return whole or expected(v.expected, dtype_of(found.reduced.graph, v.name))
+
+
+def _given(found: Found) -> str:
+    """What was got there."""
     v = found.verdict
-    assert v.got is not None
-    assert v.expected is not None
-    dtype = dtype_of(found.reduced.graph, v.name)
-    return got(v.got, dtype), expected(v.expected, dtype)
+    if v.got is None:
+        return ""
+    whole = _whole(found.got.get(v.name), v.index)
+    return whole or got(v.got, dtype_of(found.reduced.graph, v.name))
+
+
+def _whole(array: Any, index: tuple[int, ...] | None) -> str:
+    """An element of whole numbers, which a verdict has as a real; nothing of others."""
+    if array is None or index is None or np.asarray(array).dtype.kind not in "iuO":
+        return ""
+    return str(np.asarray(array)[index])
 
 
 def issue(found: Found, script: str, name: str) -> str:
@@ -119,8 +135,7 @@ def _why(found: Found) -> list[str]:
     lines = []
     if v.expected is not None:
         place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-        said = expected(v.expected, dtype_of(found.reduced.graph, v.name))
-        lines += [f"`{v.name}{place}` is `{said}`. {_radius(found)}", ""]
+        lines += [f"`{v.name}{place}` is `{_wanted(found)}`. {_radius(found)}", ""]
     else:
         lines += [*_results(found), ""]
     for node in nodes if len(nodes) <= _FEW else ():
@@ -217,8 +232,9 @@ def _actual(found: Found) -> list[str]:
     v, graph = found.verdict, found.reduced.graph
     lines = []
     if v.got is not None:
-        off = "" if v.max_error is None else f", off by `{v.max_error:.3g}`"
-        lines.append(f"`{got(v.got, dtype_of(graph, v.name))}`{off}.")
+        far = v.max_error is not None and math.isfinite(v.max_error)
+        off = f", off by `{v.max_error:.3g}`" if far else ""
+        lines.append(f"`{_given(found)}`{off}.")
     else:
         lines.append(f"{_LOST.get(v.verdict, v.verdict)}:".capitalize())
         lines += ["", "```", *_wrapped(v.message), "```"]

@@ -22,6 +22,7 @@ from irlang.lower.target import describe
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_INLINE = 512  # elements that are written into a script
 _MOST_MODEL = 6000  # bytes of a model file that are written into a script
+_MOST_LISTED = 3000  # characters of a model's text
 _SHOWN = 64  # elements of an expected result that are written into a script
 
 
@@ -89,10 +90,23 @@ def _model(lowered: Lowered, narrow: Sequence[str]) -> str:
     if len(lowered.code) <= _MOST_MODEL:
         encoded = base64.b64encode(lowered.code).decode("ascii")
         lines = [encoded[i : i + 96] for i in range(0, len(encoded), 96)]
-        model = "MODEL = base64.b64decode(\n" + "\n".join(f'    "{x}"' for x in lines) + "\n)\n"
+        model = (
+            _listing(lowered.code)
+            + "MODEL = base64.b64decode(\n"
+            + "\n".join(f'    "{x}"' for x in lines)
+            + "\n)\n"
+        )
     known = describe(lowered.target)
     path = 'Path(__file__).with_suffix(".onnx")'
     return onnx_scripts.function(known.framework, known.mode, model, path, narrow)
+
+
+def _listing(code: bytes) -> str:
+    """The model as comments: what a maintainer knows is its nodes, not our operators' names."""
+    text = onnx_scripts.listing(code)
+    if len(text) > _MOST_LISTED:
+        return ""
+    return "".join(f"# {line}".rstrip() + "\n" for line in text.splitlines())
 
 
 _IMPORT = re.compile(r"^(?:import|from) .*$\n?", re.MULTILINE)

@@ -222,3 +222,15 @@ def function(framework: str, mode: str, model: str, path: str, narrow: Sequence[
         f"NAMES = {parts.names}\n{known}\n\ndef run(inputs):\n"
         f'    """The outputs by name."""\n{body}'
     )
+
+
+def listing(code: bytes) -> str:
+    """A model as text: its opsets, then inputs, results, constants and nodes as `onnx.printer`
+    writes them.
+    """
+    import onnx
+    import onnx.printer
+
+    model = onnx.load_model_from_string(code)
+    opsets = ", ".join(f"{o.domain or 'ai.onnx'} {o.version}" for o in model.opset_import)
+    return f"Opset: {opsets}\n{onnx.printer.to_text(model.graph)}"
