@@ -242,3 +242,37 @@ def test_a_truth_that_rounding_decides_leaves_what_reads_it_open(estimates: bool
     bound = FirstOrder(graph, values, CATALOG, "f32", estimates=estimates).radius("y", np.arange(2))
     assert bound[0] >= 5
     assert bound[1] < 1e-5
+
+
+@pytest.mark.parametrize("estimates", [False, True])
+def test_what_may_reach_a_pole_has_no_radius(estimates: bool) -> None:
+    """A derivative at a few points within reach of a number says nothing of a pole between them."""
+    graph, values = model(
+        """
+        model m(x: f32[4], c: f32[4], z: f32[4]) -> y: f32[4] {
+          y = add(reciprocal(subtract(multiply(x, c), z)), log(add(multiply(z, c), x)))
+        }
+        """
+    )
+    values["x"] = np.array([1.1, 1.1, 1.1, -1.1], np.float32)
+    values["c"] = np.array([1.3, 1.3, 1.3, 1.3], np.float32)
+    third = np.float32(1.1) * np.float32(1.3)  # rounded: the difference may come out as zero
+    values["z"] = np.array([1, third, -2, np.float32(1.1) / np.float32(1.3)], np.float32)
+    bound = FirstOrder(graph, values, CATALOG, "f32", estimates=estimates).radius("y", np.arange(4))
+    assert list(np.isinf(bound)) == [False, True, True, True]
+    assert bound[0] < 1e-4
+
+
+def test_what_nothing_flows_to_may_be_unknown() -> None:
+    """Of a sum of quotients each has the radius of its own row, though one has a pole in reach."""
+    graph, values = model(
+        """
+        model m(x: f32[3, 2], w: f32[2, 2]) -> y: f32[3, 2] {
+          y = matmul(divide(x, subtract(multiply(x, x), 2.0)), w)
+        }
+        """
+    )
+    values["x"] = np.array([[1, 2], [np.sqrt(2), 1], [3, 4]], np.float32)
+    values["w"] = np.array([[1, 0], [1, 1]], np.float32)
+    bound = FirstOrder(graph, values, CATALOG, "f32").radius("y", np.arange(6))
+    assert list(np.isinf(bound)) == [False, False, True, False, False, False]

@@ -46,6 +46,7 @@ from irlang.interp.flows import sums
 from irlang.interp.plain import load
 from irlang.interp.running import accumulates
 from irlang.interp.units import Unit, disturbed, true_name, units
+from irlang.scalar import SCALARS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,6 +55,11 @@ _SLIGHT = 2.0**-22  # roundings that a number is off where all that is to be tol
 _NEXT = 2.0**-52  # relative: what moves any number of ours
 _LEAST = 1e-280
 _SMALL = 1 << 12  # elements of all tensors of a program in which no reach is an estimate
+# Quotients and powers, what is not defined everywhere, and what has poles elsewhere.
+_SINGULAR = frozenset(
+    {"/", "pow", *(n for n, row in SCALARS.items() if row.domain != (-math.inf, math.inf))}
+    | {"tan", "lgamma", "polygamma"}
+)
 
 
 class FirstOrder:
@@ -194,6 +200,9 @@ class FirstOrder:
         deciding = any(decides(e.body) for e in whole.equations)
         if inexact and (deciding or self._errors.undecided(unit, whole)):
             self._cut_open(unit, self._operands(unit))
+        if inexact and self.estimates:
+            for expansion in unit.piece.alone:
+                self._open_at_poles(unit, expansion)
         for mask in unit.piece.masks:
             target = self._errors.known[unit.names[mask.target]]
             names = {n: self._errors.known[unit.names[n]].value for n in eq.reads(mask.body)}
@@ -202,6 +211,27 @@ class FirstOrder:
             everywhere = np.full(left.shape, np.inf)
             target.local = larger(target.local, everywhere, left)
             target.reach = larger(target.reach, everywhere, left)
+
+    def _open_at_poles(self, unit: Unit, expansion: eq.Expansion) -> None:
+        """Where an operand reaches a pole, or the end of a domain, nothing is known.
+
+        A derivative at some points within reach, as estimates have it, does not tell.
+        """
+        if not any(map(_singular, expansion.equations)):
+            return
+        operands = {
+            formal: self._operand(unit, formal, known, known.reach)
+            for formal, known in self._errors.of(unit, expansion).items()
+        }
+        found = self._balls(expansion, operands)
+        for name in expansion.outputs:
+            known = self._errors.known[unit.names[name]]
+            shape = np.shape(known.value)
+            beyond = np.broadcast_to(np.isinf(found[name].bound), shape)
+            if beyond.any():
+                everywhere = np.full(shape, np.inf)
+                known.local = larger(known.local, everywhere, beyond)
+                known.reach = larger(known.reach, everywhere, beyond)
 
     def _cut_open(self, unit: Unit, balls: dict[str, Ball]) -> None:
         whole = unit.piece.expansion
@@ -268,3 +298,10 @@ class FirstOrder:
             reach = np.maximum(SURE * np.maximum(gap, usual), local)
             inexact = np.asarray(fed | (np.asarray(known.ball.bound) > 0))
             known.reach = spread(np.where(inexact, reach, 0.0), known.value)
+
+
+def _singular(equation: eq.Equation) -> bool:
+    """Whether a function of an equation has poles, or an end of where it is defined."""
+    return any(
+        isinstance(part, eq.Apply) and part.function in _SINGULAR for part in eq.walk(equation.body)
+    )

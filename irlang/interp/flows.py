@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.interp import reference, rounding
+from irlang.interp import reference, rounding, vector
 from irlang.interp.ball import Ball
 from irlang.interp.errors import Errors, some, total
+from irlang.interp.linear import Linear
 from irlang.interp.pulling import PREFIX, pulled
 from irlang.interp.units import Unit
 
@@ -122,6 +123,9 @@ class _Sweep:
         balls.update({name: Ball(flow) for name, flow in seeds.items()})
         found = rounding.evaluate(backward, balls, "f64")
         results = {name: found[name] for name in backward.outputs}
+        if not all(np.all(np.isfinite(np.asarray(b.bound))) for b in results.values()):
+            found = vector.evaluate(backward, balls, Linear("f64"))  # what nothing flows to is 0
+            results = {name: found[name] for name in backward.outputs}
         return (
             {n: b.value for n, b in results.items()},
             {n: np.broadcast_to(b.bound, np.shape(b.value)) for n, b in results.items()},

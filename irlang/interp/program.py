@@ -81,8 +81,9 @@ def balls(
     arithmetic: Arithmetic = STANDARD,
     keep: Collection[str] | None = None,
 ) -> dict[str, Ball]:
-    """Every value with its radius, propagated through the whole program, at a precision.
+    """Every value with its radius, propagated through the whole program.
 
+    dtype: the precision of calls that have no floating-point type of their own.
     The oracle's own error is added once, at the end: it goes through the program as any other.
     keep: the values that are wanted, as in `run`. Raises `InvalidInput`, placed at the call, where
     a precondition on values fails.
@@ -125,7 +126,10 @@ def node_balls(
     dtype: str,
     arithmetic: Arithmetic = STANDARD,
 ) -> dict[str, Ball]:
-    """The results of one call as balls, by value name, given its operands as balls."""
+    """The results of one call as balls, by value name, given its operands as balls.
+
+    dtype: as in `balls`.
+    """
     results = _results(node, found, definitions, dtype, arithmetic)
     own = call_precision(node.expansion(definitions), dtype)
     return {name: _with_oracle(ball, own) for name, ball in results.items()}
