@@ -129,6 +129,28 @@ PLANTED: dict[str, tuple[str, str, tuple[str, str]]] = {
 }
 
 
+def test_gradients_are_judged_by_the_values_that_they_were_computed_from(
+    session: Session,
+) -> None:
+    """PyTorch has another kernel for a product of matrices where a factor is differentiated by: the
+    gradient by a weight of the sum is the product, bit for bit, as it is there.
+    """
+    text = """
+    model m(x: f32[5, 1, 5] in [-1, 1], w: f32[1, 5, 1] in [-1, 1], c: f32[5, 1, 1]) -> s: f32[] {
+      s = reduce_sum(multiply(matmul(x, w), c))
+    }
+    """
+    case = _case(text)
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        drawn = {n: np.float32(random.normal(size=a.shape)) for n, a in case.inputs.items()}
+        again = dataclasses.replace(case, inputs=drawn)
+        again = dataclasses.replace(again, graph=dataclasses.replace(case.graph, loss="s"))
+        calls = by_calls(session, again, "torch", grad=True)
+        assert calls.backward == 3
+        assert not calls.found
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_charged_to_its_gradient(
     name: str, session: Session, monkeypatch: pytest.MonkeyPatch

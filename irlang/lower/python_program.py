@@ -35,7 +35,8 @@ class Layout:
     framework: its name for people. imports: lines. helpers: the functions `tensor(name, value)`
     and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions
     (watched: the second where results are differentiated by as well), in which `{function}` is
-    the model's, or what `wrapper` makes of it.
+    the model's, or what `wrapper` makes of it. watched_run: the first of a program that has the
+    second of these, where values come about in another way once something is differentiated.
 
     A mode shows in what stands around the model's function: decorator is a line above it, wrapper
     the text of another function, named `wrapped`, that calls it. One that has no gradients has no
@@ -49,6 +50,7 @@ class Layout:
     run: str
     gradients: str
     watched: str
+    watched_run: str = ""
     decorator: str = ""
     wrapper: str = ""
     wrapped: str = ""
@@ -99,6 +101,7 @@ def program(
     if gradients and graph.loss is not None:
         returned.append(builder.full(body.values[graph.loss]))
     bfloat16 = [name for name, info in {**types, **results}.items() if info.dtype == "bf16"]
+    run = (gradients and watched and layout.watched_run) or layout.run
     parts = [
         _head(graph, layout),
         "\n".join(
@@ -112,7 +115,7 @@ def program(
         layout.decorator + _function(graph, function, signature, builder.lines, returned),
         *([layout.wrapper.format(function=function)] if layout.wrapper else ()),
         layout.bfloat16_helpers if bfloat16 else layout.helpers,
-        layout.run.format(function=layout.wrapped or function),
+        run.format(function=layout.wrapped or function),
     ]
     if gradients:
         text = (watched and layout.watched) or layout.gradients

@@ -85,6 +85,17 @@ def gradients(inputs, params):
     found = {{n: torch.zeros_like(values[n]) if g is None else g for n, g in pairs}}
     return {{name: array(name, value) for name, value in found.items()}}
 ''',
+    # a product of matrices is another kernel where a factor is differentiated by
+    watched_run='''
+def run(inputs, params):
+    """The outputs as arrays by name, computed as for the gradients."""
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    values += [tensor(name, params[name]) for name in PARAMS]
+    for value in values:
+        value.requires_grad_(value.is_floating_point())
+    results = {function}(*values)
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+''',
     watched='''
 def gradients(inputs, params):
     """The gradients of the loss by the names of the real inputs, parameters and results."""
