@@ -363,6 +363,41 @@ dynamic_quantize_linear x=4
 dft x=2,5,2; axis=1
 dft x=3,2; axis=0 length=4 inverse=true onesided=true
 stft x=1,8,1 window=4; length=4 step=2
+atan2 a=2,3 b=3
+hypot a=2,3 b=3
+log_add_exp a=2,3 b=3
+fmax a=2,3 b=3
+fmin a=2,3 b=3
+heaviside x=4 at_zero=4
+copysign a=2,3 b=3
+ldexp x=4 n=i4:4
+divide_no_nan a=2,3 b=3; in 0.3,2
+multiply_no_nan a=2,3 b=3
+xlogy x=4 y=4; in 0.3,2
+xlog1py x=4 y=4; in -0.5,2
+lerp a=2,3 b=3 w=2,1
+addcmul x=2,3 a=3 b=2,1; value=0.5
+addcdiv x=2,3 a=3 b=2,1; value=0.5 in 0.3,2
+frac x=5
+nan_to_num x=4
+exp2 x=4
+log2 x=4; in 0.3,2
+log10 x=4; in 0.3,2
+logit x=4; in 0.1,0.9
+logit x=4; eps=0.25 in 0.1,0.9
+cbrt x=4
+sinc x=4
+entr x=4; in 0.3,2
+deg2rad x=4
+rad2deg x=4
+reduce_nansum x=2,3; axes=[1]
+reduce_nanmean x=2,3; axes=[0]
+reduce_nanmax x=2,3; axes=[1]
+reduce_nanmin x=2,3; axes=[1]
+quantile x=2,4; q=0.3
+differences x=2,5; n=2
+trapezoid x=2,4; dx=0.5
+cov x=2,4
 """
 LINES = CASES.strip().splitlines()
 CHOICES_LIMIT = 24

@@ -39,6 +39,7 @@ DEFECTS = {
     **{("keras:tensorflow", dtype): {"sparsemax"} for dtype in ("f32", "f16", "bf16")},
     ("keras:tensorflow", "f64"): {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention"),
+        *("log_add_exp", "quantile"),
     },
     ("keras:torch", "f32"): {"sparsemax", "avg_pool", "floor_divide", "layer_norm"},
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.

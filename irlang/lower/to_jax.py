@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.jax_layers import LAYERS
+from irlang.lower.jax_numeric import NUMERIC
 from irlang.lower.jax_ops import ELEMENTS
 from irlang.lower.jax_shapes import SHAPES
+from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.python_program import Layout
 
-TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS}
+TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **NUMERIC, **STATISTICS}
 
 LAYOUT = Layout(
     framework="JAX",

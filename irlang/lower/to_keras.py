@@ -8,15 +8,18 @@ from irlang.lower.call import Native
 from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_layers import LAYERS
 from irlang.lower.keras_losses import LOSSES
+from irlang.lower.keras_numeric import NUMERIC
 from irlang.lower.keras_ops import ELEMENTS
 from irlang.lower.keras_places import PLACES
 from irlang.lower.keras_recurrent import RECURRENT
+from irlang.lower.keras_statistics import STATISTICS
 from irlang.lower.keras_windows import WINDOWS
 from irlang.lower.python_program import Layout
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 
 TABLE: dict[str, Native] = {
-    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **OPTIMIZERS,
+    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **NUMERIC, **STATISTICS,
+    **OPTIMIZERS,
 }  # fmt: skip
 
 _APPLIED = '''

@@ -9,11 +9,22 @@ from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
+from irlang.lower.tf_numeric import NUMERIC
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
+from irlang.lower.tf_statistics import STATISTICS
 
-TABLE: dict[str, Native] = {**ELEMENTS, **PLACES, **LAYERS, **IMAGES, **TF, **OPTIMIZERS}
+TABLE: dict[str, Native] = {
+    **ELEMENTS,
+    **PLACES,
+    **LAYERS,
+    **NUMERIC,
+    **STATISTICS,
+    **IMAGES,
+    **TF,
+    **OPTIMIZERS,
+}
 
 LAYOUT = Layout(
     framework="TensorFlow",

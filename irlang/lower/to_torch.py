@@ -9,11 +9,13 @@ from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
+from irlang.lower.torch_numeric import NUMERIC
 from irlang.lower.torch_ops import ELEMENTS
 from irlang.lower.torch_optimizers import OPTIMIZERS
 from irlang.lower.torch_places import PLACES
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
+from irlang.lower.torch_statistics import STATISTICS
 
 TABLE: dict[str, Native] = {
     name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
@@ -21,6 +23,8 @@ TABLE: dict[str, Native] = {
         **ELEMENTS,
         **SHAPES,
         **PLACES,
+        **NUMERIC,
+        **STATISTICS,
         **LAYERS,
         **SEQUENCES,
         **IMAGES,

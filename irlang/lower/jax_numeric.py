@@ -1,0 +1,50 @@
+"""How JAX spells the functions of elements that NumPy and SciPy have."""
+
+from __future__ import annotations
+
+import math
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.value import Value
+
+Jax = Call[JaxBuilder]
+
+
+def _logaddexp(call: Jax) -> Value:
+    function = {"e": "jnp.logaddexp", "two": "jnp.logaddexp2"}[call["base"]]
+    return call.value(invoke(function, *map(call.build.full, call.values.values())))
+
+
+def _of_wide(row: Native) -> Native:
+    """A function that is not there in 16 bits."""
+    return Native(
+        row.spelling, lambda call: row.rule(call) if DTYPES[call.out.dtype].bits > 16 else None
+    )
+
+
+def _nan_to_num(call: Jax) -> Value:
+    ends = {key: call[key] if math.isfinite(call[key]) else None for key in ("posinf", "neginf")}
+    return call.value(invoke("jnp.nan_to_num", call.input("x"), nan=call["nan"], **ends))
+
+
+_PLAIN = (
+    "atan2=arctan2 hypot fmax fmin heaviside copysign ldexp signbit exp2 log2 log10 cbrt sinc "
+    "deg2rad rad2deg"
+)
+
+NUMERIC: dict[str, Native] = {
+    **{
+        name: plain(f"jnp.{function or name}")
+        for name, _, function in (item.partition("=") for item in _PLAIN.split())
+    },
+    "log_add_exp": Native("jnp.logaddexp, jnp.logaddexp2", _logaddexp),
+    "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
+    "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
+    "xlogy": plain("jax.scipy.special.xlogy"),
+    "xlog1py": plain("jax.scipy.special.xlog1py"),
+    "entr": plain("jax.scipy.special.entr"),
+    "logit": default("jax.scipy.special.logit", eps=-1),
+}

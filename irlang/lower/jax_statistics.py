@@ -1,0 +1,87 @@
+"""How JAX spells counts, ranks and moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+Jax = Call[JaxBuilder]
+
+
+def _reduction(function: str) -> Native:
+    """Over the axes; they must be named, since naming none means all."""
+
+    def rule(call: Jax) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes:
+            return None
+        axis: Any = axes[0] if len(axes) == 1 else axes
+        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
+
+    return Native(function, rule)
+
+
+def _quantile(call: Jax) -> Value:
+    x = call.input("x")
+    options = {"axis": call.axis("axis", x.rank), "keepdims": call["keepdims"] or None}
+    options["method"] = f'"{call["interpolation"]}"'
+    return call.value(invoke("jnp.quantile", x, float(call["q"]), **options))
+
+
+def _bucketize(call: Jax) -> Value:
+    x = call.input("x")
+    table = f"jnp.array({list(map(float, call['boundaries']))}, {call.build.dtype(x.dtype)})"
+    found = Value(invoke("jnp.digitize", x, table, right=not call["right"]), x.shape, "i32")
+    return call.build.cast(found, "i64")
+
+
+def _bincount(call: Jax) -> Value:
+    found = invoke("jnp.bincount", call.input("ids"), length=call["size"])
+    return call.build.cast(Value(found, call.out.shape, "i32"), "i64")
+
+
+def _histogram(call: Jax) -> Value | None:
+    if call["outside"] != "dropped":
+        return None
+    x, ends = call.input("x"), (float(call["low"]), float(call["high"]))
+    found = f"{invoke('jnp.histogram', x, bins=call['bins'], range=ends)}[0]"
+    return call.build.cast(Value(found, call.out.shape, x.dtype), "i64")
+
+
+def _diff(call: Jax) -> Value:
+    x = call.input("x")
+    return call.value(invoke("jnp.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+
+
+def _trapezoid(call: Jax) -> Value:
+    x = call.input("x")
+    options = {"dx": float(call["dx"]), "axis": call.axis("axis", x.rank)}
+    return call.value(invoke("jnp.trapezoid", x, **options))
+
+
+def _cov(call: Jax) -> Value:
+    x = call.input("x")
+    found = invoke("jnp.cov", x, ddof=call["correction"])
+    flat = x.shape[0] == 1  # of one row JAX gives a number
+    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+
+
+STATISTICS: dict[str, Native] = {
+    "count_nonzero": _reduction("jnp.count_nonzero"),
+    "reduce_nansum": _reduction("jnp.nansum"),
+    "reduce_nanmean": _reduction("jnp.nanmean"),
+    "reduce_nanmax": _reduction("jnp.nanmax"),
+    "reduce_nanmin": _reduction("jnp.nanmin"),
+    "quantile": Native("jnp.quantile", _quantile),
+    "bucketize": Native("jnp.digitize", _bucketize),
+    "bincount": Native("jnp.bincount", _bincount),
+    "histogram": Native("jnp.histogram", _histogram),
+    "differences": Native("jnp.diff", _diff),
+    "trapezoid": Native("jnp.trapezoid", _trapezoid),
+    "cov": Native("jnp.cov", _cov),
+}

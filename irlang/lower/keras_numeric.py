@@ -1,0 +1,40 @@
+"""How Keras 3 spells the functions of elements that NumPy has: `keras.ops`."""
+
+from __future__ import annotations
+
+import math
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.value import Value
+
+
+def _three(row: Native) -> Native:
+    return Native(row.spelling, row.rule, since=KERAS_3)
+
+
+def _logaddexp(call: Keras) -> Value:
+    function = {"e": "ops.logaddexp", "two": "ops.logaddexp2"}[call["base"]]
+    return call.value(invoke(function, *map(call.build.full, call.values.values())))
+
+
+def _nan_to_num(call: Keras) -> Value:
+    ends = {key: call[key] if math.isfinite(call[key]) else None for key in ("posinf", "neginf")}
+    return call.value(invoke("ops.nan_to_num", call.input("x"), nan=call["nan"], **ends))
+
+
+_PLAIN = (
+    "atan2=arctan2 hypot fmax fmin heaviside ldexp signbit exp2 log2 log10 cbrt sinc deg2rad "
+    "rad2deg divide_no_nan"
+)
+
+NUMERIC: dict[str, Native] = {
+    **{
+        name: _three(plain(f"ops.{function or name}"))
+        for name, _, function in (item.partition("=") for item in _PLAIN.split())
+    },
+    "log_add_exp": _three(Native("ops.logaddexp, ops.logaddexp2", _logaddexp)),
+    "isclose": _three(plain("ops.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),
+    "nan_to_num": Native("ops.nan_to_num", _nan_to_num, since=KERAS_3),
+}

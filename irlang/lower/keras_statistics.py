@@ -1,0 +1,101 @@
+"""How Keras 3 spells counts, ranks and moments: `keras.ops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+
+def _reduction(function: str) -> Native:
+    """Over the axes; they must be named, since naming none means all."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes:
+            return None
+        axis: Any = axes[0] if len(axes) == 1 else axes
+        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _whole(call: Keras, text: str) -> Value:
+    """A count, which backends give in one of two types."""
+    return call.value(f'ops.cast({text}, "int64")')
+
+
+def _count(call: Keras) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if not axes or call["keepdims"]:
+        return None
+    axis: Any = axes[0] if len(axes) == 1 else axes
+    return _whole(call, invoke("ops.count_nonzero", x, axis=axis))
+
+
+def _quantile(call: Keras) -> Value:
+    x = call.input("x")
+    options = {"axis": call.axis("axis", x.rank), "keepdims": call["keepdims"] or None}
+    if call["q"] == 0.5 and call["interpolation"] == "linear":
+        return call.value(invoke("ops.median", x, **options))
+    options["method"] = f'"{call["interpolation"]}"'
+    return call.value(invoke("ops.quantile", x, float(call["q"]), **options))
+
+
+def _bucketize(call: Keras) -> Value | None:
+    if not call["right"]:
+        return None
+    table = list(map(float, call["boundaries"]))
+    return _whole(call, invoke("ops.digitize", call.input("x"), str(table)))
+
+
+def _bincount(call: Keras) -> Value | None:
+    ids = call.build.cast(call.input("ids"), "i32")
+    return _whole(call, invoke("ops.bincount", ids, minlength=call["size"]))
+
+
+def _histogram(call: Keras) -> Value | None:
+    x = call.input("x")
+    if call["outside"] != "dropped" or x.rank != 1:
+        return None
+    ends = (float(call["low"]), float(call["high"]))
+    return _whole(call, f"{invoke('ops.histogram', x, bins=call['bins'], range=ends)}[0]")
+
+
+def _diff(call: Keras) -> Value:
+    x = call.input("x")
+    return call.value(invoke("ops.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+
+
+def _trapezoid(call: Keras) -> Value:
+    x = call.input("x")
+    options = {"dx": float(call["dx"]), "axis": call.axis("axis", x.rank)}
+    return call.value(invoke("ops.trapezoid", x, **options))
+
+
+def _in_top_k(call: Keras) -> Value | None:
+    x, labels = call.input("predictions"), call.build.cast(call.input("labels"), "i32")
+    if x.dtype != "f32":
+        return None
+    return call.value(invoke("ops.in_top_k", labels, x, k=call["k"]))
+
+
+STATISTICS: dict[str, Native] = {
+    "count_nonzero": Native("ops.count_nonzero", _count, since=KERAS_3),
+    "reduce_nansum": _reduction("ops.nansum"),
+    "reduce_nanmean": _reduction("ops.nanmean"),
+    "reduce_nanmax": _reduction("ops.nanmax"),
+    "reduce_nanmin": _reduction("ops.nanmin"),
+    "quantile": Native("ops.median, ops.quantile", _quantile, since=KERAS_3),
+    "bucketize": Native("ops.digitize", _bucketize, since=KERAS_3),
+    "bincount": Native("ops.bincount", _bincount, since=KERAS_3),
+    "histogram": Native("ops.histogram", _histogram, since=KERAS_3),
+    "differences": Native("ops.diff", _diff, since=KERAS_3),
+    "trapezoid": Native("ops.trapezoid", _trapezoid, since=KERAS_3),
+    "in_top_k": Native("ops.in_top_k", _in_top_k, since=KERAS_3),
+}

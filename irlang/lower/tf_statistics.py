@@ -1,0 +1,77 @@
+"""How TensorFlow spells counts and ranks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.value import Value
+
+Tf = Call[TensorFlowBuilder]
+
+
+def _count(call: Tf) -> Value:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    options = {"axis": str(list(axes)), "keepdims": call["keepdims"] or None}
+    return call.value(invoke("tf.math.count_nonzero", x, **options))
+
+
+def _bucketize(call: Tf) -> Value | None:
+    x = call.input("x")
+    if x.dtype not in ("f32", "f64"):
+        return None
+    table = call.build.array(np.array(call["boundaries"], np.float64), x.dtype)
+    side = '"right"' if call["right"] else '"left"'
+    flat = call.build.reshape(x, (math.prod(x.shape),))
+    places = Value(
+        invoke("tf.searchsorted", table, flat, side=side, out_type="tf.int64"), flat.shape, "i64"
+    )
+    return call.build.reshape(places, x.shape)
+
+
+def _bincount(call: Tf) -> Value | None:
+    ids = call.input("ids")
+    if DTYPES[ids.dtype].bits > 32 or ids.dtype == "u32":
+        return None
+    size = call["size"]
+    options = {"minlength": size, "maxlength": size, "dtype": "tf.int64"}
+    return call.value(invoke("tf.math.bincount", call.build.cast(ids, "i32"), **options))
+
+
+def _histogram(call: Tf) -> Value | None:
+    x = call.input("x")
+    if call["outside"] != "clamped" or x.dtype not in ("f32", "f64"):
+        return None
+    ends = str([float(call["low"]), float(call["high"])])
+    options = {"nbins": call["bins"], "dtype": "tf.int64"}
+    return call.value(invoke("tf.histogram_fixed_width", x, ends, **options))
+
+
+def _confusion(call: Tf) -> Value:
+    values = (call.build.cast(call.input(name), "i64") for name in ("labels", "predictions"))
+    options = {"num_classes": call["classes"], "dtype": "tf.int64"}
+    return call.value(invoke("tf.math.confusion_matrix", *values, **options))
+
+
+def _in_top_k(call: Tf) -> Value | None:
+    x, labels = call.input("predictions"), call.input("labels")
+    if x.dtype != "f32":
+        return None
+    labels = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
+    return call.value(invoke("tf.math.in_top_k", labels, x, call["k"]))
+
+
+STATISTICS: dict[str, Native] = {
+    "count_nonzero": Native("tf.math.count_nonzero", _count),
+    "bucketize": Native("tf.searchsorted", _bucketize),
+    "bincount": Native("tf.math.bincount", _bincount),
+    "histogram": Native("tf.histogram_fixed_width", _histogram),
+    "confusion_matrix": Native("tf.math.confusion_matrix", _confusion),
+    "in_top_k": Native("tf.math.in_top_k", _in_top_k),
+}

@@ -1,0 +1,107 @@
+"""How PyTorch spells counts, ranks and moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+_WIDE = ("f32", "f64")
+
+
+def _reduction(function: str) -> Native:
+    """Over the axes; they must be named, since naming none means all."""
+
+    def rule(call: Torch) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes:
+            return None
+        dim: Any = axes[0] if len(axes) == 1 else axes
+        return call.value(invoke(function, x, dim=dim, keepdim=call["keepdims"] or None))
+
+    return Native(function, rule)
+
+
+def _count(call: Torch) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if not axes:
+        return None
+    text = invoke("torch.count_nonzero", x, axes)
+    shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+    found = Value(text, shape, "i64")
+    return call.build.reshape(found, call.out.shape) if call["keepdims"] else found
+
+
+def _quantile(call: Torch) -> Value | None:
+    """Of a share of 1 / 2 the element below is `torch.median`, too, and in every type."""
+    x = call.input("x")
+    axis, keep = call.axis("axis", x.rank), call["keepdims"] or None
+    if call["q"] == 0.5 and call["interpolation"] == "lower":
+        return call.value(f"{invoke('torch.median', x, dim=axis, keepdim=keep)}.values")
+    if x.dtype not in _WIDE:
+        return None
+    kind = None if call["interpolation"] == "linear" else f'"{call["interpolation"]}"'
+    options = {"dim": axis, "keepdim": keep, "interpolation": kind}
+    return call.value(invoke("torch.quantile", x, float(call["q"]), **options))
+
+
+def _bucketize(call: Torch) -> Value:
+    x = call.input("x")
+    table = (
+        f"torch.tensor({list(map(float, call['boundaries']))}, dtype={call.build.dtype(x.dtype)})"
+    )
+    return call.value(invoke("torch.bucketize", x, table, right=call["right"] or None))
+
+
+def _bincount(call: Torch) -> Value | None:
+    ids = call.input("ids")
+    if ids.dtype in ("u16", "u32", "u64"):
+        return None
+    return call.value(invoke("torch.bincount", ids, minlength=call["size"]))
+
+
+def _histogram(call: Torch) -> Value | None:
+    x = call.input("x")
+    if call["outside"] != "dropped" or x.dtype not in _WIDE:
+        return None
+    options = {"bins": call["bins"], "min": float(call["low"]), "max": float(call["high"])}
+    counted = Value(invoke("torch.histc", x, **options), call.out.shape, x.dtype)
+    return call.build.cast(counted, call.out.dtype)
+
+
+def _diff(call: Torch) -> Value:
+    x = call.input("x")
+    return call.value(invoke("torch.diff", x, n=call["n"], dim=call.axis("axis", x.rank)))
+
+
+def _trapezoid(call: Torch) -> Value:
+    x = call.input("x")
+    options = {"dx": float(call["dx"]), "dim": call.axis("axis", x.rank)}
+    return call.value(invoke("torch.trapezoid", x, **options))
+
+
+def _cov(call: Torch) -> Value:
+    x = call.input("x")
+    found = invoke("torch.cov", x, correction=call["correction"])
+    flat = x.shape[0] == 1  # of one row PyTorch gives a number
+    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+
+
+STATISTICS: dict[str, Native] = {
+    "count_nonzero": Native("torch.count_nonzero", _count),
+    "reduce_nansum": _reduction("torch.nansum"),
+    "reduce_nanmean": _reduction("torch.nanmean"),
+    "quantile": Native("torch.quantile, torch.median", _quantile),
+    "bucketize": Native("torch.bucketize", _bucketize),
+    "bincount": Native("torch.bincount", _bincount),
+    "histogram": Native("torch.histc", _histogram),
+    "differences": Native("torch.diff", _diff),
+    "trapezoid": Native("torch.trapezoid", _trapezoid),
+    "cov": Native("torch.cov", _cov),
+}

@@ -1,0 +1,132 @@
+"""Counts, ranks and moments, against NumPy and PyTorch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.compare import agrees, integers, left_open, reals, shapes
+
+few = settings(max_examples=25)
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def over(data: st.DataObject, rank: int) -> tuple[int, ...]:
+    """Some axes, none twice."""
+    return tuple(data.draw(st.sets(st.integers(0, rank - 1), min_size=1)))
+
+
+@given(data=st.data(), keepdims=st.booleans())
+@few
+def test_counts_and_sums_without_nan(data: st.DataObject, keepdims: bool) -> None:
+    x = data.draw(reals(data.draw(shapes(least=1, low=1)), special=True))
+    axes = over(data, x.ndim)
+    options: dict[str, Any] = {"axis": axes, "keepdims": keepdims}
+    rounded: dict[str, Any] = {"operations": 30, "magnitude": 6.0}
+    asked: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    expected = np.asarray(np.count_nonzero(x, **options), np.int64)
+    agrees("count_nonzero", {"x": x}, expected, **asked)
+    agrees("reduce_nansum", {"x": x}, np.nansum(x, **options), **rounded, **asked)
+    agrees("reduce_nanmean", {"x": x}, np.nanmean(x, **options), **rounded, **asked)
+    agrees("reduce_nanmax", {"x": x}, np.nanmax(x, **options), **asked)
+    agrees("reduce_nanmin", {"x": x}, np.nanmin(x, **options), **asked)
+
+
+@given(
+    data=st.data(),
+    q=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
+    interpolation=st.sampled_from(["linear", "lower", "higher", "midpoint", "nearest"]),
+    keepdims=st.booleans(),
+)
+@few
+def test_quantile(data: st.DataObject, q: float, interpolation: Any, keepdims: bool) -> None:
+    x = data.draw(reals(data.draw(shapes(least=1, low=1, high=5))))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    if interpolation == "nearest" and q * (x.shape[axis] - 1) % 1 == 0.5:
+        return
+    expected = np.quantile(x, q, axis, method=interpolation, keepdims=keepdims)
+    agrees("quantile", {"x": x}, expected, operations=4, magnitude=6.0,
+           q=q, axis=axis, interpolation=interpolation, keepdims=keepdims)  # fmt: skip
+
+
+def test_quantiles_are_open_where_rounding_decides() -> None:
+    x = np.arange(11.0)
+    for options, expected in (
+        ({"q": 0.3, "interpolation": "lower"}, True),  # 0.3 * 10 may be less than 3
+        ({"q": 0.35, "interpolation": "lower"}, False),
+        ({"q": 0.5, "interpolation": "lower"}, False),
+        ({"q": 0.3}, False),
+        ({"q": 0.25, "interpolation": "nearest"}, True),
+    ):
+        open_ = left_open("quantile", {"x": x}, **options)
+        assert open_ is not None
+        assert bool(open_) == expected, options
+
+
+@given(data=st.data(), right=st.booleans())
+@few
+def test_bucketize(data: st.DataObject, right: bool) -> None:
+    x = data.draw(reals(data.draw(shapes())))
+    bounds = sorted(data.draw(st.sets(st.integers(-20, 20), min_size=1, max_size=5)))
+    boundaries = tuple(bound / 4 for bound in bounds)
+    table = torch.tensor(boundaries, dtype=torch.float64)
+    expected = torch.bucketize(torch.from_numpy(x), table, right=right).numpy()
+    agrees("bucketize", {"x": x}, expected, boundaries=boundaries, right=right)
+
+
+@given(data=st.data(), size=st.integers(1, 6))
+@few
+def test_bincount_and_pairs(data: st.DataObject, size: int) -> None:
+    count = data.draw(st.integers(0, 6))
+    ids, others = (data.draw(integers((count,), np.int64, 0, size - 1)) for _ in range(2))
+    agrees("bincount", {"ids": ids}, np.bincount(ids, minlength=size), size=size)
+    pairs = np.zeros((size, size), np.int64)
+    np.add.at(pairs, (ids, others), 1)
+    agrees("confusion_matrix", {"labels": ids, "predictions": others}, pairs, classes=size)
+
+
+@given(data=st.data(), bins=st.sampled_from([1, 2, 4, 8]))
+@few
+def test_histogram(data: st.DataObject, bins: int) -> None:
+    x = data.draw(reals(data.draw(shapes())))
+    steps = np.round(x * 8) / 8  # whose parts are the same in any order of evaluation
+    expected = np.histogram(steps, bins, (-2.0, 2.0))[0]
+    options: dict[str, Any] = {"bins": bins, "low": -2, "high": 2}
+    agrees("histogram", {"x": steps}, expected, **options)
+    clamped = np.histogram(np.clip(steps, -2.0, 2.0), bins, (-2.0, 2.0))[0]
+    agrees("histogram", {"x": steps}, clamped, outside="clamped", **options)
+
+
+@given(data=st.data(), k=st.integers(1, 4))
+@few
+def test_in_top_k(data: st.DataObject, k: int) -> None:
+    x = data.draw(reals((4, 3)))
+    labels = data.draw(integers((4,), np.int32, 0, 2))
+    own = np.take_along_axis(x, labels[:, None].astype(np.int64), 1)
+    expected = (x > own).sum(1) < k
+    agrees("in_top_k", {"predictions": x, "labels": labels}, expected, k=k)
+
+
+@given(data=st.data(), n=st.integers(0, 4))
+@few
+def test_differences_and_integrals(data: st.DataObject, n: int) -> None:
+    x = data.draw(reals(data.draw(shapes(least=1, low=1, high=5))))
+    axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
+    agrees(
+        "differences", {"x": x}, np.diff(x, n, axis), operations=16, magnitude=96.0, n=n, axis=axis
+    )
+    agrees("trapezoid", {"x": x}, np.trapezoid(x, dx=0.5, axis=axis), operations=8,
+           magnitude=30.0, dx=0.5, axis=axis)  # fmt: skip
+    whole = data.draw(integers((4,), np.int8, -128, 127))
+    agrees("differences", {"x": whole}, np.diff(whole))
+
+
+@given(data=st.data(), correction=st.integers(0, 1))
+@few
+def test_covariances(data: st.DataObject, correction: int) -> None:
+    x = data.draw(reals((data.draw(st.integers(1, 3)), 4)))
+    expected = np.cov(x, ddof=correction).reshape(len(x), len(x))
+    agrees("cov", {"x": x}, expected, operations=16, magnitude=50.0, correction=correction)
