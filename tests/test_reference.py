@@ -16,7 +16,7 @@ from irlang.gen.build import generate
 from irlang.interp import contraction, kernel_cache, reference, rounding
 from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds as drawn_feeds
-from irlang.interp.plain import load
+from irlang.interp.plain import Plain, load
 from irlang.interp.program import run
 from irlang.interp.values import initial_values, inputs
 
@@ -66,6 +66,23 @@ def test_products_of_matrices_wherever_there_are_any(monkeypatch: pytest.MonkeyP
             hold(name, expansion, feeds)
             seen[name] += 1
     assert len(seen) > len(CATALOG) // 2
+
+
+def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elementwise equations are evaluated piece by piece so that the cache has what they need."""
+    monkeypatch.setattr(reference, "SMALL", 2**60)  # by NumPy alone
+    cut = 0
+    for seed in range(40):
+        for name, expansion, feeds in calls(seed):
+            whole = reference.evaluate(expansion, feeds)
+            with monkeypatch.context() as patched:
+                patched.setattr(Plain, "cached", 3)
+                pieces = reference.evaluate(expansion, feeds)
+            cut += any(a.size > 3 for a in whole.values())
+            for tensor, array in whole.items():
+                np.testing.assert_array_equal(pieces[tensor], array, f"{name} {tensor}")
+                np.testing.assert_array_equal(np.signbit(pieces[tensor]), np.signbit(array))
+    assert cut > 50
 
 
 def test_kernels_of_generated_calls(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from irlang import special
+from irlang.scalar_values import erf
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 8, 40])
@@ -39,3 +40,16 @@ def test_polygamma_far_to_the_left_takes_no_longer() -> None:
         assert abs(far - 2 * mpmath.pi**2) < 2e-9
     assert np.isfinite(special.polygamma([[3.0]], [[-4_000_000.5]])).all()
     assert time.monotonic() - start < 5
+
+
+def test_the_error_function_is_good_to_a_unit() -> None:
+    """Between the places that it is tabled at, at them, near 0, and where it is 1."""
+    rng = np.random.default_rng(5)
+    tabled = np.arange(0, 6.2, 1 / 1024)
+    x = np.concatenate([rng.normal(0, 2, 4000), tabled, 10.0 ** rng.uniform(-320, 1, 2000)])
+    true = np.array([float(mpmath.erf(mpmath.mpf(float(number)))) for number in x])
+    assert (np.abs(erf(x) - true) <= np.spacing(np.abs(true))).all()
+    ends = erf(np.array([[-np.inf, -0.0, 0.0], [np.inf, 1e300, np.nan]]))
+    np.testing.assert_array_equal(ends, [[-1, 0, 0], [1, 1, np.nan]])
+    assert np.signbit(ends[0, 1])
+    assert not np.signbit(ends[0, 2])

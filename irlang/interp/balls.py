@@ -39,6 +39,7 @@ class Balls(BallFunctions):
     """The domain of balls: what `vector.Plain` does, with radii."""
 
     any_order = True
+    cached = 1 << 21  # what a sum is of is lost where it is put together from pieces
 
     def sum(self, terms: list[Ball]) -> Ball:
         """The sum of a few terms, which may be added up in any order."""

@@ -28,10 +28,12 @@ FOLD: dict[str, Callable[..., Array]] = {
 class Plain:
     """The domain of plain numbers: arrays of float64, int64 and bool.
 
-    any_order: whether sums of more than two, written out, come to `sum`.
+    any_order: whether sums of more than two, written out, come to `sum`. cached: the elements of a
+    temporary array that is still read fast after it was written.
     """
 
     any_order = False
+    cached = 1 << 15
 
     def number(self, value: eq.Scalar) -> Value:
         """A number of the text or of the call."""

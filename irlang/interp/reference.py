@@ -23,6 +23,7 @@ from irlang.interp import contraction, kernel, kernel_cache, vector, wide
 from irlang.interp.draws import completed
 from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
+from irlang.scalar import SPECIAL
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -34,6 +35,7 @@ IMPORT = 100_000_000  # that are worth importing numba, once in a process
 LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _FASTER = 8  # multiplications of a product of matrices that NumPy does in one scalar step
+_NUMBER = 100  # scalar steps of a function that is called for every number by itself
 _CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
 
 _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel, and of all
@@ -318,7 +320,8 @@ def work_of(expr: eq.Expr) -> int:
             known = isinstance(bound, (eq.Const, eq.Size))
             rounds *= max(int(bound.value), 1) if known else 64  # type: ignore[union-attr]
         return rounds * (1 + sum(map(work_of, eq.children(expr))))
-    return 1 + sum(map(work_of, eq.children(expr)))
+    slow = isinstance(expr, eq.Apply) and expr.function in SPECIAL
+    return (_NUMBER if slow else 1) + sum(map(work_of, eq.children(expr)))
 
 
 def _pays(product: contraction.Contraction) -> bool:

@@ -55,28 +55,32 @@ class Vector:
             return self.domain.empty(equation.info)
         names = [name for name, _ in equation.binders]
         pieces = self._pieces(equation.body, shape)
-        results = []
+        whole = self.domain.empty(equation.info) if len(pieces) > 1 else None
         for ranges in pieces:
             frame = Frame({name: axis for axis, name in enumerate(names)}, ranges)
-            extents = frame.shape
-            results.append(self.domain.store(self(equation.body, frame), equation.info, extents))
-        if len(results) == 1:
-            return results[0]
-        axis = next(a for a, (start, stop) in enumerate(pieces[0]) if stop - start != shape[a])
-        whole = self.domain.empty(equation.info)
-        for ranges, part in zip(pieces, results, strict=True):
-            where = (slice(None),) * axis + (slice(*ranges[axis]),)
-            self.domain.assign(whole, where, part)
+            part = self.domain.store(self(equation.body, frame), equation.info, frame.shape)
+            if whole is None:
+                return part
+            self.domain.assign(whole, tuple(slice(*r) for r in ranges), part)
         return whole
 
     def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
-        """Ranges that keep temporary arrays small: the longest axis is cut where it must be."""
+        """Ranges that keep temporary arrays small: the longest axis is cut where it must be.
+
+        Of numbers alone, element by element, so small that the processor's cache has them: there
+        the outermost axis is cut whose slices are small enough, so that what is read lies together.
+        """
         whole = [(0, size) for size in shape]
-        work = math.prod(shape) * inner(body)
-        if work <= _CHUNK or not shape or max(shape) < 2:
+        each = inner(body)
+        work = math.prod(shape) * each
+        most = self.domain.cached if each == 1 and _nested(body) else _CHUNK
+        if work <= most or not shape or max(shape) < 2:
             return [whole]
-        axis = max(range(len(shape)), key=shape.__getitem__)
-        step = max(1, int(shape[axis] * _CHUNK / work))
+        if most < _CHUNK:
+            axis = next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= most)
+        else:
+            axis = max(range(len(shape)), key=shape.__getitem__)
+        step = max(1, int(shape[axis] * most / work))
         return [
             [*whole[:axis], (start, min(start + step, shape[axis])), *whole[axis + 1 :]]
             for start in range(0, shape[axis], step)
@@ -393,6 +397,11 @@ def _terms(expr: eq.Expr) -> list[eq.Expr]:
     if isinstance(expr, eq.Apply) and expr.function == "+":
         return [term for arg in expr.args for term in _terms(arg)]
     return [expr]
+
+
+def _nested(expr: eq.Expr) -> bool:
+    """Whether there are temporary arrays: results of functions that others read."""
+    return any(eq.children(child) for child in eq.children(expr) if isinstance(child, eq.Apply))
 
 
 def inner(expr: eq.Expr) -> int:
