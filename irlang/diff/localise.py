@@ -19,6 +19,7 @@ from irlang.diff.calls import Case, judge_call
 from irlang.diff.runner import Session, expose
 from irlang.diff.verdict import FINDINGS, Verdict, gravest
 from irlang.graph import Graph, Node, Param, Port
+from irlang.lower.pool import Result
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Judged = tuple[Node, list[Verdict], dict[str, Array]]
@@ -102,10 +103,13 @@ def call_by_call(session: Session, case: Case, target: str) -> Iterator[Judged]:
     Nothing where the target gives no values. This is how a program is judged whose radii have
     grown so wide on the way that its outputs have no verdict.
     """
-    outcome = session.compare([case], exposed=True)[0]
-    result = outcome.results.get(target)
-    if result is None or result.status != "ok":
-        return
+    (result,) = session.ran([case], target)
+    if result is not None and result.status == "ok":
+        yield from judged_by_call(session, case, target, result)
+
+
+def judged_by_call(session: Session, case: Case, target: str, result: Result) -> Iterator[Judged]:
+    """Every call judged by itself, of a program that has run with all its values shown."""
     graph = expose(case.graph)
     given = dict(case.values)
     for name, value in graph.outputs.items():

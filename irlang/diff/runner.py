@@ -187,9 +187,7 @@ class Session:
             try:
                 results = worker.collect()
             except WorkerError as error:
-                raise fail(
-                    "usage.target", f"{target} cannot be used: {error}", help=error.output[-500:]
-                ) from None
+                raise _unusable(target, error) from None
             for (number, asked), result in zip(sent[target], results, strict=True):
                 asked.sort(result)
                 outcomes[number].results[target] = result
@@ -204,6 +202,21 @@ class Session:
                     found = _with_open(judged[number], found, following)
                 outcomes[number].verdicts[target] = found
         return outcomes
+
+    def ran(self, cases: Sequence[Case], target: str) -> list[Result | None]:
+        """What a target gives for every value of some programs, with no judgement of it.
+
+        None of a program that it cannot run.
+        """
+        worker = self.workers[target]
+        made = [lower(expose(c.graph), target, c.catalog, c.params) for c in cases]
+        able = [(a, case) for a, case in zip(made, cases, strict=True) if not a.unsupported]
+        worker.send([program(lowered, case) for lowered, case in able])
+        try:
+            results = iter(worker.collect())
+        except WorkerError as error:
+            raise _unusable(target, error) from None
+        return [None if lowered.unsupported else next(results) for lowered in made]
 
     def _judged(self, graph: Graph, target: str, case: Case, outcome: Outcome) -> list[Verdict]:
         """Verdicts on what a target gave, in its own arithmetic where that makes a difference."""
@@ -251,6 +264,10 @@ class Session:
         return outcome.closer.refined(
             found, outcome.balls, outputs, target, self.arithmetic[target]
         )
+
+
+def _unusable(target: str, error: WorkerError) -> InvalidInput:
+    return fail("usage.target", f"{target} cannot be used: {error}", help=error.output[-500:])
 
 
 def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:
