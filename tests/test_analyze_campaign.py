@@ -13,6 +13,7 @@ import pytest
 from irlang.analysis import campaign
 from irlang.api import loads
 from irlang.cli import status
+from irlang.commands import fuzz_analysis
 from irlang.graph import Param, Port
 from irlang.interp.range import Analysis, analyse
 from irlang.interp.values import accept
@@ -46,6 +47,22 @@ def test_a_wrong_proof_is_found_and_its_program_shows_it(
     assert set(finding.inputs) <= set(given)
     for name, array in finding.inputs.items():
         accept(name, given[name], array)  # raises where it leaves its range
+
+
+def test_an_analysis_that_breaks_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: Any, **__: Any) -> Analysis:
+        raise KeyError("an index")
+
+    monkeypatch.setattr(campaign, "analyse", broken)
+    tally = campaign.run_batch(range(2), RISKY, False)
+    assert ["KeyError: 'an index'" in finding.error for finding in tally.findings] == [True, True]
+    assert loads(tally.findings[0].text).graph.nodes
+    monkeypatch.setattr(fuzz_analysis, "_batches", lambda *_: iter([tally]))
+    assert status(["fuzz", "--analyze", "--programs", "2", "--out", str(tmp_path / "out")]) == 1
+    assert "the analysis broke: seed 0" in capsys.readouterr().out
+    assert len(list((tmp_path / "out").glob("seed-*-broken.txt"))) == 2
 
 
 def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -200,3 +200,35 @@ def test_guards_that_need_relations(body: str) -> None:
     text = f"model m({inputs}) -> y: f32[S..] {{\n p = sigmoid(l)\n {body}\n }}"
     text = text.replace("f32[S..]", "f32[]" if "reduce" in body else "f32[8]")
     assert not possible(analysed(text))
+
+
+def test_an_overflow_inside_a_call_that_leaves_no_trace_bounds_nothing() -> None:
+    """What is divided by a sum of squares that is too large is 0 only where that is infinite."""
+    text = """model m(x: f32[5, 2] in [1e20, 2e20], g: f32[2] in [-1000, 1000]) -> y: f32[5, 2] {
+      r = rms_norm(x, g)
+      y = cosh(r)
+    }"""
+    found = analysed(text)
+    assert found.values["r"].high >= 1000
+    assert found.values["r"].high < 1500  # it is still known to be no more than a share
+    assert ("y", "cosh") in possible(found)
+
+
+def test_a_result_that_is_surely_too_large_inside_may_be_finite_outside() -> None:
+    text = """op scaled[T: float](x: T[N]) -> y: T[N] {
+      s[n < N] = x[n] * x[n]
+      y[n] = s[n] * 0.1
+    }
+    model m(x: f32[2] in [3e19, 4e19]) -> y: f32[2] {
+      y = exp(scaled(x))
+    }"""
+    assert ("y", "exp") in possible(analysed(text))
+
+
+def test_an_index_that_is_bound_inside_stays_there() -> None:
+    text = """model m(a: f32[2] in [5, 10], b: f32[2] in [-10, 10],
+        t: f32[2] in [-1.7, 1.7]) -> y: f32[] {
+      s = soft_shrink(margin_ranking(a, b, t; margin = 0.9))
+      y = einsum(s, s; labels = [])
+    }"""
+    assert analysed(text).values["y"].low >= 0

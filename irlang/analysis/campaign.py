@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ SIZES = (1, 10)  # calls of a program
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A call that was called safe and went wrong. text: the program with its ranges."""
+    """A call that was called safe and went wrong. text: the program with its ranges.
+
+    error: of a program at which the analysis itself broke; it has no call then.
+    """
 
     seed: int
     node: str
@@ -47,6 +51,7 @@ class Finding:
     value: float
     text: str
     inputs: dict[str, Array]
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -67,7 +72,7 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         """As in `irlang fuzz --analyze --format json`."""
-        keys = ("seed", "node", "operator", "value")
+        keys = ("seed", "node", "operator", "value", "error")
         return {
             "programs": self.programs, "calls": self.calls, "points": dict(self.points),
             "findings": [
@@ -96,9 +101,16 @@ def examine(
     graph = generate(catalog, seed, ops=ops or None, size=SIZES, limits=LIMITS).graph
     made = subject(with_ranges(graph, seed), catalog, seed=seed)
     whole = made.graph
-    if gradient:
-        whole = gradient_graph(prepare(made.graph, catalog)).graph
-    points = analyse(made.graph, catalog, gradient=gradient, domain=domain).points
+    try:
+        if gradient:
+            whole = gradient_graph(prepare(made.graph, catalog)).graph
+        points = analyse(made.graph, catalog, gradient=gradient, domain=domain).points
+    except Exception as error:  # noqa: BLE001 (what breaks the analysis is a finding, and no end)
+        told = "".join(format_exception(error, limit=-3))
+        broken = Finding(
+            seed, "", "", float("nan"), print_file(ast.File((to_ast(graph),), 1)), {}, told
+        )
+        return Tally(1, findings=[broken])
     possible = {point.node for point in points if point.status == "possible"}
     tally = Tally(1, len(whole.nodes))
     met: set[str] = set()

@@ -83,9 +83,14 @@ def _show(tally: Tally, took: float, paths: list[Path]) -> None:
     told = {"safe": "proved safe", "reached": "reached", "possible": "neither"}
     shares = (f"{tally.points[key] / count:.1%} {word}" for key, word in told.items() if count)
     click.echo(", ".join(shares) or "no place where something could go wrong")
-    if not tally.findings:
+    broken = [finding for finding in tally.findings if finding.error]
+    if len(broken) == len(tally.findings):
         click.echo("nothing that was called safe went wrong")
+    for finding in broken:
+        click.echo(f"the analysis broke: seed {finding.seed}\n{finding.error.rstrip()}")
     for finding in tally.findings:
+        if finding.error:
+            continue
         what = f"{finding.node} ({finding.operator}) gave {finding.value}"
         click.echo(f"called safe, and wrong: seed {finding.seed}, {what}")
     for path in paths:
@@ -104,10 +109,14 @@ def _written(finding: Finding, folder: Path) -> Path:
     """The program of a finding, and its inputs beside it."""
     from safetensors.numpy import save_file
 
-    path = folder / f"seed-{finding.seed}-{finding.node.replace('/', '_')}.nnir"
+    name = finding.node.replace("/", "_") or "broken"
+    path = folder / f"seed-{finding.seed}-{name}.nnir"
     try:
         path.write_text(finding.text, "utf-8")
-        save_file(dict(finding.inputs), path.with_suffix(".safetensors"))
+        if finding.error:
+            path.with_suffix(".txt").write_text(finding.error, "utf-8")
+        else:
+            save_file(dict(finding.inputs), path.with_suffix(".safetensors"))
     except OSError as error:
         raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
     return path

@@ -37,12 +37,15 @@ class Arithmetic:
     """Operations on sets of numbers, rounded in an element type.
 
     dtype: a name of `irlang.dtypes`. flush: whether denormal numbers may be flushed to zero.
+    far: whether numbers have the exponents of f64, as targets may compute with inside a call.
     """
 
-    def __init__(self, dtype: str, flush: bool = False) -> None:
+    def __init__(self, dtype: str, flush: bool = False, far: bool = False) -> None:
         row = DTYPES[dtype]
         if row.stored or row.kind != "real":
             row = DTYPES["f32"]
+        if far:
+            row = replace(DTYPES["f64"], name=row.name, unit=row.unit)
         self.row = row
         self.wide = row.bits == 64
         self.largest = row.largest
@@ -399,5 +402,5 @@ def stored(value: Numbers, dtype: str, own: Arithmetic) -> Numbers:
         if not value.finite:
             whole = [(least, largest)]
         return Numbers(wrapped(merged_pieces(whole), least, largest), whole=True)
-    narrow = own if own.row is row else Arithmetic(dtype, own.flush)
+    narrow = own if own.row.name == row.name else Arithmetic(dtype, own.flush)
     return narrow.real(value) if narrow.row.unit > own.row.unit or not row.stored else value

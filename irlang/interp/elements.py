@@ -10,7 +10,7 @@ from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Region, Tensor
-from irlang.interp.unfolding import instance, source
+from irlang.interp.unfolding import instance, source, specialised
 
 _SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
 
@@ -48,7 +48,7 @@ class Elements(Proofs):
         super().__init__(tensors, own, note, split)
         # what elements come to and are made of, in a box that is kept so that its id stays its own
         self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
-        self._meanings: dict[tuple[eq.Expr, int], tuple[eq.Expr, Limits]] = {}
+        self._meanings: dict[tuple[eq.Expr, int, bool], tuple[eq.Expr, Limits]] = {}
 
     def forget(self) -> None:
         """Tensors have become others: what elements are made of is looked up anew."""
@@ -70,14 +70,23 @@ class Elements(Proofs):
         """What an element is computed as; itself where that is not known."""
         if not isinstance(expr, eq.Read) or expr.default is not None:
             return expr
-        found = self._meanings.get((expr, id(box)))
+        key = expr, id(box), self.stepping
+        found = self._meanings.get(key)
         if found is None:
             read, region = self.source(expr, box)
             term = self.tensors[read.tensor].body if region is None else region.term
             known = term is not None and self.as_here(read.tensor)
             made = instance(term, read) if term is not None and known else read
-            found = self._meanings[expr, id(box)] = made, box
+            if not self.stepping and any(map(_has_default, eq.walk(made))):
+                made = specialised(made, box, self.tensors, self.decided)
+            found = self._meanings[key] = made, box
         return found[0]
+
+    def started(self, expr: eq.Expr, box: Limits) -> eq.Expr:
+        """A step of a recurrence as an element of its tensor, where it is not before the first."""
+        if self.stepping or not _has_default(expr):
+            return expr
+        return specialised(expr, box, self.tensors, self.decided)
 
     def looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
         """An element, what it is a copy of, and what that is computed as."""
@@ -92,8 +101,13 @@ class Elements(Proofs):
 
     def whole(self, expr: eq.Expr, box: Limits) -> Sum:
         """An expression as one element, with no rounding."""
+        expr = self.started(expr, box)
         if isinstance(expr, (eq.Const, eq.Size)):
             return Sum({}, self.own.nearest(float(expr.value)))
         if self._equal is not None and self._equal[0] in self.copies(expr, box):
             return Sum({self._equal[1]: 1.0})
         return Sum({expr: 1.0})
+
+
+def _has_default(part: eq.Expr) -> bool:
+    return isinstance(part, eq.Read) and part.default is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from irlang import equations as eq
@@ -18,8 +18,8 @@ from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
-from irlang.interp.relations import Relations
 from irlang.interp.schedule import Recurrence, schedule
+from irlang.interp.splits import Splits
 from irlang.interp.unfolding import own_index, settled, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
@@ -30,7 +30,8 @@ _STEPS = 16  # of a recurrence that is unrolled into regions
 
 class Call:
     """A call. number: its own, for the names of what it has inside. tensors: those of the graph by
-    value name and of calls by their own names; the call adds to them.
+    value name and of calls by their own names; the call adds to them. far: whether what is inside
+    has the exponents of f64.
     """
 
     def __init__(
@@ -41,11 +42,14 @@ class Call:
         tensors: dict[str, Tensor],
         domain: str,
         flush: bool = False,
+        far: bool = False,
     ) -> None:
+        self.node = node
+        self.definitions = definitions
         self.expansion = node.expansion(definitions)
         self.domain = domain
         self.number = number
-        self.own = Arithmetic(_precision(self.expansion), flush)
+        self.own = Arithmetic(_precision(self.expansion), flush, far)
         self.tensors = tensors
         outside = {**node.feeds(), **node.results()}
         self.names = {
@@ -56,7 +60,7 @@ class Call:
             info = self.expansion.tensors[one.tensor]
             tensors[self.names[one.tensor]] = whole(info, numbers_within(info, (low, high)))
         self.places: dict[Origin, Place] = {}
-        walk = Relations if domain == "relations" else Evaluator
+        walk = Splits if domain == "relations" else Evaluator
         self.walk = walk(tensors, self.own, self._note, domain != "tensor")
         self._origins: dict[int, Origin] = {}
         self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
@@ -72,6 +76,8 @@ class Call:
                 self._recurrence(step)
             else:
                 self.tensors[self.names[step.target]] = self._equation(step)
+        if not self.own.wide and any(map(_overflows, self.places.values())):
+            self._widened()
         for output in self.expansion.outputs:
             for origin in self.tensors[self.names[output]].hull.origins:
                 if origin in self.places:
@@ -80,6 +86,35 @@ class Call:
         for place in found:
             place.reasons = self._reasons(place)
         return found
+
+    def _widened(self) -> None:
+        """Adds to the results what they are where what is too large inside the call is not.
+
+        A target may compute what is inside a call with a wider exponent, as sums of squares often
+        are; then nothing is divided by an infinity.
+        """
+        store = dict(self.tensors)
+        far = Call(
+            self.node, self.number, self.definitions, store, self.domain, self.own.flush, True
+        )
+        far.run()
+        inside = {self.names[equation.target] for equation in self.expansion.equations}
+        inside -= {self.names[output] for output in self.expansion.outputs}
+        for output in self.expansion.outputs:
+            near, other = self.tensors[self.names[output]], store[self.names[output]]
+            own = Arithmetic(near.info.dtype, self.own.flush)
+            regions = []
+            for region in near.regions:
+                also = other.at([(low, high - 1) for low, high in region.box])
+                numbers = join(region.numbers, stored(also, near.info.dtype, own))
+                regions.append(Region(region.box, numbers, _without(region.term, inside)))
+            body = _without(near.body, inside)
+            self.tensors[self.names[output]] = Tensor(near.info, tuple(regions), body, near.reasons)
+        for origin, place in far.places.items():
+            mine = self.places.get(origin)
+            if place.threatens and not (mine is not None and mine.threatens):
+                place.possible = False
+                self.places[origin] = place
 
     def _reasons(self, place: Place) -> list[str]:
         """Why a place is what it is: what reaches it, and the relations that were of use."""
@@ -266,6 +301,7 @@ class Call:
         for equation, body, box, axis in parts:
             name = self.names[equation.target]
             steps.add(name, equation, body, box, axis, self._worth_knowing(equation, body))
+        self.walk.stepping = True
         steps.run()
         # what goes wrong is told once what any step may read is known, all that is finite of it
         known = {step.name: self.tensors[step.name] for step in steps.steps}
@@ -274,6 +310,7 @@ class Call:
             self.tensors.update({name: tensor.finite() for name, tensor in known.items()})
         with steps.proofs(last=True):
             made = {s.name: self._regions(s.equation, s.body, s.box, False) for s in steps.steps}
+        self.walk.stepping = False
         if finite:
             for one in steps.steps:
                 most = known[one.name].hull
@@ -321,6 +358,16 @@ def _precision(expansion: eq.Expansion) -> str:
         if reals:
             return max(reals, key=lambda row: row.unit).name
     return "f32"
+
+
+def _overflows(place: Place) -> bool:
+    """Whether something inside a call may be too large for its type, whatever comes of it."""
+    return place.threatens and reasons.is_overflow(place.function, place.operand)
+
+
+def _without(term: eq.Expr | None, inside: Set[str]) -> eq.Expr | None:
+    """What an element is, unless that hangs on what may have been another number."""
+    return None if term is not None and eq.reads(term) & inside else term
 
 
 def _tells(place: Place) -> bool:

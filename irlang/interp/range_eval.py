@@ -70,6 +70,7 @@ class Infos(Mapping[str, eq.TensorInfo]):
 class Evaluator:
     """Evaluates expressions. tensors: what is known, by name; grows as equations are evaluated.
 
+    stepping: whether a recurrence is under way, whose proofs know its steps as they are written.
     note: told of every operation that may be a point: the expression, its function, what reaches
     it, and whether it makes NaN or Inf of that.
     """
@@ -86,6 +87,7 @@ class Evaluator:
         self.own = own
         self.note = note
         self.split = split
+        self.stepping = False
         self.origins: dict[int, Origin] = {}
         self.reasons: list[str] = []  # relations that were of use
         self._kinds: dict[int, tuple[eq.Expr, str]] = {}  # with the expression, kept for its id

@@ -107,7 +107,7 @@ class Relations(Shares):
         least = self.aside(lambda: self._attained(expr, box, facts))
         if least is None:
             return found
-        why = f"a term, that at the maximum, is {least:.6g} at least"
+        why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
         return self.cut(found, least, math.inf, why)
 
     # ---- quotients and reductions
@@ -189,7 +189,7 @@ class Relations(Shares):
         return made if made.finite else found
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
-        """A number that some term of a reduction reaches: that at the index of a maximum."""
+        """A number that some term of a reduction reaches: that at the index of an extreme."""
         inner = inner_box(expr, box)
         if inner is None or expr.body is None:
             return None
@@ -207,9 +207,11 @@ class Relations(Shares):
         best: float | None = None
         if not small(body):
             return None
-        for atom in set(eq.walk(body)):
+        for atom in dict.fromkeys(eq.walk(body)):
+            if not eq.indices(atom) <= inner.keys():
+                continue  # it hangs on an index that is bound further in
             largest = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
-            if not isinstance(largest, eq.Reduce) or largest.kind != "max":
+            if not isinstance(largest, eq.Reduce) or largest.kind not in ("max", "min"):
                 continue
             if eq.indices(largest) & set(names) or largest.where is not None:
                 continue
@@ -255,13 +257,16 @@ class Relations(Shares):
             body = self.unfolded(expr, box, depth)
             if not small(body):
                 break
-            for atom in set(eq.walk(body)):
+            for atom in dict.fromkeys(eq.walk(body)):
+                if not eq.indices(atom) <= box.keys():
+                    continue  # it hangs on an index that is bound further in
                 larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
                 if not isinstance(larger, eq.Apply) or larger.function != "max":
                     continue
                 lows = []
                 for arg in larger.args:
-                    self._equal = (self.copies(arg, box)[-1], settled(atom))
+                    own = self.started(arg, box)
+                    self._equal = (self.copies(own, box)[-1], settled(atom))
                     try:
                         lows.append(self.value(body, box, facts).low)
                     finally:
@@ -307,13 +312,15 @@ class Relations(Shares):
     def _choices(
         self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
     ) -> Iterator[eq.Expr]:
-        """Elements in a body of which one equals the maximum, as the reduction goes over them."""
+        """Elements in a body of which one equals the extreme, as the reduction goes over them."""
         own = inner_box(largest, inner)
         if own is None or largest.body is None:
             return
         free = {name: own[name] for name, _ in largest.binders}
-        for atom in set(eq.walk(body)):
+        for atom in dict.fromkeys(eq.walk(body)):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
+                continue
+            if not eq.indices(atom) <= inner.keys():
                 continue
             target = self.source(atom, inner)[0]
             looks = product(self.looks(largest.body, own), self.looks(atom, inner))

@@ -28,6 +28,7 @@ from irlang.scalar import SCALARS
 _DEPTH = 6  # definitions that are looked into, one behind another
 _ATOMS = 8  # elements of a sum
 
+_NESTED = 3  # maxima inside one another
 _REPLACED = 3  # elements replaced by what bounds them
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
@@ -42,6 +43,7 @@ class Sums(Elements):
 
     def sum_of(self, expr: eq.Expr, box: Limits, facts: Facts, depth: int = _DEPTH) -> Sum:
         """An expression as a sum of elements; of one, itself, where it is nothing better."""
+        expr = self.started(expr, box)
         if self._equal is not None and expr == self._equal[0]:
             return Sum({self._equal[1]: 1.0})
         if isinstance(expr, (eq.Const, eq.Size)):
@@ -105,7 +107,7 @@ class Sums(Elements):
         """Between which numbers a sum lies by what cancels in it."""
         # as it stands: the difference of two elements is rounded once, so it is on the side of 0
         # where the exact one is
-        one, other = (self.whole(arg, box) for arg in expr.args)
+        one, other = (self.whole(self._original(arg, box, facts), box) for arg in expr.args)
         made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
         low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
         high = self.upper(made, box, facts)
@@ -116,6 +118,15 @@ class Sums(Elements):
             low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
+
+    def _original(self, expr: eq.Expr, box: Limits, facts: Facts) -> eq.Expr:
+        """What an element is a copy of, so that the same one has one name; of the same value."""
+        found = self.copies(expr, box)[-1]
+        if found != expr:
+            key, own = ((one, id(box), id(facts), self._equal) for one in (found, expr))
+            if own in self._memory:
+                self._memory.setdefault(key, self._memory[own])
+        return found
 
     def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
         """No value of a sum is above this, rounding errors aside."""
@@ -200,7 +211,7 @@ class Sums(Elements):
         self, term: eq.Apply, below: bool, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         if term.function == ("max" if below else "min"):
-            for arg in term.args:
+            for arg in self._flat(term, box):
                 own, apart = self.whole(arg, box), self.sum_of(arg, box, facts)
                 yield own
                 if apart != own:
@@ -227,6 +238,14 @@ class Sums(Elements):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
+        """The arguments of a maximum or minimum, and of those inside it."""
+        for arg in term.args:
+            yield arg
+            look = self.meaning(arg, box)
+            if depth and isinstance(look, eq.Apply) and look.function == term.function:
+                yield from self._flat(look, box, depth - 1)
 
     def _scaled_bounds(
         self,

@@ -1,0 +1,112 @@
+"""What an interval alone cannot exclude, looked at piece by piece.
+
+Where an element stands in an expression twice, its interval counts as two that know nothing of one
+another: cos(x)^2 + sin(x)^2 may be 0, x * x - x + 1 negative. Where that would give NaN or
+infinity, the range of the element is halved until no piece does, or until one is small that does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers, hull, join
+from irlang.interp.range_eval import Limits
+from irlang.interp.relations import Relations
+from irlang.interp.unfolding import small
+
+_WRITTEN = 6  # definitions by which an expression is written out, at most
+_ATOMS = 2  # elements whose ranges are halved
+_HALVINGS = 10  # of one piece
+_LOOKED_AT = 200  # pieces of one expression
+_WORK = 6000  # expressions that all pieces of a call may evaluate
+_WHY = "no piece of the range of {names} gives one"
+
+Piece = tuple[tuple[Numbers, ...], int]  # where the elements lie, and how often that was halved
+
+
+class Splits(Relations):
+    """An evaluator that looks at the pieces of a range before it says that something may happen."""
+
+    _spent = 0  # expressions that pieces have evaluated
+
+    def related(
+        self, expr: eq.Apply, found: Numbers, args: list[Numbers], box: Limits, facts: Facts
+    ) -> Numbers:
+        """A result, less what neither relations nor a look at pieces of ranges leave."""
+        found = super().related(expr, found, args, box, facts)
+        if found.finite or self._level or self._spent > _WORK:
+            return found
+        if self.kind(expr) != "real" or not all(arg.finite for arg in args):
+            return found
+        return self.aside(partial(self._by_pieces, expr, found, box, facts))
+
+    def _by_pieces(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """The join of what all pieces give, where that is finite; else what was found."""
+        body = self.unfolded(expr, box, _WRITTEN)
+        atoms = self._atoms(body, box, facts) if small(body) else []
+        if not atoms:
+            return found
+        before, self._work = self._work, 0  # they have an account of their own
+        made = self._join_of_pieces(body, atoms, box, facts)
+        self._spent += self._work
+        self._work = before
+        if made is None:
+            return found
+        names = ", ".join(sorted({atom.tensor for atom, _ in atoms}))
+        self.reasons.append(_WHY.format(names=names))
+        return replace(made, origins=frozenset())
+
+    def _atoms(self, body: eq.Expr, box: Limits, facts: Facts) -> list[tuple[eq.Read, Numbers]]:
+        """The elements that stand in an expression more than once, the most frequent first."""
+        counts = Counter(part for part in eq.walk(body) if isinstance(part, eq.Read))
+        found = []
+        for atom, count in counts.most_common():
+            if count < 2 or atom.default is not None or not eq.indices(atom) <= box.keys():
+                continue
+            numbers = self.value(atom, box, facts)
+            if self.kind(atom) == "real" and numbers.finite and numbers.low < numbers.high:
+                found.append((atom, hull(numbers)))
+        return found[:_ATOMS]
+
+    def _join_of_pieces(
+        self, body: eq.Expr, atoms: list[tuple[eq.Read, Numbers]], box: Limits, facts: Facts
+    ) -> Numbers | None:
+        """What all pieces give; None where one of them is not finite when nothing is left to do."""
+        made: list[Numbers] = []
+        left: list[Piece] = [(tuple(numbers for _, numbers in atoms), 0)]
+        for _ in range(_LOOKED_AT):
+            if not left:
+                return join(*made)
+            piece, halved = left.pop()
+            known: dict[eq.Expr, Numbers] = dict(facts)
+            known.update((atom, own) for (atom, _), own in zip(atoms, piece, strict=True))
+            value = self.value(body, box, known)
+            if value.finite:
+                made.append(value)
+                continue
+            if halved == _HALVINGS or self._spent + self._work > _WORK:
+                return None
+            left += [(part, halved + 1) for part in _halves(piece)]
+        return None
+
+
+def _halves(piece: tuple[Numbers, ...]) -> list[tuple[Numbers, ...]]:
+    """Two pieces, the widest range being halved."""
+    widest = max(range(len(piece)), key=lambda at: piece[at].high - piece[at].low)
+    numbers = piece[widest]
+    low, high = numbers.low, numbers.high
+    middle = low + 0.5 * (high - low) if math.isfinite(high - low) else 0.5 * low + 0.5 * high
+    if numbers.whole:
+        ends = (low, float(math.floor(middle))), (float(math.floor(middle)) + 1, high)
+    else:
+        ends = (low, middle), (middle, high)
+    return [
+        (*piece[:widest], replace(numbers, pieces=(one,)), *piece[widest + 1 :])
+        for one in ends
+        if one[0] <= one[1]
+    ]
