@@ -398,6 +398,24 @@ quantile x=2,4; q=0.3
 differences x=2,5; n=2
 trapezoid x=2,4; dx=0.5
 cov x=2,4
+log_determinant x=2,3,3
+solve a=2,2,2 b=2,2,2
+matrix_power x=2,3,3; n=3
+vander x=3; columns=4
+band_part x=2,3,4; lower=1 upper=0
+cdist a=2,3,2 b=2,2,2
+cdist a=3,2 b=2,2; p=3
+pairwise_distance a=3,2 b=3,2
+tensordot a=2,3,2 b=2,2,3; a_axes=[2,0] b_axes=[0,1]
+baddbmm c=2,2,3 a=2,2,2 b=2,2,3; alpha=0.5 beta=2
+embedding_bag table=4,2 ids=i4:2,3
+embedding_bag table=4,2 ids=i4:2,3 weights=2,3; mode=sum
+rot90 x=2,3; k=3
+grey_dilation x=1,1,3,4 w=1,2,2
+grey_erosion x=1,1,3,4 w=1,2,2
+crelu x=2,3; axis=0
+l2_loss x=2,3
+multilabel_soft_margin x=2,3 target=2,3 weight=3
 """
 LINES = CASES.strip().splitlines()
 CHOICES_LIMIT = 24

@@ -34,14 +34,15 @@ DEFECTS = {
         "dft",  # inverse transforms are divided by their length in f32
     },
     ("tf", "f64"): {"leaky_relu", "gelu"},
-    # Keras's sparsemax adds up partial sums; on its other backends its average of a window counts
-    # the padding, floor_divide makes i32 of i64, and norms are along the last axes.
-    **{("keras:tensorflow", dtype): {"sparsemax"} for dtype in ("f32", "f16", "bf16")},
+    # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
+    # square into something else; on its other backends its average of a window counts the padding,
+    # floor_divide and products make i32 of i64, and norms are along the last axes.
+    **{("keras:tensorflow", dtype): {"sparsemax", "rot90"} for dtype in ("f32", "f16", "bf16")},
     ("keras:tensorflow", "f64"): {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention"),
-        *("log_add_exp", "quantile"),
+        *("log_add_exp", "quantile", "rot90"),
     },
-    ("keras:torch", "f32"): {"sparsemax", "avg_pool", "floor_divide", "layer_norm"},
+    ("keras:torch", "f32"): {"sparsemax", "avg_pool", "floor_divide", "layer_norm", "vander"},
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},
     # docs/findings.md has these, but for the regions whose maximum is that of parts.
@@ -60,6 +61,7 @@ _FUNCTIONS = {
     "asin",
     "asinh",
     "atan",
+    "atan2",
     "atanh",
     "cosh",
     "erf",

@@ -38,6 +38,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "matmul": dict.fromkeys(_FACTORS, "torch.matmul: an operand may have one axis"),
         "meshgrid": {"xs.rank": "torch.meshgrid: scalars count as one element"},
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
+        "bincount": {"in_range": "torch.bincount: size is the least number of places"},
+        "logit": {"eps": "torch.logit: below eps it counts as eps, above 1 - eps as that"},
     },
     "tf": {
         "*": _WRAPS,
@@ -48,6 +50,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
         "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
         "dense": {"w.rank": "tf.matmul: further axes in front are those of a batch"},
+        "bincount": {"in_range": "tf.math.bincount: integers from maxlength on are left out"},
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
         "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
@@ -59,11 +62,15 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "in_range": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
             "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
         },
+        "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
+        "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
     },
     "keras": {
         "*": _WRAPS,
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
         "prelu": {"slope": "sizes broadcast"},
+        "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
+        "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
     },
     "onnxruntime": {
         "*": _WRAPS,

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.jax_layers import LAYERS
+from irlang.lower.jax_matrices import MATRICES
 from irlang.lower.jax_numeric import NUMERIC
 from irlang.lower.jax_ops import ELEMENTS
 from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.python_program import Layout
 
-TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **NUMERIC, **STATISTICS}
+TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **MATRICES, **NUMERIC, **STATISTICS}
 
 LAYOUT = Layout(
     framework="JAX",

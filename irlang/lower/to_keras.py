@@ -8,6 +8,7 @@ from irlang.lower.call import Native
 from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_layers import LAYERS
 from irlang.lower.keras_losses import LOSSES
+from irlang.lower.keras_matrices import MATRICES
 from irlang.lower.keras_numeric import NUMERIC
 from irlang.lower.keras_ops import ELEMENTS
 from irlang.lower.keras_places import PLACES
@@ -18,8 +19,8 @@ from irlang.lower.python_program import Layout
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 
 TABLE: dict[str, Native] = {
-    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **NUMERIC, **STATISTICS,
-    **OPTIMIZERS,
+    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **MATRICES, **NUMERIC,
+    **STATISTICS, **OPTIMIZERS,
 }  # fmt: skip
 
 _APPLIED = '''

@@ -9,6 +9,7 @@ from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
+from irlang.lower.tf_matrices import MATRICES
 from irlang.lower.tf_numeric import NUMERIC
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
@@ -19,6 +20,7 @@ TABLE: dict[str, Native] = {
     **ELEMENTS,
     **PLACES,
     **LAYERS,
+    **MATRICES,
     **NUMERIC,
     **STATISTICS,
     **IMAGES,

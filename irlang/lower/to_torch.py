@@ -9,6 +9,7 @@ from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
+from irlang.lower.torch_matrices import MATRICES
 from irlang.lower.torch_numeric import NUMERIC
 from irlang.lower.torch_ops import ELEMENTS
 from irlang.lower.torch_optimizers import OPTIMIZERS
@@ -23,6 +24,7 @@ TABLE: dict[str, Native] = {
         **ELEMENTS,
         **SHAPES,
         **PLACES,
+        **MATRICES,
         **NUMERIC,
         **STATISTICS,
         **LAYERS,

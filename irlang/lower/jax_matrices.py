@@ -1,0 +1,43 @@
+"""How JAX spells products and systems of equations."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Call, Native
+from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.jax_shapes import named
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.value import Value
+
+Jax = Call[JaxBuilder]
+_WIDE = ("f32", "f64")
+
+
+def _of_wide(row: Native) -> Native:
+    """For the types that LAPACK has."""
+    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
+
+
+def _log_determinant(call: Jax) -> list[Value]:
+    return named(call, invoke("jnp.linalg.slogdet", call.input("x")))
+
+
+def _tensordot(call: Jax) -> Value:
+    a, b = call.input("a"), call.input("b")
+    axes = call.axes("a_axes", a.rank), call.axes("b_axes", b.rank)
+    return call.value(invoke("jnp.tensordot", a, b, axes=axes))
+
+
+def _rot90(call: Jax) -> Value:
+    x = call.input("x")
+    return call.value(invoke("jnp.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
+
+
+MATRICES: dict[str, Native] = {
+    "cholesky": _of_wide(plain("jnp.linalg.cholesky")),
+    "solve": _of_wide(plain("jnp.linalg.solve")),
+    "log_determinant": _of_wide(Native("jnp.linalg.slogdet", _log_determinant)),
+    "matrix_power": plain("jnp.linalg.matrix_power", n="n"),
+    "vander": plain("jnp.vander", N="columns", increasing="increasing"),
+    "tensordot": Native("jnp.tensordot", _tensordot),
+    "rot90": Native("jnp.rot90", _rot90),
+}

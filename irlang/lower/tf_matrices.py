@@ -1,0 +1,71 @@
+"""How TensorFlow spells products, systems of equations, and windows that are no sums."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import channels_first, channels_last
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.value import Value
+
+Tf = Call[TensorFlowBuilder]
+_WIDE = ("f32", "f64")
+
+
+def _of_wide(row: Native) -> Native:
+    """For the types that libraries of linear algebra have."""
+    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
+
+
+def _log_determinant(call: Tf) -> list[Value]:
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    call.build.lines.append(f"{', '.join(names)} = tf.linalg.slogdet({call.input('x').text})")
+    pairs = zip(names, call.outputs, strict=True)
+    return [Value(name, info.shape, info.dtype) for name, info in pairs]
+
+
+def _tensordot(call: Tf) -> Value:
+    a, b = call.input("a"), call.input("b")
+    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    return call.value(invoke("tf.tensordot", a, b, axes=str(axes)))
+
+
+def _band(call: Tf) -> Value:
+    """It takes no number of diagonals that is more than there are."""
+    rows, columns = call.out.shape[-2:]
+    bounds = min(call["lower"], rows), min(call["upper"], columns)
+    return call.value(invoke("tf.linalg.band_part", call.input("x"), *bounds))
+
+
+def _morphology(function: str) -> Native:
+    """Of images, channels last."""
+
+    def rule(call: Tf) -> Value | None:
+        x, w = call.input("x"), call.input("w")
+        if x.rank != 4:
+            return None
+        inner = channels_last(call, x)
+        filters = call.build.transpose(w, (1, 2, 0))
+        options = {
+            "strides": str([1, *call["stride"], 1]),
+            "padding": f'"{call["pad"].upper()}"',
+            "data_format": '"NHWC"',
+            "dilations": str([1, *call["dilation"], 1]),
+        }
+        n, c, *space = call.out.shape
+        text = invoke(function, inner, filters, **options)
+        return channels_first(call, Value(text, (n, *space, c), x.dtype))
+
+    return Native(function, rule)
+
+
+MATRICES: dict[str, Native] = {
+    "solve": _of_wide(plain("tf.linalg.solve")),
+    "log_determinant": _of_wide(Native("tf.linalg.slogdet", _log_determinant)),
+    "band_part": Native("tf.linalg.band_part", _band),
+    "tensordot": Native("tf.tensordot", _tensordot),
+    "grey_dilation": _morphology("tf.nn.dilation2d"),
+    "grey_erosion": _morphology("tf.nn.erosion2d"),
+    "crelu": plain("tf.nn.crelu", axis="axis"),
+    "l2_loss": plain("tf.nn.l2_loss"),
+}
