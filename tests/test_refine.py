@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from irlang.arithmetic import STANDARD
+from irlang.diff import batch, runner
 from irlang.diff.refine import ELEMENTS, Refiner
-from irlang.diff.verdict import FINDINGS, Verdict, judge
+from irlang.diff.runner import Case, Session
+from irlang.diff.verdict import FINDINGS, Verdict, judge, only_estimated
+from irlang.interp import first_order
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls
+from irlang.lower.lower import Lowered, lower
 from tests.test_first_order import CATALOG, STACK, model, single
 
 Array = Any
@@ -72,3 +78,39 @@ def test_a_campaign_looks_closer_only_where_a_target_is_strange(
 ) -> None:
     before, after = judged(known, computed, thorough=False)
     assert after == before
+
+
+def test_an_estimate_says_that_it_is_one(
+    known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "_SMALL", 0)  # a large program, for that matter
+    got = computed.copy()
+    got[2, 5] += 0.02
+    before = judge("y", "target", GRAPH.values["y"], known["y"], got)
+    (after,) = Refiner(GRAPH, VALUES, CATALOG).refined(
+        [before], known, {"y": got}, "target", STANDARD
+    )
+    assert after.verdict in FINDINGS
+    assert after.message == "by an estimate"
+    assert only_estimated([before, after])
+    assert not only_estimated([after, replace(after, estimated=False)])
+    assert not only_estimated([before])
+    assert not judged(known, got)[1].estimated  # in a program of its size it is a proof
+
+
+def test_what_an_estimate_speaks_against_is_proved_by_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    inputs = {name: VALUES[name] for name in GRAPH.inputs}
+    case = Case(GRAPH, inputs, {name: VALUES[name] for name in GRAPH.params}, CATALOG)
+
+    def faulty(*args: Any, **options: Any) -> Lowered:
+        made = lower(*args, **options)
+        wrong = re.sub(r"(F\.layer_norm\(.*\))", r"1.01 * \1", str(made.code))
+        return replace(made, code=wrong)
+
+    with Session(["torch"]) as session:
+        assert not batch._proved(session, case, "torch")
+        monkeypatch.setattr(runner, "lower", faulty)
+        assert batch._proved(session, case, "torch")

@@ -16,11 +16,11 @@ from irlang.catalog import builtin
 from irlang.diff.apart import APART, cases_apart, judge_apart
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
 from irlang.diff.invalid import judge_invalid
-from irlang.diff.localise import culprits, localise
+from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.programs import BATCH, Settings, drawn
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
-from irlang.diff.verdict import FINDINGS, at_edge, gravest
+from irlang.diff.verdict import FINDINGS, at_edge, gravest, only_estimated
 from irlang.gen.coverage import cell, features
 from irlang.lower.profile import read_profile
 
@@ -67,6 +67,8 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             amiss = _at_edges(session, case, seed, target, found) if case.edge else []
             if amiss:
                 verdict = gravest(amiss)
+            elif only_estimated(verdicts) and not _proved(session, case, target):
+                verdict = "unstable"
             elif verdict in FINDINGS:
                 if (
                     len(found) < _LOCALISED
@@ -120,6 +122,15 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
         "covered": {name: dict(counts) for name, counts in covered.items()},
     }  # fmt: skip
     return result, found
+
+
+def _proved(session: Session, case: Case, target: str) -> bool:
+    """Whether a program that only an estimate speaks against has a call that is wrong by itself, or
+    calls that are wrong together: what is estimated may be too small, a call's radius may not.
+    """
+    if localise(session.only(target), case, target) is not None:
+        return True
+    return fused(session, case, target) is not None
 
 
 def _at_edges(

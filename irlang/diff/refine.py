@@ -101,6 +101,9 @@ class Refiner:
         if again.verdict == "unstable":
             return None
         if again.verdict in FINDINGS:
+            guess = any(order.estimates for order in self._orders.values())
+            said = "by an estimate" if guess else again.message
+            again = replace(again, message=said, estimated=guess)
             return softened(
                 [again],
                 {name: info},

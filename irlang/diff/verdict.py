@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +60,7 @@ class Verdict:
     max_error: the largest |got - expected| over elements that have a verdict. radius: at that
     element. index: of the element that is furthest outside its radius, or nearest to its edge.
     stage: of training, in which it was computed: `forward`, `loss`, `backward` or `step`.
+    estimated: whether the radius is an estimate (`irlang.interp.first_order`), and no proof.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Verdict:
     got: float | None = None
     message: str = ""
     stage: str = "forward"
+    estimated: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `irlang diff --format json`; what is not finite becomes text."""
@@ -97,6 +99,12 @@ def reason_of(message: str) -> str:
     """The words of a message without what stands in brackets or quotes: names, numbers, sizes."""
     plain = re.sub(r"\([^()]*\)|`[^`]*`|'[^']*'|\"[^\"]*\"|\{[^{}]*\}", " ", message)
     return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:_REASON])
+
+
+def only_estimated(verdicts: Sequence[Verdict]) -> bool:
+    """Whether all that speaks against a target is a radius that is an estimate."""
+    amiss = [v for v in verdicts if v.verdict in FINDINGS]
+    return bool(amiss) and all(v.estimated for v in amiss)
 
 
 def at_edge(verdict: str) -> str:
