@@ -39,6 +39,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "meshgrid": {"xs.rank": "torch.meshgrid: scalars count as one element"},
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
         "bincount": {"in_range": "torch.bincount: size is the least number of places"},
+        "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
         "logit": {"eps": "torch.logit: below eps it counts as eps, above 1 - eps as that"},
     },
     "tf": {
