@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,57 @@ def test_work_whose_process_is_killed_is_run_again_and_at_last_left_out(tmp_path
     assert 5 in spread.lost
     assert found == {n: n * n for n in range(8) if n not in spread.lost}
     assert len(spread.lost) <= 3, "of those beside it, at most one a process is charged"
+
+
+SPREAD = """
+import os, time
+from pathlib import Path
+from irlang.diff.spread import processes, submit
+
+def work(folder):
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    with processes(2) as pool:
+        for one in [submit(pool, work, {folder!r}) for _ in range(2)]:
+            one.result()
+"""
+
+
+def _is_there(process: int) -> bool:
+    state = Path(f"/proc/{process}/stat")
+    try:
+        return state.read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed here")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_processes_end_with_the_one_that_gives_them_work(name: str, tmp_path: Path) -> None:
+    """At once, without a word, and whatever they are at; ^C goes to all of a terminal's."""
+    script = tmp_path / "spread.py"
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    script.write_text(SPREAD.replace("{folder!r}", repr(str(marks))))
+    parent = subprocess.Popen(
+        [sys.executable, script], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list(marks.iterdir())) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    children = [int(mark.name) for mark in marks.iterdir()]
+    if name == "SIGINT":
+        os.killpg(parent.pid, signal.SIGINT)
+    else:
+        parent.send_signal(getattr(signal, name))
+    said = parent.communicate(timeout=60)[1]
+    while any(map(_is_there, children)):
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.1)
+    assert said.count("Traceback") == (name == "SIGINT"), "the parent's own"
 
 
 def _store(folder: Path) -> Store:

@@ -7,8 +7,10 @@ import json
 import os
 import random
 import re
+import signal
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from irlang.diff.campaign import Campaign
 
 _WIDTH = 132  # of a table where there is no terminal
+_INTERRUPTED = 130  # the exit status
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
@@ -135,7 +138,24 @@ def command(
     else:
         _show(campaign, report)
         click.echo(shown)
+    if campaign.interrupted:
+        return _INTERRUPTED
     return 1 if report["findings"] else 0
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """That the session or the system ends is an interrupt: what was found is written down."""
+    ends = [signal.SIGTERM, signal.SIGHUP]
+    before = {one: signal.getsignal(one) for one in ends}
+    for one, handler in before.items():
+        if handler == signal.SIG_DFL:  # under nohup it is ignored
+            signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _operators(ops: str | None) -> tuple[str, ...]:
@@ -187,7 +207,8 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
             )
             bar.update(task, completed=min(done, total), description=text)
 
-        campaign.run(progress, seconds)
+        with _asked_to_end():
+            campaign.run(progress, seconds)
 
 
 def _show(campaign: Campaign, report: dict[str, Any]) -> None:
@@ -212,6 +233,8 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
             f"{len(campaign.lost)} batches ended their process again and again, and were left out",
             highlight=False,
         )
+    if campaign.interrupted:
+        console.print("interrupted: the batches under way are not in it", highlight=False)
     console.print(
         f"{campaign.folder}      irlang fuzz --resume {campaign.folder} continues", highlight=False
     )

@@ -7,14 +7,14 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 
 import click
 
 from irlang.analysis.campaign import TRIES, Finding, Tally, run_batch
 from irlang.diagnostics import fail
+from irlang.diff.spread import processes, submit
 
 _BATCH = 10  # programs that a process examines at a time
 
@@ -59,14 +59,14 @@ def _batches(
     numbers = range(programs) if programs is not None else itertools.count()
     source = iter(numbers)
     running: set[Future[Tally]] = set()
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         while True:
             late = deadline is not None and time.monotonic() > deadline
             while not late and len(running) < 2 * jobs:
                 seeds = [seed * 1_000_003 + n for n in itertools.islice(source, _BATCH)]
                 if not seeds:
                     break
-                running.add(pool.submit(run_batch, seeds, ops, grad))
+                running.add(submit(pool, run_batch, seeds, ops, grad))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)

@@ -48,6 +48,7 @@ class Campaign:
             read_profile(Path(self.settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
         self.lost: list[int] = []  # batches whose process was killed again and again
+        self.interrupted = False
 
     def _reload(self) -> None:
         self.tally = Tally(targets={name: Counter() for name in self.settings.targets})
@@ -56,7 +57,10 @@ class Campaign:
         self.findings = self.store.findings()
 
     def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:
-        """Runs until the programs or the time are used up; `progress` is called after batches."""
+        """Runs until the programs or the time are used up; `progress` is called after batches.
+
+        An interrupt ends it at once; what is recorded stays, and the rest is for `--resume`.
+        """
         start = time.monotonic()
         limit = seconds if seconds is not None else self.settings.seconds
         before = self.tally.seconds
@@ -69,23 +73,31 @@ class Campaign:
             self.tally.seconds = before + time.monotonic() - start
             progress(self)
 
-        numbers = self._numbers(start, limit)
+        try:
+            self._spread(self._numbers(start, limit), finished)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self._reload()  # with what other processes have done
+        self.tally.seconds = before + time.monotonic() - start
+
+    def _spread(
+        self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]
+    ) -> None:
+        """Runs batches here, or in as many processes as there are jobs."""
         if self.settings.jobs <= 1:
             try:
                 for number in numbers:
                     finished(number, *run_batch(self.settings, number))
             finally:
                 close_sessions()
-        else:
-            spread = Spread(
-                self.settings.jobs,
-                functools.partial(run_batch, self.settings),
-                lambda number, result: finished(number, *result),
-            )
-            spread.run(numbers)
-            self.lost = spread.lost
-        self._reload()  # with what other processes have done
-        self.tally.seconds = before + time.monotonic() - start
+            return
+        spread = Spread(
+            self.settings.jobs,
+            functools.partial(run_batch, self.settings),
+            lambda number, result: finished(number, *result),
+        )
+        spread.run(numbers)
+        self.lost = spread.lost
 
     def _numbers(self, start: float, limit: float | None) -> Iterator[int]:
         """Batches that are still to be done, while there is time."""

@@ -6,16 +6,58 @@ again, but not for ever: work that ends its process every time is left out.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
+import os
+import signal
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 _ATTEMPTS = 3  # times that work is begun whose process is killed
+_LOOK = 0.5  # seconds between looks at whether the process that gives the work is still there
+
+
+@contextlib.contextmanager
+def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one, and at once where what they are for is given up."""
+    before = {child.pid for child in multiprocessing.active_children()}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for child in multiprocessing.active_children():
+                if child.pid not in before:
+                    child.terminate()
+            raise
+
+
+def submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *args: Any) -> Future[Result]:
+    """Hands over work; a process that is started for it is never interrupted by the terminal."""
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        return pool.submit(work, *args)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+def _begin(parent: int) -> None:
+    """What a process does first: it leaves ^C to its parent, and watches that there is one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)  # its own workers end with it
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Spread(Generic[Result]):
@@ -37,14 +79,13 @@ class Spread(Generic[Result]):
     def run(self, numbers: Iterator[int]) -> None:
         """All the numbers, one more than there are processes under way."""
         attempts: Counter[int] = Counter()
-        context = multiprocessing.get_context("spawn")
         while True:
             again, self._running = list(self._open), {}
             try:
-                with ProcessPoolExecutor(self.jobs, mp_context=context) as pool:
+                with processes(self.jobs) as pool:
                     for number in itertools.chain(again, numbers):
                         self._open[number] = None
-                        self._running[pool.submit(self.work, number)] = number
+                        self._running[submit(pool, self.work, number)] = number
                         self._collect(self.jobs)
                     self._collect(0)
             except BrokenProcessPool:
