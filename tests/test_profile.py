@@ -145,6 +145,16 @@ def test_a_scale_that_is_multiplied_into_the_terms(seed: int) -> None:
         assert abs(float(got) - found.value[0, column]) <= found.bound[0, column]
 
 
+def test_an_infinite_scale_that_is_multiplied_into_the_terms() -> None:
+    """Of terms of either sign it makes infinities of either sign, whose sum is NaN."""
+    arrays = {"x": np.array([[[0, 1.0]]]), "gamma": np.array([-np.inf])}
+    assert np.all(ball("instance_norm", arrays, STANDARD).bound == 0)
+    own = ball("instance_norm", arrays, Arithmetic(distributes=True))
+    assert np.all(np.isinf(own.bound))
+    finite = {**arrays, "gamma": np.array([-2.0])}
+    assert np.all(ball("instance_norm", finite, Arithmetic(distributes=True)).bound < 1e-4)
+
+
 def test_denormal_numbers_that_are_kept() -> None:
     least = np.array([2.0**-130, 3 * 2.0**-128], np.float32)
     kept = ball("multiply", {"a": least, "b": np.ones(2, np.float32)}, Arithmetic(flush=False))

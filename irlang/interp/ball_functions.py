@@ -248,6 +248,9 @@ class BallFunctions:
             grown = self.growth(terms)
         radius = np.maximum(found.bound, slack + grown * total)
         radius = np.where((found.bound == 0) & ~np.isfinite(found.value), 0.0, radius)
+        if b.terms == 1:  # of terms of either sign, each by itself times infinity
+            endless = np.isinf(b.value) if function == "*" else np.asarray(b.value) == 0
+            radius = np.where(endless, np.inf, radius)
         return self.bounded(Ball(found.value, radius, terms, total))
 
     def longer(self, parts: list[Ball], value: Any) -> Ball:

@@ -284,3 +284,17 @@ def test_steps_of_onnx(count: int) -> None:
     )  # fmt: skip
     for result, other in zip(list(ours.values())[:3], found, strict=True):
         result.check(other)
+
+
+@pytest.mark.parametrize("op", ["adam", "adamax", "nadam", "rmsprop"])
+def test_nothing_is_said_of_infinite_means(op: str) -> None:
+    """torch.lerp adds a share of the difference, which is NaN between two infinities."""
+    assert torch.lerp(torch.tensor(np.inf), torch.tensor(1.0), 0.1).isnan()
+    assert torch.lerp(torch.tensor(1.0), torch.tensor(np.inf), 0.9).isnan()
+    arrays = {
+        "x": np.ones(3), "gradient": np.array([1, np.inf, 1]), "mean": np.array([np.inf, 1, 1]),
+    }  # fmt: skip
+    attrs = {"centered": True} if op == "rmsprop" else {}
+    results = call(op, {**arrays, "square": np.full(3, 4.0)} if op != "adamax" else arrays, **attrs)
+    for name in ("y", "new_mean"):
+        assert list(np.isinf(results[name].radius)) == [True, True, False]

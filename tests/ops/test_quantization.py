@@ -194,3 +194,19 @@ def test_a_sum_that_a_narrow_type_lacks_is_rounded_before_it_is_scaled() -> None
     narrow = np.float16(4102) * (two * two / half)
     assert narrow == 8 * 4104
     assert abs(float(narrow) - value.item()) <= radius.item() < 24
+
+
+def test_nothing_is_said_of_a_zero_point_that_the_result_cannot_hold() -> None:
+    one = np.array(1.0, np.float32)
+    small, large = np.array(255, np.int64), np.array(2**63 - 1)
+    zero = np.array(0, np.int64)
+    for y_zero, known in ((small, True), (large, False), (np.array(-1), False)):
+        given = {"a": np.array([[2]]), "a_scale": one, "a_zero": zero, "b": np.array([[-3]])}
+        given |= {"b_scale": one, "b_zero": zero, "y_scale": one, "y_zero": y_zero}
+        ((value, radius),) = found("qlinear_matmul", given)
+        assert np.isinf(radius).item() is not known
+        assert not known or value.item() == 249
+    for zero_point, known in ((7, True), (8, False)):
+        x = {"x": np.array([2.0], np.float32), "scale": one, "zero_point": np.array(zero_point)}
+        ((_, radius),) = found("fake_quantize", x, low=-8, high=7)
+        assert np.isinf(radius).item() is not known
