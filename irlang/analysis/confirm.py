@@ -26,6 +26,7 @@ from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.target import require_installed, usual
 
+_MOMENT = 0.01  # seconds that tell nothing of how busy a machine is
 _DRAWS = 5  # runs of a model that draws numbers
 _ORDER = ("onnxruntime", "torch", "tf")  # the one that starts soonest first
 
@@ -59,13 +60,23 @@ class Frameworks:
     limits: Limits = field(default_factory=Limits)
     spent: float = 0.0
     _workers: dict[str, Worker] = field(default_factory=dict)
+    _since: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def clock(self) -> float:
         """Seconds of computing, by this process and by the frameworks that it waits for.
 
-        Those of a framework count half: it also waits for a processor, on a machine that is in use.
+        Those of a framework count half, and less on a machine that is in use: there it waits for a
+        processor as long as this process does.
         """
-        return time.process_time() + 0.5 * self.spent
+        computed, now, spent = self._since
+        own, waited = time.process_time() - computed, self.spent - spent
+        passed = time.monotonic() - now - waited
+        share = min(1.0, own / passed) if passed > _MOMENT else 1.0
+        return computed + own + 0.5 * share * waited
+
+    def restart(self) -> None:
+        """From here on the clock sees how busy the machine is."""
+        self._since = time.process_time(), time.monotonic(), self.spent
 
     def run(self, name: str, programs: Sequence[Program]) -> list[Result]:
         """What a target gives for some programs; nothing where it cannot be started."""

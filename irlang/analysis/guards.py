@@ -18,7 +18,7 @@ from irlang.analysis.subject import Subject, reread
 from irlang.diagnostics import Edit
 from irlang.dtypes import DTYPES
 from irlang.edits import apply
-from irlang.interp.range import Analysis, Point, analyse
+from irlang.interp.range import Analysis, Known, Point, analyse
 from irlang.parser import parse
 
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
@@ -59,10 +59,11 @@ def unsafe(points: Sequence[Point]) -> dict[str, Point]:
 
 
 def guards_of(
-    subject: Subject, found: Analysis, *, gradient: bool, domain: str, deadline: float
+    subject: Subject, found: Analysis, known: Known, *, gradient: bool, domain: str, deadline: float
 ) -> dict[str, Guard]:
     """A guard for every call that has a point which is not safe, where one is found in time.
 
+    known: the calls of the model as they were judged: an edit changes none of those before it.
     Each is tried together with those before it, from the inputs on: what comes later may be safe
     only then. A call and its gradient share their guard.
     """
@@ -71,7 +72,7 @@ def guards_of(
     if not unsafe_now or not subject.text:
         return {}
     fitting = _fitting(subject, found)
-    trial = _Trial(subject, before, gradient, domain)
+    trial = _Trial(subject, before, known, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
     for node in subject.source.nodes:
@@ -132,6 +133,7 @@ class _Trial:
 
     subject: Subject
     before: Mapping[str, Point]
+    known: Known
     gradient: bool
     domain: str
 
@@ -145,7 +147,7 @@ class _Trial:
         alone = apply(self.subject.text, edits) is None  # it is about a part of the same call
         if alone:
             edits, now = one.edits, set(self.before)
-        outcome = _outcome(self.subject, edits, self.gradient, self.domain)
+        outcome = _outcome(self.subject, edits, self.known, self.gradient, self.domain)
         if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
             return None
         return None if _met(one) & set(outcome.unsafe) else (one, outcome, alone)
@@ -178,11 +180,13 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
     """The rewritings that a call takes part in, by its name, in the order of the rules."""
     graph = subject.source
     text = written(graph, parse(subject.text, subject.file))
+    bad = unsafe(found.points)
     fitting: dict[str, list[Rewriting]] = {}
     for node in graph.nodes:
         real = [graph.values[name].dtype for name in (*node.operands(), *node.outputs)]
         dtype = next((d for d in real if DTYPES[d].kind == "real"), "f32")
-        for one in rewritings(node, text, DTYPES[dtype], found.values):
+        own = node.name in bad or PREFIX + node.name in bad
+        for one in rewritings(node, text, DTYPES[dtype], found.values, own):
             for met in one.met:
                 fitting.setdefault(met.name, []).append(one)
     places = {id(rule): number for number, rule in enumerate(rules())}
@@ -192,14 +196,16 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
 
 
 def _outcome(
-    subject: Subject, edits: Sequence[Edit], gradient: bool, domain: str
+    subject: Subject, edits: Sequence[Edit], known: Known, gradient: bool, domain: str
 ) -> _Outcome | None:
     """What the analysis says after some edits; None where these leave no valid text."""
     changed = apply(subject.text, edits)
     again = None if changed is None else reread(subject, changed)
     if again is None:
         return None
-    points = analyse(again.graph, again.catalog, gradient=gradient, domain=domain).points
+    points = analyse(
+        again.graph, again.catalog, gradient=gradient, domain=domain, known=known
+    ).points
     calls = {node.name: node.op.name for node in again.graph.nodes}
     calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
     return _Outcome({name: point.operator for name, point in unsafe(points).items()}, calls)
@@ -216,8 +222,13 @@ def mend(
     deadline = time.process_time() + seconds
     used: list[Guard] = []
     for _ in range(_MOST_ROUNDS):
-        found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
-        guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
+        known = Known()
+        found = analyse(
+            subject.graph, subject.catalog, gradient=gradient, domain=domain, known=known
+        )
+        guards = guards_of(
+            subject, found, known, gradient=gradient, domain=domain, deadline=deadline
+        )
         new: list[Guard] = []
         edits: tuple[Edit, ...] = ()
         for guard in dict.fromkeys(guards.values()):

@@ -29,7 +29,8 @@ Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 _REACHES = (1.0, 0.5, 0.1, 0.01)  # shares of the way to the end of a range
 _ROUNDS = 12
 _MET = 6  # of the latest starts that a new one is held against
-_HALVINGS = 120  # more than there are numbers of f64 between two ends, if zero is far from both
+_MARGIN = 2.0**-12  # of a line, at its ends
+_HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
 
 @dataclass(slots=True)
@@ -187,7 +188,7 @@ class Pursuit:
             return None
         element = tuple(opposite[0])
         differing = [name for name in a if a[name] is not b[name]]
-        hit = self._bisect(a, b, differing, element)
+        hit = self._bisect(a, b, differing, element, float(at_b[element]))
         if hit is not None:
             return hit
         now, sign = dict(a), np.sign(at_a[element])
@@ -199,23 +200,29 @@ class Pursuit:
             if operand is None or self.over():
                 return None
             if np.sign(operand[element]) != sign:
-                return self._bisect(now, then, (name,), element)
+                return self._bisect(now, then, (name,), element, float(operand[element]))
             now = then
         return None
 
     def _bisect(
-        self, a: Values, b: Values, names: Sequence[str], element: tuple[int, ...]
+        self, a: Values, b: Values, names: Sequence[str], element: tuple[int, ...], at_b: float
     ) -> Values | None:
-        """Closes in on where an element of the operand is zero, in more digits than types have."""
+        """Closes in on where an element of the operand is zero, in more digits than types have.
+
+        at_b: the element at the second end. The line through both ends says where to look, every
+        third time the middle.
+        """
         first = {name: a[name].astype(np.float64) for name in names}
         last = {name: b[name].astype(np.float64) for name in names}
         operand, wrong = self.look(a)
         if operand is None or wrong:
             return a if wrong else None
-        sign = np.sign(operand[element])
+        ends = [float(operand[element]), at_b]
+        sign = np.sign(ends[0])
         previous: Values | None = None
-        for _ in range(_HALVINGS):
-            middle = {name: first[name] + 0.5 * (last[name] - first[name]) for name in names}
+        for number in range(_HALVINGS):
+            share = 0.5 if number % 3 == 2 else _crossing(*ends)
+            middle = {name: first[name] + share * (last[name] - first[name]) for name in names}
             if all(
                 np.array_equal(middle[n], first[n]) or np.array_equal(middle[n], last[n])
                 for n in names
@@ -238,8 +245,16 @@ class Pursuit:
             if operand is None or self.over():
                 return None
             if np.sign(operand[element]) == sign:
-                first = middle
+                first, ends[0] = middle, float(operand[element])
             else:
-                last = middle
+                last, ends[1] = middle, float(operand[element])
             previous = inside
         return None
+
+
+def _crossing(first: float, last: float) -> float:
+    """Where on the way from one number to another of another sign a line is zero, inside it."""
+    if not (np.isfinite(first) and np.isfinite(last)) or first == last:
+        return 0.5
+    share = first / (first - last) if np.isfinite(first - last) else 0.5
+    return float(min(max(share, _MARGIN), 1 - _MARGIN))

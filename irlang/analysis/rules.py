@@ -145,20 +145,28 @@ class _Match:
 
 
 def rewritings(
-    node: Node, text: Written, dtype: DType, values: Mapping[str, Range]
+    node: Node, text: Written, dtype: DType, values: Mapping[str, Range], unsafe: bool = True
 ) -> Iterator[Rewriting]:
     """The rules that fit a call.
 
-    values: between what every value of the graph lies. Calls that only the replaced one has read
-    are taken out of the text.
+    values: between what every value of the graph lies. unsafe: whether the call itself needs one;
+    else only what mends a call inside it is of use. Calls that only the replaced one has read are
+    taken out of the text.
     """
     call = text.call(node)
     if call is None:
         return
     for rule in rules():
+        if rule.before.function != node.op.name and not (unsafe and rule.before.function == ANY):
+            continue
         ladder = bounds(dtype) if _MOST in rule.settings else (0.0,)
-        steps = [_rewriting(rule, node, call, text, dtype, values, most) for most in ladder]
-        different = {one.text: one for one in steps if one is not None}
+        steps = []
+        for most in ladder:
+            made = _rewriting(rule, node, call, text, dtype, values, most)
+            if made is None:
+                break  # what fits with no bound but a wider one changes nothing
+            steps.append(made)
+        different = {one.text: one for one in steps}
         if different:
             first, *looser = different.values()
             yield replace(first, looser=tuple(looser))

@@ -28,13 +28,16 @@ from irlang.interp.values import Array
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
+_SURE = 12  # of these that are made however long they take: constants, and a few mixtures
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
+_PATIENCE = 0.12  # of the time, without a new witness, after which the search ends
 _POLE = 4  # times the time, and the starts, for a pole or an end as for a value that is large
 _STARTS = 3  # tries from which one of these is pursued
-_PLAINER = 0.1  # of the time, for making what is found plainer
+_PLAINER = 0.025  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
+_FIRST = 0.25  # of the patience, for the first: what is found soon comes before what is hard
 _NEIGHBOURS, _MOVED, _STEPS = 8, 0.7, 3  # tries, share of the inputs, roundings at most
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
@@ -73,20 +76,28 @@ class Search:
     frameworks: Frameworks
     seed: int = 0
     found: dict[str, Witness] = field(default_factory=dict)
+    _end: float = 0.0
+    _patience: float = 0.0
+    _last: float = 0.0  # when the last witness was found
 
     def clock(self) -> float:
         """Seconds of computing so far, whoever computed."""
         return self.frameworks.clock()
 
     def run(self, wanted: Sequence[Wanted], seconds: float) -> dict[str, Witness]:
-        """Looks for inputs that break the calls; seconds: of computing, at most."""
-        start = self.clock()
+        """Looks for inputs that break the calls; seconds: of computing, at most.
+
+        It ends sooner where nothing new is found for a share of them.
+        """
+        start = self._last = self.clock()
+        self._end, self._patience = start + seconds, _PATIENCE * seconds
+        plainer = _PLAINER * seconds
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
         slight = {one.node.name for one in wanted if one.follows}
         for _ in range(_ROUNDS):
             met = self._patterns(self._left(wanted), slight, source, start + _SHARE * seconds)
-            self._confirm(met, programs, start + (_SHARE + _PLAINER) * seconds)
+            self._confirm(met, programs, self.clock() + plainer)
             if not met:
                 break
         watched = {one.node.name: self._watched(one) for one in wanted}
@@ -98,11 +109,18 @@ class Search:
             ]
             left.sort(key=lambda node: _is_large(watched[node.name]))
             for number, node in enumerate(left):
-                now = self.clock()
+                now, end = self.clock(), self._limit()
+                if now >= end:
+                    return self.found
                 weights = [1 if _is_large(watched[one.name]) else _POLE for one in left[number:]]
-                until = now + (start + seconds - now) * weights[0] / sum(weights)
-                self._pursue(node, watched[node.name], until, programs, attempt)
+                share = (end - now) * weights[0] / sum(weights)
+                until = now + (share if attempt else min(share, _FIRST * self._patience))
+                self._pursue(node, watched[node.name], until, plainer, attempt)
         return self.found
+
+    def _limit(self) -> float:
+        """When the search ends, unless something is found before."""
+        return min(self._end, self._last + self._patience)
 
     def _left(self, wanted: Sequence[Wanted]) -> dict[str, Node]:
         """The calls for which nothing is shown yet."""
@@ -123,6 +141,8 @@ class Search:
         for (node, values), one, (_, other), then in zip(met, shown, plain, again, strict=True):
             best = (other, then) if then is not None else (values, one)
             self.found[node.name] = self._witness(node, *best)
+            if best[1] is not None:
+                self._last = self.clock()
 
     # ---- patterns
 
@@ -134,7 +154,7 @@ class Search:
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            if idle and self.clock() >= deadline:
+            if idle > _SURE and self.clock() >= min(deadline, self._limit()):
                 break
             values = next(source)
             idle += 1
@@ -182,10 +202,12 @@ class Search:
         node: Node,
         watched: Sequence[Probe],
         deadline: float,
-        programs: Programs,
+        plainer: float,
         attempt: int,
     ) -> None:
         """Climbs from one try after the other, and looks between them, until it is confirmed."""
+        # what the call hangs on is all that a framework has to compute
+        programs = Programs(self.subject, self._cone({node.name: node}), self.frameworks)
         for number, probe in enumerate(watched):
             now = self.clock()
             weights = [1 if one.goal == "large" else _POLE for one in watched[number:]]
@@ -203,7 +225,7 @@ class Search:
                     if doubts >= _DOUBTS:
                         break
                     continue
-                self._confirm([(node, sure)], programs, self.clock() + _PLAINER * (until - now))
+                self._confirm([(node, sure)], programs, self.clock() + plainer)
                 return
             starts = self._starts(node, probe, attempt)
             if doubts and probe.own and self._by_framework(node, probe, deadline, programs, starts):
@@ -251,15 +273,15 @@ class Search:
         target = programs.first()
         if target is None:
             return False
-        own = Programs(self.subject, self._cone({node.name: node}), self.frameworks)
         pursuit = Pursuit(
-            self.subject, node, probe, deadline, lambda values: own.values(target, [values])[0],
-            self.clock,
+            self.subject, node, probe, deadline,
+            lambda values: programs.values(target, [values])[0], self.clock,
         )  # fmt: skip
         for values in pursuit.hits(starts):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
                 self.found[node.name] = self._witness(node, values, shown)
+                self._last = self.clock()
                 return True
         return False
 

@@ -14,7 +14,7 @@ from irlang.analysis.search import Search, Wanted, Witness
 from irlang.analysis.subject import Subject
 from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
-from irlang.interp.range import Point, analyse
+from irlang.interp.range import Known, Point, analyse
 
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
@@ -80,7 +80,8 @@ def verdicts(
     results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
     """
     start, computed = time.monotonic(), time.process_time()
-    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
+    known = Known()
+    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain, known=known)
     points = found.points
     whole = subject.graph
     if gradient:
@@ -91,7 +92,9 @@ def verdicts(
         now = time.process_time()
         took = now - computed
         deadline = now + min(max(_FEWEST, _GUARDS * took), _MOST)
-        guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
+        guards = guards_of(
+            subject, found, known, gradient=gradient, domain=domain, deadline=deadline
+        )
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards)
     safe = tuple(point for point in points if point.status == "safe")
@@ -144,6 +147,7 @@ def _witnessed(
     follow = {name for name, guard in guards.items() if name not in guard.owns}
     found: dict[str, Witness] = {}
     left = seconds
+    frameworks.restart()
     for stage, whole in (("forward", subject.graph), ("gradient", graph)):
         wanted = [
             Wanted(nodes[name], tuple(own), name in follow)

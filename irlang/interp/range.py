@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -80,34 +80,43 @@ def analyse(
     gradient: bool = False,
     domain: str = "relations",
     flush: bool = False,
+    known: Known | None = None,
 ) -> Analysis:
     """Where NaN and Inf can arise in a model, and what its values may be.
 
     ranges: of inputs and parameters whose text declares none. gradient: whether the gradient of the
     loss is analysed too. domain: one of `DOMAINS`, how much is known of a value: an interval for
     every tensor, for every region, or relations between elements as well. flush: whether a target
-    may flush denormal numbers to zero. Raises `InvalidInput` where data cannot be read.
+    may flush denormal numbers to zero. known: what was found of a model that begins alike, under
+    the same options; filled where it is empty. Raises `InvalidInput` where data cannot be read.
     """
     whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
     tensors: dict[str, Tensor] = {}
     points: list[Point] = []
+    filling = known is not None and not known.steps
+    steps = iter(() if known is None or filling else known.steps)
     with np.errstate(all="ignore"):
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
+        start = dict(tensors)
         first: dict[Any, Node] = {}
         equal: dict[str, str] = {}
         for number, node in enumerate(whole.nodes):
-            handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
-            tensors.update({name: tensor.finite() for name, tensor in handed.items()})
-            call = Call(node, number, definitions, tensors, domain, flush)
-            points += [_point(node, place) for place in call.run()]
-            if handed:  # judged as if it read finite numbers only; what it gives may be more
-                tensors.update(handed)
-                call = Call(node, number, definitions, tensors, domain, flush)
-                call.run()
-            call.leave()
-            if isinstance(node, Pullback) or call.expansion.is_open:
+            look = _look(node, whole, start) if known is not None else None
+            step = next(steps, None)
+            if step is not None and step.look == look:
+                tensors.update(step.tensors)
+                points += step.points
+            else:
+                steps = iter(())  # from here on it is another model
+                before = dict(tensors) if filling else {}
+                own = _judged(node, number, definitions, tensors, domain, flush)
+                points += own
+                if known is not None and filling:
+                    changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
+                    known.steps.append(Step(look, changed, tuple(own)))
+            if isinstance(node, Pullback) or node.expansion(definitions).is_open:
                 continue
             twin = first.setdefault(_key(node, equal), node)
             if twin is not node and domain == "relations":
@@ -122,6 +131,55 @@ def analyse(
             for name in whole.values
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call that was judged. look: all that this hung on, but for the calls before. tensors: what
+    it made or changed.
+    """
+
+    look: Any
+    tensors: dict[str, Tensor]
+    points: tuple[Point, ...]
+
+
+@dataclass(slots=True)
+class Known:
+    """The calls of a model that was analysed, in their order, for others that begin with them."""
+
+    steps: list[Step] = field(default_factory=list)
+
+
+def _look(node: Node, graph: Graph, given: Mapping[str, Tensor]) -> Any:
+    """What the judgement of a call hangs on, the calls before it being the same."""
+    values = [
+        (name, graph.values[name], given[name].regions if name in given else None)
+        for name in (*node.operands(), *node.outputs)
+    ]
+    instance = node.equations if isinstance(node, Pullback) else None
+    return node.name, node.op.name, repr(sorted(node.attrs.items())), node.feeds(), values, instance
+
+
+def _judged(
+    node: Node,
+    number: int,
+    definitions: Definitions,
+    tensors: dict[str, Tensor],
+    domain: str,
+    flush: bool,
+) -> list[Point]:
+    """The points of a call; what it gives is put among the tensors."""
+    handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
+    tensors.update({name: tensor.finite() for name, tensor in handed.items()})
+    call = Call(node, number, definitions, tensors, domain, flush)
+    points = [_point(node, place) for place in call.run()]
+    if handed:  # judged as if it read finite numbers only; what it gives may be more
+        tensors.update(handed)
+        call = Call(node, number, definitions, tensors, domain, flush)
+        call.run()
+    call.leave()
+    return points
 
 
 def _key(node: Node, equal: Mapping[str, str]) -> Any:

@@ -107,17 +107,26 @@ class Sums(Elements):
         """Between which numbers a sum lies by what cancels in it."""
         # as it stands: the difference of two elements is rounded once, so it is on the side of 0
         # where the exact one is
-        one, other = (self.whole(self._original(arg, box, facts), box) for arg in expr.args)
-        made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
-        low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
-        high = self.upper(made, box, facts)
-        low, high = self.own.outward(low, high, 0.5)
+        low, high = self._ends_of_two(expr, expr.args, box, facts)
+        apart = [self._original(arg, box, facts) for arg in expr.args]
+        if low < 0 < high and apart != list(expr.args):
+            ends = self._ends_of_two(expr, apart, box, facts)
+            low, high = max(low, ends[0]), min(high, ends[1])
         # with the definitions of its elements, the rounding of all steps added up
         made_ = self._combined(expr, box, facts, _DEPTH)
         if made_ is not None and len(made_.factors) <= _ATOMS:
             low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
+
+    def _ends_of_two(
+        self, expr: eq.Apply, args: Sequence[eq.Expr], box: Limits, facts: Facts
+    ) -> tuple[float, float]:
+        """The ends of a sum or difference of two elements, rounded once."""
+        one, other = (self.whole(arg, box) for arg in args)
+        made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
+        low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
+        return self.own.outward(low, self.upper(made, box, facts), 0.5)
 
     def _original(self, expr: eq.Expr, box: Limits, facts: Facts) -> eq.Expr:
         """What an element is a copy of, so that the same one has one name; of the same value."""
