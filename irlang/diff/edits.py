@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -341,8 +342,15 @@ def _roughness(array: Array) -> float:
     flat = array.reshape(-1)
     plain = np.count_nonzero(flat == 1) if array.dtype != bool else np.count_nonzero(flat)
     rough = flat[(flat != 0) & (flat != 1)] if array.dtype != bool else flat[:0]
-    written = [str(x).removesuffix(".0") for x in rough[:4096]]
-    return float(plain) + sum(1.5 + len(text) + (text[:1] == "-") * 0.5 for text in written)
+    numbers: list[float] = rough[:4096].tolist()
+    return float(plain) + sum(_written(n, array.dtype) for n in numbers)
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(number: float, dtype: np.dtype[Any]) -> float:
+    """What a number is to write; most are those of the case before."""
+    text = str(dtype.type(number)).removesuffix(".0")
+    return 1.5 + len(text) + (text[:1] == "-") * 0.5
 
 
 def typed(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from irlang.arithmetic import STANDARD, Arithmetic, half
+from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
@@ -23,7 +24,7 @@ from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
-from irlang.graph import Graph
+from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
 from irlang.lower.lower import Lowered, lower
@@ -76,6 +77,7 @@ class Session:
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
+        self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
         self.workers = {
             name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
         }
@@ -102,6 +104,7 @@ class Session:
         alone.arithmetic = {target: self.arithmetic[target]}
         alone.shares = {target: 1}
         alone.says_no = self.says_no
+        alone._last = self._last
         alone.thorough = self.thorough
         return alone
 
@@ -167,7 +170,7 @@ class Session:
                 if grad:
                     asked = ask(graph, target, case)
                 else:
-                    asked = Asked(lower(graph, target, case.catalog, case.params))
+                    asked = Asked(self._lowered(graph, target, case))
                 if asked.lowered.unsupported:
                     outcomes[number].verdicts[target] = _same(
                         graph, target, "unsupported", asked.lowered.unsupported[0]
@@ -202,6 +205,23 @@ class Session:
                     found = _with_open(judged[number], found, following)
                 outcomes[number].verdicts[target] = found
         return outcomes
+
+    def _lowered(self, graph: Graph, target: str, case: Case) -> Lowered:
+        """The program of a case; the last one's where the two differ in their inputs' values alone.
+
+        So do most that are tried while a case is made smaller.
+        """
+        if graph.params:
+            return lower(graph, target, case.catalog, case.params)
+        infos = [(name, port.info) for name, port in graph.inputs.items()]
+        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss
+        last = self._last.get(target)
+        if last is None or last[0] is not graph.nodes or last[1] is not case.catalog:
+            last = None
+        if last is None or last[2] != key:
+            made = lower(graph, target, case.catalog, case.params)
+            last = self._last[target] = graph.nodes, case.catalog, key, made
+        return last[3]
 
     def ran(self, cases: Sequence[Case], target: str) -> list[Result | None]:
         """What a target gives for every value of some programs, with no judgement of it.

@@ -49,6 +49,7 @@ def spell(
     detach: Callable[[Value], Value] | None = None,
     apart: Callable[[Value, str], Value] | None = None,
     blunt: set[str] | None = None,
+    whole: bool = True,
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
@@ -58,7 +59,8 @@ def spell(
     by which an operator has no derivative, where gradients are asked for. apart:
     makes a tensor of its own of every real result, where it is asked what
     flows back to each. blunt: the functions that were spelt so far of which the target has no
-    derivative, as the builder keeps them.
+    derivative, as the builder keeps them. whole: otherwise no definition is lowered: to know what
+    is native, that is not asked for.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -69,7 +71,7 @@ def spell(
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
-            results, own = _spell(node, builder, own_table, catalog, fed, used, sloped)
+            results, own = _spell(node, builder, own_table, catalog, fed, used, sloped, whole)
             if fed is not values and not own:  # its definition has all derivatives
                 results, own = _spell(node, builder, {}, catalog, values, used, sloped)
             if blunt and detach is not None:
@@ -155,6 +157,7 @@ def _spell(
     values: Mapping[str, Value],
     used: frozenset[str],
     sloped: bool,
+    whole: bool = True,
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
@@ -168,6 +171,8 @@ def _spell(
             found = [spelt] if isinstance(spelt, Value) else list(spelt)
             assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
             return dict(zip(node.results(), found, strict=False)), True
+    if not whole:
+        return {}, False
     expansion = node.expansion(catalog)
     return lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped), False
 

@@ -142,7 +142,18 @@ def lower(
     )  # fmt: skip
 
 
+_RUNTIMES: dict[str, tuple[Description, Runtime]] = {}  # by target; its tables take milliseconds
+
+
 def _runtime(target: Description) -> Runtime:
+    """What reads the file, as of the last time that the target was like this."""
+    known = _RUNTIMES.get(target.name)
+    if known is None or known[0] != target:
+        known = _RUNTIMES[target.name] = target, _made_runtime(target)
+    return known[1]
+
+
+def _made_runtime(target: Description) -> Runtime:
     """What reads the file; ONNX's own evaluator reads what the newest runtime does."""
     if target.framework == "openvino":
         return OPENVINO

@@ -32,11 +32,24 @@ def model_file(
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
     is there that optimisers take several for one. Lone calls are those of the newest kernels.
     """
-    code, body = _written(graph, catalog, params, runtime, native=native)
-    if runtime.usual is None or body.unsupported or not _chained(graph):
-        return code, body
-    known, same = _written(graph, catalog, params, runtime.usual, native=native)
-    return (known, same) if not same.unsupported and same.native == body.native else (code, body)
+    if runtime.usual is not None and _chained(graph):
+        code, body = _written(graph, catalog, params, runtime.usual, native=native)
+        if not body.unsupported and body.native == _native(graph, catalog, runtime, native=native):
+            return code, body
+    return _written(graph, catalog, params, runtime, native=native)
+
+
+def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -> list[str] | None:
+    """The calls that are operators of their own in a runtime; None where more is to be asked."""
+    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
+    given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
+    values = {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
+    body = spell(
+        graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=False
+    )
+    if builder.gone and runtime.older is not None:
+        return _native(graph, catalog, runtime.older, native=native)
+    return None if body.unsupported else body.native
 
 
 def _chained(graph: Graph) -> bool:

@@ -210,7 +210,9 @@ def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noq
     sys.modules[PROGRAM_MODULE] = module
     linecache.cache[PROGRAM_FILE] = (len(text), None, text.splitlines(True), PROGRAM_FILE)
     space = module.__dict__
-    exec(compile(text, PROGRAM_FILE, "exec"), space)  # noqa: S102 (this is what a worker is for)
+    if _LAST.get("python", ("",))[0] != text:
+        _LAST["python"] = text, compile(text, PROGRAM_FILE, "exec")
+    exec(_LAST["python"][1], space)  # noqa: S102 (this is what a worker is for)
     for name in ("INPUTS", "OUTPUTS", "run"):
         if name not in space:
             raise ContractError(f"the program does not define {name}")
@@ -260,6 +262,11 @@ _ORT_LEVELS = {
 _ONNX_BFLOAT16 = 16  # TensorProto.DataType.BFLOAT16
 
 
+# The last program that was built, by kind: of a program that is made smaller, many trials differ in
+# their inputs alone.
+_LAST: Dict[str, Tuple[Any, Any]] = {}
+
+
 def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     """Make an ONNX Runtime session; its outputs come in the model's order."""
     if program.grad:
@@ -275,7 +282,11 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     level = options.get("graph_optimization", "full")
     settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _ORT_LEVELS[level])
     providers = ["CUDAExecutionProvider"] * bool(options.get("gpu")) + ["CPUExecutionProvider"]
-    session = ort.InferenceSession(program.code, settings, providers=providers)
+    key = (program.code, level, tuple(providers))
+    if _LAST.get("onnx", ((),))[0] != key:
+        _LAST.pop("onnx", None)  # before the next: two may not fit
+        _LAST["onnx"] = key, ort.InferenceSession(program.code, settings, providers=providers)
+    session = _LAST["onnx"][1]
 
     def values() -> Any:
         given = dict(program.params, **program.inputs)
@@ -475,6 +486,8 @@ def _pack_named(arrays: Mapping[str, Any], body: List[bytes]) -> List[List[Any]]
 
 def _failure(error: BaseException, stage: str) -> Dict[str, Any]:
     message = str(error)
+    if not any(map(str.isalpha, message)):  # "", or the 0 of a KeyError
+        message = f"{type(error).__name__}: {message}".rstrip(": ")
     if len(message) > MESSAGE_LIMIT:
         quarter = MESSAGE_LIMIT // 4
         message = f"{message[: 3 * quarter]} [...] {message[-quarter:]}"
