@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from irlang.arithmetic import STANDARD
-from irlang.diff import batch, runner
+from irlang.diff import batch, refine, runner
 from irlang.diff.refine import ELEMENTS, Refiner
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS, Verdict, judge, only_estimated
 from irlang.interp import first_order
 from irlang.interp.balls import Ball
+from irlang.interp.first_order import FirstOrder
 from irlang.interp.program import balls
 from irlang.lower.lower import Lowered, lower
 from tests.test_first_order import CATALOG, STACK, model, single
@@ -84,6 +85,7 @@ def test_an_estimate_says_that_it_is_one(
     known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_order, "_SMALL", 0)  # a large program, for that matter
+    monkeypatch.setattr(refine, "_PROVED", 0)
     got = computed.copy()
     got[2, 5] += 0.02
     before = judge("y", "target", GRAPH.values["y"], known["y"], got)
@@ -96,6 +98,31 @@ def test_an_estimate_says_that_it_is_one(
     assert not only_estimated([after, replace(after, estimated=False)])
     assert not only_estimated([before])
     assert not judged(known, got)[1].estimated  # in a program of its size it is a proof
+
+
+def test_what_an_estimate_says_is_proved_in_a_program_that_is_not_large(
+    known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An estimate that is far too small makes no finding."""
+    monkeypatch.setattr(first_order, "_SMALL", 0)
+    radius = FirstOrder.radius
+
+    def small(order: FirstOrder, name: str, elements: Array) -> Array:
+        found: Array = radius(order, name, elements) * (1e-6 if order.estimates else 1.0)
+        return found
+
+    monkeypatch.setattr(FirstOrder, "radius", small)
+    before = judge("y", "target", GRAPH.values["y"], known["y"], computed)
+    (after,) = Refiner(GRAPH, VALUES, CATALOG).refined(
+        [before], known, {"y": computed}, "target", STANDARD
+    )
+    assert after.verdict not in FINDINGS
+    monkeypatch.setattr(refine, "_PROVED", 0)
+    (after,) = Refiner(GRAPH, VALUES, CATALOG).refined(
+        [before], known, {"y": computed}, "target", STANDARD
+    )
+    assert after.verdict in FINDINGS
+    assert after.estimated
 
 
 def test_what_an_estimate_speaks_against_is_proved_by_a_call(

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 ELEMENTS = 16  # of each output
 _WEAK = frozenset({"unstable", "rounding"})
+_PROVED = 1 << 15  # elements of a program in which what an estimate speaks against is proved
 _STRANGE = 256.0  # roundings of an output's largest element that are reason to look closer
 
 
@@ -43,7 +44,7 @@ class Refiner:
     values: Mapping[str, Array]
     catalog: Catalog
     thorough: bool = True
-    _orders: dict[Arithmetic, FirstOrder] = field(default_factory=dict)
+    _orders: dict[tuple[Arithmetic, bool | None], FirstOrder] = field(default_factory=dict)
 
     def refined(
         self,
@@ -95,22 +96,36 @@ class Refiner:
         if not places.size:
             return None
         plain = STANDARD if not own.narrower else own
-        again = judge(name, target, info, self._ball(value, ball, places, wide, plain), got)
+
+        def found(arithmetic: Arithmetic, estimates: bool | None = None) -> Ball:
+            return self._ball(value, ball, places, wide, arithmetic, estimates)
+
+        again = judge(name, target, info, found(plain), got)
         if again.verdict in FINDINGS and plain != own:
-            again = judge(name, target, info, self._ball(value, ball, places, wide, own), got)
+            again = judge(name, target, info, found(own), got)
+        estimates = None
+        if again.verdict in FINDINGS and self._order(own).estimates:
+            estimates = self._order(own).size > _PROVED
+            if not estimates:
+                again = judge(name, target, info, found(own, estimates), got)
         if again.verdict == "unstable":
             return None
         if again.verdict in FINDINGS:
-            guess = any(order.estimates for order in self._orders.values())
-            said = "by an estimate" if guess else again.message
-            again = replace(again, message=said, estimated=guess)
+            if estimates:
+                again = replace(again, message="by an estimate", estimated=True)
             return softened(
-                [again],
-                {name: info},
-                {name: got},
-                lambda: {name: self._ball(value, ball, places, wide, half(own))},
+                [again], {name: info}, {name: got}, lambda: {name: found(half(own), estimates)}
             )[0]
         return replace(again, message=f"first order, {places.size} of {got.size} elements")
+
+    def _order(self, arithmetic: Arithmetic, estimates: bool | None = None) -> FirstOrder:
+        """estimates: as in `FirstOrder`."""
+        key = arithmetic, estimates
+        if key not in self._orders:
+            self._orders[key] = FirstOrder(
+                self.graph, self.values, self.catalog, precision(self.graph), arithmetic, estimates
+            )
+        return self._orders[key]
 
     def _farthest(self, ball: Ball, got: Array, unit: float) -> tuple[Array, Array]:
         """The elements to ask for, by position in a row, and where balls say little."""
@@ -128,20 +143,23 @@ class Refiner:
         return places[error[places] >= 0], wide
 
     def _ball(
-        self, value: str, ball: Ball, places: Array, wide: Array, arithmetic: Arithmetic
+        self,
+        value: str,
+        ball: Ball,
+        places: Array,
+        wide: Array,
+        arithmetic: Arithmetic,
+        estimates: bool | None,
     ) -> Ball:
         """The value with a radius where balls have a good one, or the derivative has one."""
-        if arithmetic not in self._orders:
-            self._orders[arithmetic] = FirstOrder(
-                self.graph, self.values, self.catalog, precision(self.graph), arithmetic
-            )
+        order = self._order(arithmetic, estimates)
         shape = np.shape(ball.value)
         before = np.broadcast_to(np.asarray(ball.bound, np.float64), shape).reshape(-1)
         radius = np.where(wide, np.inf, before)
-        found = self._orders[arithmetic].radius(value, places)
+        found = order.radius(value, places)
         radius[places] = found
         middle = np.array(ball.value, dtype=np.float64).reshape(-1)
-        middle[places] = self._orders[arithmetic].value(value).reshape(-1)[places]
+        middle[places] = order.value(value).reshape(-1)[places]
         # What may pass the largest number of the type may be infinite.
         beyond = np.abs(middle) + radius > DTYPES[self.graph.values[value].dtype].largest
         radius[wide & beyond] = np.inf

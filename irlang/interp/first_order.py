@@ -83,8 +83,9 @@ class FirstOrder:
         self._unit = DTYPES[program.finest(graph, dtype)].unit
         self._own = dtype  # of the call that is looked at
         made = list(units(graph, definitions))
-        size = sum(math.prod(u.piece.expansion.tensors[t].shape) for u in made for t in u.targets)
-        self.estimates = size > _SMALL if estimates is None else estimates
+        shapes = (u.piece.expansion.tensors[t].shape for u in made for t in u.targets)
+        self.size = sum(math.prod(shape) for shape in shapes)  # elements of all tensors
+        self.estimates = self.size > _SMALL if estimates is None else estimates
         self._errors = Errors(estimates=self.estimates)
         self._errors.runs = [{} for _ in range(RUNS if self.estimates else 0)]
         for name, info in graph.values.items():
