@@ -19,6 +19,7 @@ from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.instance import instantiate
 from irlang.interp import exact, rounding, vector
+from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
 from irlang.interp.plain import Plain, load
@@ -390,3 +391,14 @@ def _evaluated(name: str, given: dict[str, Ball], **attrs: Any) -> dict[str, Bal
     assert op is not None
     infos = {key: TensorInfo(np.shape(ball.value), "f32") for key, ball in given.items()}
     return rounding.evaluate(expand(instantiate(op, infos, attrs), CATALOG), given, "f32")
+
+
+def test_what_is_rounded_may_be_as_large_as_its_ball() -> None:
+    """Of two gradients that are each open at a tie the sum may be the largest of both, rounded."""
+    balls = BallFunctions("f32")
+    a, b = (Ball(np.array([n / 2]), np.array([n / 2])) for n in (1.1, 0.37))
+    found = balls.apply("+", [a, b])
+    largest = np.float64(np.float32(np.float32(1.1) + np.float32(0.37)))
+    unit = 2.0**-24
+    assert np.all(found.bound >= a.bound + b.bound + unit * 1.47)
+    assert abs(largest - found.value[0]) <= found.bound[0] + unit * 1.47  # of the two constants

@@ -177,11 +177,12 @@ class BallFunctions:
         return ball
 
     def _rounded(self, value: Any, slack: Any, allowed: Allowance = _CORRECTLY) -> Ball:
-        """A result that is rounded."""
+        """A result that is rounded, wherever in its slack it lies."""
         place = 2 * self.unit  # the last place of a number is at most so much of it
         least = self.lost if allowed is _CORRECTLY else self.tiny  # libraries flush denormals
         with np.errstate(invalid="ignore"):
-            own = place * np.maximum(allowed.ulps * np.abs(value), allowed.absolute) + least
+            size = np.abs(value) + slack
+            own = place * np.maximum(allowed.ulps * size, allowed.absolute) + least
             own = np.where(np.isfinite(value), own, 0.0)
             return self.bounded(Ball(value, slack + own))
 

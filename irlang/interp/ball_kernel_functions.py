@@ -70,7 +70,7 @@ _RULES = {
         "    if not free and r == 0.0:\n"
         "        free = simple(a, unit) and simple(b, unit) and simple(v, unit)\n"
         "    if not free:\n"
-        "        r += own(v, place, absolute, least)\n"
+        "        r += own(abs(v) + r, place, absolute, least)\n"
         "    return v, bounded(v, r, abs(v), largest)\n"
     ),
     "times": (
@@ -87,7 +87,7 @@ _RULES = {
         "        if not free and ra == 0.0:\n"
         "            free = simple(a, unit) and simple(b, unit) and simple(v, unit)\n"
         "    if not (free and (a == 0.0 or b == 0.0 or abs(v) >= tiny)):\n"
-        "        r += own(v, place, absolute, least)\n"
+        "        r += own(abs(v) + r, place, absolute, least)\n"
         "    return v, bounded(v, r, abs(v), largest)\n"
     ),
     "over": (
@@ -106,7 +106,7 @@ _RULES = {
         "            r = np.inf\n"
         "    free = (ra == 0.0 and a == 0.0) or (rb == 0.0 and power_of_two(b))\n"
         "    if not (free and (a == 0.0 or b == 0.0 or abs(v) >= tiny)):\n"
-        "        r += own(v, place, absolute, least)\n"
+        "        r += own(abs(v) + r, place, absolute, least)\n"
         "    return v, bounded(v, r, abs(v), largest)\n"
     ),
     "any_order": (
@@ -184,7 +184,8 @@ def _compiled(name: str) -> str:
         "            slack = np.inf",
         "    elif a == 0.0 and v == 0.0:",
         "        return v, 0.0",
-        "    return v, bounded(v, slack + own(v, place, absolute, least), abs(v), largest)",
+        "    slack += own(abs(v) + slack, place, absolute, least)",
+        "    return v, bounded(v, slack, abs(v), largest)",
     ]
     return "\n".join(lines) + "\n"
 
