@@ -216,6 +216,20 @@ def test_a_known_culprit_is_looked_into_at_times() -> None:
     assert not seen.explains(graph, "tf", "wrong")
 
 
+def test_what_another_process_has_looked_into_is_known() -> None:
+    """As met twice: the second of it is the other's."""
+    graph = _graph("model m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n}")
+    other, seen = Seen(), Seen()
+    other.culprits["torch", "wrong", calls_of("tanh", {})] = 1
+    other.symptoms.add(("torch", "edge", "tanh", "forward", "nan", "zero"))
+    for _ in range(2):  # heard again, it is not new again
+        seen.learn(other.known())
+    looked = [number for number in range(3, 20) if not seen.explains(graph, "torch", "wrong")]
+    assert looked == [4, 8, 16]
+    assert seen.symptoms == other.symptoms
+    assert seen.known() == other.known()
+
+
 def test_a_known_fault_explains_no_call_that_lacks_what_it_needs() -> None:
     """A fault of padding by `same` is none of a call that pads by numbers."""
     text = "model m(x: f32[1, 1, 4]) -> y: f32[1, 1, 2] {{\n  a = max_pool(x; {})\n  y = {}\n}}"

@@ -8,25 +8,42 @@ process or several (`jobs`), each with workers of its own.
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from irlang.catalog import builtin
-from irlang.diff.batch import close_sessions, run_batch
+from irlang.diff.batch import SEEN, close_sessions, run_batch
 from irlang.diff.finding import Found, write
 from irlang.diff.programs import BATCH
 from irlang.diff.programs import Settings as Settings
+from irlang.diff.seen import Known
 from irlang.diff.spread import Spread
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.tally import Tally
 from irlang.diff.verdict import SEVERITY
 from irlang.lower.profile import read_profile
+
+
+@dataclass(slots=True)
+class _Work:
+    """A batch as another process runs it: no process looks into what another has.
+
+    It is sent with every batch, with what is known by then.
+    """
+
+    settings: Settings
+    known: Known = (frozenset(), frozenset())
+
+    def __call__(self, number: int) -> tuple[dict[str, Any], list[Found], Known]:
+        """The batch of a number, and what this process knows after it."""
+        SEEN.learn(self.known)
+        batch, found = run_batch(self.settings, number)
+        return batch, found, SEEN.known()
 
 
 class Campaign:
@@ -91,11 +108,14 @@ class Campaign:
             finally:
                 close_sessions()
             return
-        spread = Spread(
-            self.settings.jobs,
-            functools.partial(run_batch, self.settings),
-            lambda number, result: finished(number, *result),
-        )
+        work = _Work(self.settings)
+
+        def heard(number: int, result: tuple[dict[str, Any], list[Found], Known]) -> None:
+            batch, found, known = result
+            work.known = work.known[0] | known[0], work.known[1] | known[1]
+            finished(number, batch, found)
+
+        spread = Spread(self.settings.jobs, work, heard)
         spread.run(numbers)
         self.lost = spread.lost
 

@@ -18,11 +18,14 @@ from irlang.diff.verdict import Verdict, at_edge, reason_of
 from irlang.graph import Graph, Node
 from irlang.scope import show
 
+_LEARNT = 2  # times that a culprit has been met which another process has looked into
 _SAME = 2  # refusals for one reason that are looked into
 
 Symptom: TypeAlias = tuple[str, str, str, str, str, str]
 # The calls that are wrong, each an operator with the attributes that a reduction has left to it.
 Calls: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
+# What a process knows: its culprits by target, verdict and calls, and its symptoms.
+Known: TypeAlias = tuple[frozenset[tuple[str, str, Calls]], frozenset[Symptom]]
 
 
 @dataclass(slots=True)
@@ -42,6 +45,16 @@ class Seen:
         self.culprits.clear()
         self.refusals.clear()
         self.symptoms.clear()
+
+    def known(self) -> Known:
+        """What has been looked into, for other processes to `learn`."""
+        return frozenset(self.culprits), frozenset(self.symptoms)
+
+    def learn(self, known: Known) -> None:
+        """Takes over what another process has looked into, a culprit as met twice."""
+        for culprit in known[0]:
+            self.culprits.setdefault(culprit, _LEARNT)
+        self.symptoms |= known[1]
 
     def note(self, found: Found) -> None:
         """Remembers the calls that a finding blames."""
