@@ -30,6 +30,7 @@ from irlang.diff.edits import (
 from irlang.diff.localise import fused, localise
 from irlang.diff.reduce import Reduced, reduce
 from irlang.diff.reduce_files import load_beside, save, to_text
+from irlang.diff.reduce_moves import at_once
 from irlang.diff.runner import Case, Session
 from irlang.interp.program import run
 from irlang.interp.shape import check
@@ -102,6 +103,23 @@ def test_an_edit_leaves_a_valid_program(name: str) -> None:
     assert cost(made) < cost(case)
     again = case_of(to_text(made.graph, made.catalog).removeprefix("nnir 1\n"))
     assert again.graph.values == made.graph.values
+
+
+@pytest.mark.parametrize(
+    ("text", "smallest"),
+    [
+        (MIXED, {"x": (1, 1, 1, 1), "s": (1, 1, 1, 1), "w": (1, 1, 1, 1), "b": (1,)}),
+        (LAYER, {"x": (1, 1, 1), "w": (4, 1, 1), "r": (4, 1, 1)}),
+    ],
+)
+def test_all_axes_may_go_at_once(text: str, smallest: dict[str, tuple[int, ...]]) -> None:
+    """Those that no call binds stay as its definition has them: an LSTM has four gates."""
+    case = case_of(text)
+    made = [apply(case, edit, {}) for edit in at_once(case)]
+    left = [one for one in made if one is not None]
+    assert {n: a.shape for n, a in left[0].values.items()} == smallest
+    assert len(left) > 2
+    assert sorted(map(cost, left)) == [cost(one) for one in left]
 
 
 def test_axes_go_from_all_that_share_them() -> None:

@@ -30,6 +30,7 @@ from irlang.gen.moves import default_value
 from irlang.graph import Graph, Node
 
 _MOST_PAIRS = 80  # pairs of axes that are cut together on trial
+_ALL_SHORT = (1, 2, 3, 4, 8)  # that axes are at most, where all are cut
 _MOST_SINGLE = 64  # elements of a tensor that become rounder one by one
 
 Proposals = Callable[[Case], Iterator[Edit]]
@@ -120,6 +121,21 @@ def _smaller(value: object) -> Iterator[object]:
             yield from (float(f"{number:.{digits}g}") for digits in (1, 2))
 
 
+def at_once(case: Case) -> Iterator[Edit]:
+    """All axes short at once: a few cheap trials that save many of a large program."""
+    named = {
+        (value, axis)
+        for node in case.graph.nodes
+        for value, item, scope in operands(node)
+        for axis, entry in enumerate(axes(item.type.dims, case.graph.values[value], scope) or ())
+        if value in case.values and entry.name is not None
+    }  # the others follow
+    for most in _ALL_SHORT:
+        cuts = [(v, a, most) for v, a in sorted(named) if case.values[v].shape[a] > most]
+        if cuts:
+            yield Resize(tuple(cuts))
+
+
 def sizes(case: Case) -> Iterator[Edit]:
     """Axes that are shorter."""
     free = [(n, a, size) for n, array in case.values.items() for a, size in enumerate(array.shape)]
@@ -207,4 +223,4 @@ def numbers(case: Case) -> Iterator[Edit]:
                 yield from (Numbers(name, i, i + 1, how) for i in range(array.size))
 
 
-PHASES: tuple[Proposals, ...] = (structure, sizes, attributes, ranks, numbers)
+PHASES: tuple[Proposals, ...] = (at_once, structure, sizes, attributes, ranks, numbers)
