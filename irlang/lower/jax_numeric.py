@@ -30,6 +30,14 @@ def _nan_to_num(call: Jax) -> Value:
     return call.value(invoke("jnp.nan_to_num", call.input("x"), nan=call["nan"], **ends))
 
 
+def _bessel(call: Jax) -> Value | None:
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    order = {"zero": 0, "one": 1}[call["order"]]
+    function = f"jax.scipy.special.i{order}{'e' if call['scaled'] else ''}"
+    return call.value(invoke(function, call.input("x")))
+
+
 _PLAIN = (
     "atan2=arctan2 hypot fmax fmin heaviside copysign ldexp signbit exp2 log2 log10 cbrt sinc "
     "deg2rad rad2deg"
@@ -43,6 +51,7 @@ NUMERIC: dict[str, Native] = {
     "log_add_exp": Native("jnp.logaddexp, jnp.logaddexp2", _logaddexp),
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
+    "bessel_i": Native("jax.scipy.special.i0, i0e, i1, i1e", _bessel),
     "xlogy": plain("jax.scipy.special.xlogy"),
     "xlog1py": plain("jax.scipy.special.xlog1py"),
     "entr": plain("jax.scipy.special.entr"),

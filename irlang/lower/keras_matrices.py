@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.legalise import channels_first, channels_last, spatial
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -51,11 +52,81 @@ def _rot90(call: Keras) -> Value | None:
     return call.value(invoke("ops.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
 
 
+def _kron(call: Keras) -> Value | None:
+    if call.out.kind == "int":
+        return None
+    return call.value(invoke("ops.kron", call.input("a"), call.input("b")))
+
+
+def _columns(function: str, *sizes: str) -> Native:
+    """Windows of images as columns, and back: two axes, padded alike at both ends."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        around = tuple(call["before"]), tuple(call["after"])
+        if len(around[0]) != 2 or around[0] != around[1] or 0 in x.shape:
+            return None
+        if call.out.kind != "real" or x.dtype not in _WIDE:
+            return None
+        options = {name: tuple(call[name]) for name in ("dilation", "stride")}
+        given = [tuple(call[name]) for name in sizes]
+        return call.value(invoke(function, x, *given, padding=around[0], **options))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _blocks(function: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if call["mode"] != "dcr" or call["block_size"] < 2 or x.dtype not in _WIDE:
+            return None
+        n, c, *space = call.out.shape
+        text = invoke(function, channels_last(call, x), call["block_size"])
+        return channels_first(call, Value(text, (n, *space, c), x.dtype))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _norm(order: int) -> Native:
+    """Along one axis."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if len(axes) != 1 or call.out.kind == "int":
+            return None
+        options = {"ord": order, "axis": axes[0], "keepdims": call["keepdims"] or None}
+        return call.value(invoke("ops.norm", x, **options))
+
+    return Native("ops.norm", rule, since=KERAS_3)
+
+
+def _resize(call: Keras) -> Value | None:
+    """Images; half a pixel lies around every element."""
+    x = call.input("x")
+    if x.rank != 4 or x.dtype != "f32" or not spatial(call, x) or call["coord"] != "half_pixel":
+        return None
+    if call["mode"] != "linear" or call["antialias"] or call["exclude_outside"]:
+        return None
+    n, c, *space = call.out.shape
+    options = {"interpolation": '"bilinear"', "data_format": '"channels_last"'}
+    text = invoke("ops.image.resize", channels_last(call, x), tuple(space), **options)
+    return channels_first(call, Value(text, (n, *space, c), x.dtype))
+
+
 MATRICES: dict[str, Native] = {
     "log_determinant": Native("ops.slogdet", _log_determinant, since=KERAS_3),
     "solve": Native("ops.solve", _solve, since=KERAS_3),
     "vander": Native("ops.vander", _vander, since=KERAS_3),
     "cdist": Native("ops.cdist", _cdist, since=KERAS_3),
     "tensordot": Native("ops.tensordot", _tensordot, since=KERAS_3),
+    "kron": Native("ops.kron", _kron, since=KERAS_3),
+    "im2col": _columns("ops.unfold", "window"),
+    "col2im": _columns("ops.fold", "size", "window"),
+    "depth_to_space": _blocks("ops.depth_to_space"),
+    "space_to_depth": _blocks("ops.space_to_depth"),
+    "reduce_l1": _norm(1),
+    "reduce_l2": _norm(2),
+    "resize": Native("ops.image.resize", _resize, since=KERAS_3),
     "rot90": Native("ops.rot90", _rot90, since=KERAS_3),
 }

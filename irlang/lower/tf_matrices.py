@@ -59,6 +59,43 @@ def _morphology(function: str) -> Native:
     return Native(function, rule)
 
 
+def _patches(call: Tf) -> Value | None:
+    """Of images, the channels of an element together; what is around them is made part of them."""
+    x = call.input("x")
+    if x.rank != 4 or x.dtype not in _WIDE or 0 in x.shape or 0 in call.out.shape:
+        return None
+    (n, c), window = x.shape[:2], tuple(call["window"])
+    before, after = ((0, 0, *call[name]) for name in ("before", "after"))
+    padded = call.build.pad(x, before, after, 0.0) if any(before) or any(after) else x
+    options = {
+        name: str([1, *given, 1])
+        for name, given in (
+            ("sizes", window),
+            ("strides", call["stride"]),
+            ("rates", call["dilation"]),
+        )
+    }
+    text = invoke(
+        "tf.image.extract_patches", channels_last(call, padded), padding='"VALID"', **options
+    )
+    count, elements = call.out.shape[2], window[0] * window[1]
+    flat = call.build.reshape(
+        Value(text, (n, *call["O"], elements * c), x.dtype), (n, count, elements, c)
+    )
+    turned = call.build.transpose(flat, (0, 3, 2, 1))
+    return call.build.reshape(turned, call.out.shape)
+
+
+def _norm(call: Tf) -> Value | None:
+    """Along one axis."""
+    x = call.input("x")
+    axes = call.axes("axes", x.rank) if x.rank else ()
+    if len(axes) != 1 or x.dtype not in _WIDE:
+        return None
+    options = {"ord": 1, "axis": axes[0], "keepdims": call["keepdims"] or None}
+    return call.value(invoke("tf.norm", x, **options))
+
+
 MATRICES: dict[str, Native] = {
     "solve": _of_wide(plain("tf.linalg.solve")),
     "log_determinant": _of_wide(Native("tf.linalg.slogdet", _log_determinant)),
@@ -66,6 +103,8 @@ MATRICES: dict[str, Native] = {
     "tensordot": Native("tf.tensordot", _tensordot),
     "grey_dilation": _morphology("tf.nn.dilation2d"),
     "grey_erosion": _morphology("tf.nn.erosion2d"),
+    "im2col": Native("tf.image.extract_patches", _patches),
+    "reduce_l1": Native("tf.norm", _norm),
     "crelu": plain("tf.nn.crelu", axis="axis"),
     "l2_loss": plain("tf.nn.l2_loss"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from irlang.lower.call import Call, Native
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.torch_builder import TorchBuilder
@@ -47,6 +49,49 @@ def _multilabel(call: Torch) -> Value:
     return call.value(invoke(function, *values, weight=weight, reduction=reduction))
 
 
+def _channel_shuffle(call: Torch) -> Value | None:
+    x = call.input("x")
+    if x.rank < 3 or 0 in x.shape:
+        return None
+    return call.value(invoke("torch.channel_shuffle", x, call["groups"]))
+
+
+def _cosine_similarity(call: Torch) -> Value:
+    """PyTorch's eps is a length, not its square."""
+    a, b = call.input("prediction"), call.input("target")
+    options = {"dim": call.axis("axis", a.rank), "eps": math.sqrt(call["eps"])}
+    text = invoke("F.cosine_similarity", a, b, **options)
+    text = f"-{text}" if call["negative"] else text
+    reduction = {"none": text, "sum": f"({text}).sum()", "mean": f"({text}).mean()"}
+    return call.value(reduction[call["reduction"]])
+
+
+def _ctc(call: Torch) -> Value | None:
+    """Its gradient is that by logits, so that it has a place only where none is asked for."""
+    x = call.input("log_probs")
+    if call.build.sloped or x.dtype not in _WIDE or 0 in x.shape or 0 in call.input("labels").shape:
+        return None
+    labels = call.build.cast(call.input("labels"), "i64")
+    lengths = call.input("input_lengths"), call.input("target_lengths")
+    options = {"blank": call["blank"], "reduction": f'"{call["reduction"]}"'}
+    options["zero_infinity"] = call["zero_infinity"] or None
+    return call.value(invoke("F.ctc_loss", x, labels, *lengths, **options))
+
+
+def _max_unpool(call: Torch) -> Value | None:
+    """With windows as small as PyTorch takes for the size."""
+    x, size = call.input("x"), tuple(call["size"])
+    space = x.rank - 2
+    if not 1 <= space <= 3 or call["whole"] or 0 in x.shape or x.dtype not in _WIDE:
+        return None
+    window = tuple(-(-n // have) for n, have in zip(size, x.shape[2:], strict=True))
+    spare = [have * w - n for n, have, w in zip(size, x.shape[2:], window, strict=True)]
+    if 0 in window or any(more >= w for more, w in zip(spare, window, strict=True)):
+        return None
+    ids = call.build.cast(call.input("indices"), "i64")
+    return call.value(invoke(f"F.max_unpool{space}d", x, ids, window, output_size=size))
+
+
 MATRICES: dict[str, Native] = {
     "cholesky": _of_wide(plain("torch.linalg.cholesky")),
     "inverse": _of_wide(plain("torch.linalg.inv")),
@@ -59,6 +104,10 @@ MATRICES: dict[str, Native] = {
     "tensordot": Native("torch.tensordot", _tensordot),
     "baddbmm": plain("torch.baddbmm", alpha="alpha", beta="beta"),
     "rot90": Native("torch.rot90", _rot90),
+    "channel_shuffle": Native("torch.channel_shuffle", _channel_shuffle),
+    "cosine_similarity": Native("F.cosine_similarity", _cosine_similarity),
+    "ctc": Native("F.ctc_loss", _ctc),
+    "max_unpool": Native("F.max_unpool{1,2,3}d", _max_unpool),
     "embedding_bag": Native("F.embedding_bag", _bag),
     "multilabel_soft_margin": Native("F.multilabel_soft_margin_loss", _multilabel),
 }

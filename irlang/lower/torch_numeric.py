@@ -23,6 +23,23 @@ def _nan_to_num(call: Torch) -> Value:
     return call.value(invoke("torch.nan_to_num", call.input("x"), nan=call["nan"], **ends))
 
 
+_BESSEL = {("zero", False): "0", ("zero", True): "0e", ("one", False): "1", ("one", True): "1e"}
+
+
+def _bessel_i(call: Torch) -> Value:
+    function = f"torch.special.i{_BESSEL[call['order'], call['scaled']]}"
+    return call.value(invoke(function, call.input("x")))
+
+
+def _bessel_k(call: Torch) -> Value | None:
+    """Its results are constants to autograd; there are no kernels of 16 bits."""
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    scaled = "scaled_" if call["scaled"] else ""
+    function = f"torch.special.{scaled}modified_bessel_k{_BESSEL[call['order'], False]}"
+    return call.value(invoke(function, call.input("x")))
+
+
 _PLAIN = (
     "atan2 hypot fmax fmin copysign ldexp xlogy xlog1py=special.xlog1py lerp signbit frac exp2 "
     "log2 log10 sinc entr=special.entr deg2rad rad2deg"
@@ -34,6 +51,8 @@ NUMERIC: dict[str, Native] = {
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
     "log_add_exp": Native("torch.logaddexp, torch.logaddexp2", _logaddexp),
+    "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
+    "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),
     "isclose": plain("torch.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "addcmul": plain("torch.addcmul", value="value"),
