@@ -215,6 +215,8 @@ def _element(found: Found) -> list[str]:
     node = next((n for n in graph.nodes if value in n.outputs), None)
     if node is None or value is None:
         return []
+    if len(v.index) != len(graph.values[value].shape):
+        return []  # the element is the program's, whose call is judged as one of vectors
     try:
         values = run(graph, case.values, case.catalog)
         expansion = for_call(node.expansion(case.catalog))

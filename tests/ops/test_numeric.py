@@ -110,7 +110,7 @@ def test_times_a_power_of_two(data: st.DataObject) -> None:
 @few
 def test_functions_of_three_tensors(data: st.DataObject) -> None:
     a, b, c = (data.draw(reals((4,))) for _ in range(3))
-    agrees("lerp", {"a": a, "b": b, "w": c}, a + c * (b - a), operations=3, magnitude=80.0)
+    agrees("lerp", {"a": a, "b": b, "w": c}, a + c * (b - a), operations=5, magnitude=80.0)
     given_ = {"x": a, "a": b, "b": c}
     agrees("addcmul", given_, a + 0.5 * b * c, operations=3, magnitude=40.0, value=0.5)
     divisor = {**given_, "b": np.abs(c) + 1}
