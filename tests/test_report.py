@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -163,6 +164,11 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
     assert "onnxruntime" in issue
     assert "agrees with the definition" in issue
     assert re.search(r"y\[0, 0, 0, 0\] = 0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]", issue)
+    # an element of the whole program, where the reduced one has fewer axes, is not derived
+    elsewhere = replace(found, verdict=replace(found.verdict, index=(9, 1, 5)))
+    write(elsewhere, tmp_path / "elsewhere", "f-002")
+    assert "For this element" in issue
+    assert "For this element" not in (tmp_path / "elsewhere" / "issue.md").read_text()
 
 
 NARROW = """
