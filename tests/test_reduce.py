@@ -310,7 +310,8 @@ def test_what_ends_a_process_is_reduced_to_one_call(
     pytest.importorskip("torch", reason="torch is not installed")
     fault = f"(__import__('{end.partition('.')[0]}').{end.partition('.')[2]}) or torch.sigmoid("
     fault = fault.replace("os.getpid()", "__import__('os').getpid()")
-    with Session(["torch"], Limits(seconds=10.0)) as session:
+    monkeypatch.setattr("irlang.diff.reduce._HANG_SECONDS", 1.0)
+    with Session(["torch"], Limits(seconds=4.0)) as session:
         plant(monkeypatch, r"torch\.sigmoid\(", fault)
         made = reduce(session, case_of(DEEP), "torch", seconds=30.0)
         assert made is not None
