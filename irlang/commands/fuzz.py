@@ -199,10 +199,11 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
         def progress(now: Campaign) -> None:
             tally = now.tally
             done = float(tally.programs) if settings.programs else tally.seconds
-            rate = tally.programs / tally.seconds if tally.seconds else 0.0
+            rate = (tally.programs + tally.aside) / tally.seconds if tally.seconds else 0.0
             used = len(tally.covered.get("operators", ()))
             text = (
-                f"{tally.programs:,} programs  {rate:.0f}/s  {len(now.findings)} findings  "
+                f"{tally.programs:,} programs + {tally.aside:,} small ones  {rate:.0f}/s  "
+                f"{len(now.findings)} findings  "
                 f"{used} operators"
             )
             bar.update(task, completed=min(done, total), description=text)
@@ -216,10 +217,12 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     tally = campaign.tally
-    rate = report["programs"] / report["seconds"] if report["seconds"] else 0.0
+    ran = report["programs"] + report["aside"]
+    rate = ran / report["seconds"] if report["seconds"] else 0.0
     covered = report["coverage"]
     console.print(
-        f"{report['programs']:,} programs in {report['seconds']:.0f} s ({rate:.0f}/s)  "
+        f"{report['programs']:,} programs and {report['aside']:,} small ones (calls apart, spoilt "
+        f"calls) in {report['seconds']:.0f} s, {rate:.0f}/s  "
         f"{len(report['findings'])} findings  {covered['operators']} of {covered['of']} operators",
         highlight=False,
     )

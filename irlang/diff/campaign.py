@@ -155,6 +155,7 @@ class Campaign:
             "programs": self.tally.programs,
             "valid": self.tally.valid,
             "tried": self.tally.tried,
+            "aside": self.tally.aside,
             "seconds": round(self.tally.seconds, 3),
             "seed": self.settings.seed,
             "targets": {

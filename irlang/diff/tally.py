@@ -24,6 +24,17 @@ class Tally:
     invalid: dict[str, Counter[str]] = field(default_factory=dict)
     covered: dict[str, Counter[str]] = field(default_factory=dict)
 
+    @property
+    def aside(self) -> int:
+        """What was run beside the programs: those of calls apart, and spoilt calls.
+
+        Of both as many as the target has that was given most.
+        """
+        return sum(
+            max((sum(one.values()) for one in counts.values()), default=0)
+            for counts in (self.apart, self.invalid)
+        )
+
     def add(self, batch: dict[str, Any]) -> None:
         """Adds the result of a batch."""
         self.programs += batch["programs"]
