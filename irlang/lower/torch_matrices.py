@@ -34,6 +34,14 @@ def _rot90(call: Torch) -> Value:
     return call.value(invoke("torch.rot90", x, call["k"], call.axes("axes", x.rank)))
 
 
+def _vander(call: Torch) -> Value:
+    """Of whole numbers it gives i64, whatever they are."""
+    x, dtype = call.input("x"), call.out.dtype
+    powers = invoke("torch.vander", x, N=call["columns"], increasing=call["increasing"])
+    wider = dtype.startswith(("i", "u")) and dtype != "i64"
+    return call.value(f"{powers}.to({call.build.dtype(dtype)})" if wider else powers)
+
+
 def _bag(call: Torch) -> Value:
     ids = call.build.cast(call.input("ids"), "i64")
     weights = call.input("weights") if call.has("weights") else None
@@ -98,7 +106,7 @@ MATRICES: dict[str, Native] = {
     "solve": _of_wide(plain("torch.linalg.solve")),
     "log_determinant": _of_wide(Native("torch.linalg.slogdet", _log_determinant)),
     "matrix_power": plain("torch.linalg.matrix_power", n="n"),
-    "vander": plain("torch.vander", N="columns", increasing="increasing"),
+    "vander": Native("torch.vander", _vander),
     "cdist": _of_wide(plain("torch.cdist", p="p")),
     "pairwise_distance": plain("F.pairwise_distance", p="p", eps="eps", keepdim="keepdims"),
     "tensordot": Native("torch.tensordot", _tensordot),
