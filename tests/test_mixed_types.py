@@ -52,6 +52,20 @@ def test_f32_is_judged_as_f32_beside_coarser_types() -> None:
     assert np.all(found.bound >= 2.0**-24 * found.value)
 
 
+def test_the_oracles_own_error_is_that_of_the_calls_before() -> None:
+    """Beside f64 it is as large as what a program does, elsewhere it is none to speak of."""
+    graph, _ = model(
+        "model m(s: f32[3], d: f64[3]) -> s2: f32[3], d2: f64[3], c: f32[3] {\n"
+        "  s2 = multiply(s, s)\n  d2 = multiply(d, d)\n  c = cast(d2; to = f32)\n}"
+    )
+    s = np.array([0.1, 0.2, 0.3], np.float32)
+    found = balls(graph, {"s": s, "d": s.astype(np.float64) / 3}, CATALOG, "f32")
+    radii = {name: found[name].bound / found[name].value for name in ("s2", "d2", "c")}
+    assert np.all(radii["s2"] < 1.001 * 2.0**-24)
+    assert np.all((radii["d2"] >= 2.0**-52) & (radii["d2"] < 1.001 * 2.0**-52))
+    assert np.all((radii["c"] > 2.0**-24) & (radii["c"] <= 2.0**-22))
+
+
 def test_a_gradient_of_f64_counts_the_oracles_own_error_once() -> None:
     """As wide after eight calls as after one, but for what each of them rounds itself."""
     given = {"x0": np.array(1.1), "c": np.array(0.9)}

@@ -116,9 +116,10 @@ def gradient_balls(
                 ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
-    finest = program.finest(graph, dtype)  # the oracle's own error has come all the way, too
+    # the oracle's own error has come all the way, too
+    least = DTYPES[program.finest(graph, dtype)].unit
     return {
-        name: without_poles(Ball(ball.value, rounding.oracle_error(ball, finest)))
+        name: without_poles(Ball(ball.value, rounding.oracle_error(ball, least)))
         for name, ball in slopes.items()
     }
 

@@ -96,12 +96,16 @@ def balls(
         for name, array in loaded.items()
     }
     dropped = last_reads(graph, keep) if keep is not None else {}
+    units: dict[str, float] = {}  # the least of those that have gone into a value
     for number, node in enumerate(graph.nodes):
-        found.update(_results(node, found, definitions, dtype, arithmetic))
+        results = _results(node, found, definitions, dtype, arithmetic)
+        own = DTYPES[call_precision(node.expansion(definitions), dtype)].unit
+        least = min((units[n] for n in node.operands() if n in units), default=own)
+        units.update(dict.fromkeys(results, min(least, own)))
+        found.update(results)
         for name in dropped.get(number, ()):
             del found[name]
-    own = finest(graph, dtype)
-    return {name: _with_oracle(ball, own) for name, ball in found.items()}
+    return {n: Ball(b.value, rounding.oracle_error(b, units.get(n, 1.0))) for n, b in found.items()}
 
 
 def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD) -> Ball:
@@ -131,12 +135,8 @@ def node_balls(
     dtype: as in `balls`.
     """
     results = _results(node, found, definitions, dtype, arithmetic)
-    own = call_precision(node.expansion(definitions), dtype)
-    return {name: _with_oracle(ball, own) for name, ball in results.items()}
-
-
-def _with_oracle(ball: Ball, dtype: str) -> Ball:
-    return Ball(ball.value, rounding.oracle_error(ball, dtype))
+    unit = DTYPES[call_precision(node.expansion(definitions), dtype)].unit
+    return {n: Ball(b.value, rounding.oracle_error(b, unit)) for n, b in results.items()}
 
 
 def _results(

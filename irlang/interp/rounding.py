@@ -14,7 +14,6 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.arithmetic import STANDARD, Arithmetic
-from irlang.dtypes import DTYPES
 from irlang.interp import ball_kernel, ball_recurrence, contraction, wide
 from irlang.interp.ball_kernel_source import Operands
 from irlang.interp.ball_products import applies, further, product_ball
@@ -250,8 +249,11 @@ def _unspecify(walk: Vector, mask: eq.Equation) -> None:
     ball.radius = np.where(open_, np.inf, ball.bound)
 
 
-def oracle_error(ball: Ball, dtype: str) -> Any:
-    """The radius with the oracle's own rounding, done in float64, added to it."""
+def oracle_error(ball: Ball, unit: float) -> Any:
+    """The radius with the oracle's own rounding, done in float64, added to it.
+
+    unit: the least unit roundoff of the calls that it came through.
+    """
     if ball.radius is None:
         return None
-    return np.asarray(ball.radius * (1 + 2.0**-53 / DTYPES[dtype].unit))
+    return np.asarray(ball.radius * (1 + 2.0**-53 / unit))
