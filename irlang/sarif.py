@@ -12,6 +12,13 @@ from irlang.diagnostics import Diagnostic, Span
 from irlang.render import ordered
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# What a viewer shows of a rule; others speak for themselves by their code.
+_TOLD = {
+    "analyze.reachable": "An operation gives NaN or infinity for inputs inside their ranges: "
+    "an input is shown, and a framework gave the same.",
+    "analyze.possible": "An operation may give NaN or infinity for inputs inside their ranges: "
+    "it could be neither excluded nor shown.",
+}
 
 
 def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
@@ -21,7 +28,7 @@ def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
     driver = {
         "name": "irlang",
         "version": irlang.__version__,
-        "rules": [{"id": code} for code in codes],
+        "rules": [_rule(code, found) for code in codes],
     }
     results = [_result(diagnostic, codes.index(diagnostic.code)) for diagnostic in found]
     return {
@@ -38,20 +45,35 @@ def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
     }
 
 
+def _rule(code: str, diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
+    level = next(_level(one) for one in diagnostics if one.code == code)
+    rule: dict[str, Any] = {"id": code, "defaultConfiguration": {"level": level}}
+    if code in _TOLD:
+        rule["shortDescription"] = {"text": _TOLD[code]}
+    return rule
+
+
+def _level(diagnostic: Diagnostic) -> str:
+    return diagnostic.severity if diagnostic.severity in ("error", "warning") else "note"
+
+
 def _result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
-    text = diagnostic.message
-    if diagnostic.help:
-        text = f"{text}\n{diagnostic.help}"
-    level = diagnostic.severity if diagnostic.severity in ("error", "warning") else "note"
+    apart = [note.message for note in diagnostic.notes if not note.span.file]
+    lines = [diagnostic.message, diagnostic.label, *apart, diagnostic.help]
+    location: dict[str, Any] = {}
+    if diagnostic.span.file:
+        location["physicalLocation"] = _location(diagnostic.span)
+    if diagnostic.node:
+        location["logicalLocations"] = [{"name": diagnostic.node}]
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": rule,
-        "level": level,
-        "message": {"text": text},
-        "locations": [{"physicalLocation": _location(diagnostic.span)}],
+        "level": _level(diagnostic),
+        "message": {"text": "\n".join(line for line in lines if line)},
+        "locations": [location],
         "properties": {"badness": diagnostic.badness, "node": diagnostic.node},
     }
-    if not diagnostic.span.file:
+    if not location:
         del result["locations"]
     related = [
         {"id": number, "physicalLocation": _location(note.span), "message": {"text": note.message}}

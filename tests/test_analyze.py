@@ -149,6 +149,19 @@ def test_a_framework_that_rounds_past_the_place_is_met_beside_it(frameworks: Fra
     assert report.status == "reachable"
 
 
+def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Frameworks) -> None:
+    """2 (w j - k i) of a quaternion of length 1 is 1 at most, and a little more in f32."""
+    text = model(
+        """n = sqrt(add(reduce_sum(square(q); axes = [1], keepdims = true), 1e-12))
+        w, i, j, k = split(divide(q, n); axis = 1, parts = 4)
+        y = asin(multiply(2, subtract(multiply(w, j), multiply(k, i))))""",
+        "q: f32[3, 4] in [-1, 1]", "y: f32[3, 1]",
+    )  # fmt: skip
+    found = judged(text, frameworks)
+    assert [(r.call, r.status) for r in found.reports] == [("y", "reachable")]
+    assert_holds(found.reports[0], found.subject)
+
+
 def test_a_root_is_safe_and_its_gradient_is_not(frameworks: Frameworks) -> None:
     assert judged(ROOT_AT_ZERO, frameworks).reports == ()
     (report,) = judged(ROOT_AT_ZERO, frameworks, gradient=True).reports
@@ -411,6 +424,62 @@ def test_sarif_carries_place_and_fix(tmp_path: Path, capsys: Any) -> None:
     assert result["ruleId"] == "analyze.reachable"
     assert result["level"] == "error"
     assert result["fixes"]
+    assert result["locations"][0]["logicalLocations"] == [{"name": "y"}]
+    assert "it may be 0\nwith a = " in result["message"]["text"]  # the reason and the input
+    (rule,) = json.loads(said)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["defaultConfiguration"] == {"level": "error"}
+    assert "NaN or infinity" in rule["shortDescription"]["text"]
+
+
+def test_sarif_of_two_statements_edits_one_file(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    body = "p = softmax(x; axis = 1)\ny = log(p)"
+    path.write_text(model(body, "x: f32[2, 3] in [-300, 300]"))
+    _, said, _ = run(str(path), "--format", "sarif", capsys=capsys)
+    (result,) = json.loads(said)["runs"][0]["results"]
+    (change,) = result["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"]["uri"].endswith("m.nnir")
+    assert len(change["replacements"]) == 2
+
+
+def test_sarif_of_an_imported_model_names_its_node_and_no_line(tmp_path: Path, capsys: Any) -> None:
+    onnx = pytest.importorskip("onnx")
+    tensors = [
+        onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2]) for n in ("x", "y")
+    ]
+    node = onnx.helper.make_node("Log", ["x"], ["y"], name="cost/Log")
+    graph = onnx.helper.make_graph([node], "g", tensors[:1], tensors[1:])
+    path = tmp_path / "m.onnx"
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    _, said, _ = run(str(path), "--format", "sarif", capsys=capsys)
+    (result,) = json.loads(said)["runs"][0]["results"]
+    (place,) = result["locations"]
+    assert place["logicalLocations"] == [{"name": "cost/Log"}]
+    assert "region" not in place["physicalLocation"]
+    assert "fixes" not in result  # no text that could be edited
+
+
+def test_a_number_that_its_type_does_not_have_is_named(frameworks: Frameworks) -> None:
+    text = model(f"p = identity(x)\ny = {SMALL_EPSILON}")
+    found = judged(text.replace("f32", "f16"), frameworks)
+    assert "1e-08 is 0 in f16" in str(found)
+    again = judged(text.replace("add(p, 1e-8)", "p"), frameworks)
+    assert again.reports
+    assert "is 0 in" not in str(again)
+
+
+def test_what_is_unbounded_because_of_another_call_follows_from_it(frameworks: Frameworks) -> None:
+    """The sum of what may be of any size is no second defect."""
+    text = model(
+        "a = exp(x)\nb = multiply(a, 0.5)\ny = reduce_sum(b; axes = [1])",
+        "x: f32[2, 3] in [-10, 100]", "y: f32[2]",
+    )  # fmt: skip
+    found = judged(text, frameworks, seconds=0)
+    reports = {report.call: (report.status, report.because) for report in found.reports}
+    assert reports == {"a": ("reachable", ""), "y": ("possible", "a")}
+    assert str(found).count("analyze.") == 1
+    assert "Follows from these, and is judged anew once they are mended: y" in str(found)
 
 
 def test_the_same_seed_finds_the_same(frameworks: Frameworks) -> None:

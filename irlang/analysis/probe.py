@@ -7,6 +7,7 @@ domain, to zero for a divisor, and as far as can be where a value overflows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -38,13 +39,15 @@ class Probe:
     """Something to watch: the graph up to it, and the name of its value there.
 
     goal: what brings the trouble nearer: `low`, `high`, `zero`, or `large` of either sign. own:
-    whether the value is one of the model's, so that a framework can be asked for it.
+    whether the value is one of the model's, so that a framework can be asked for it. edge: the end
+    of the domain beyond which the value has to be, where it has one.
     """
 
     graph: Graph
     value: str
     goal: str
     own: bool = True
+    edge: float = math.nan
 
 
 def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> Iterator[Probe]:
@@ -53,9 +56,10 @@ def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> 
     for equation in expansion.equations:
         if equation.target != place.tensor:
             continue
-        for operand, binders, goal in _operands(equation.body, place, equation.binders):
+        for operand, binders, (goal, edge) in _operands(equation.body, place, equation.binders):
             probed = _probed(graph, node, expansion, operand, binders, goal)
             if probed is not None:
+                probed = replace(probed, edge=edge)
                 yield probed
                 yield from _crossings(graph, probed, definitions)
     own = replace(graph, nodes=_before(graph, node, inclusive=True))
@@ -78,15 +82,16 @@ def _crossings(graph: Graph, probe: Probe, definitions: Definitions) -> Iterator
         signed = body.function in _EVEN and isinstance(part, eq.Read)
         if signed and part.tensor in maker.feeds():  # type: ignore[union-attr]
             value = maker.feeds()[part.tensor]  # type: ignore[union-attr]
-            yield replace(probe, value=value, goal="zero")
+            yield replace(probe, value=value, goal="zero", edge=math.nan)
 
 
 Binders = tuple[tuple[str, eq.Expr], ...]
+Goal = tuple[str, float]  # which way, and the end of the domain there, if there is one
 
 
 def _operands(
     expr: eq.Expr, place: Place, binders: Binders
-) -> Iterator[tuple[eq.Expr, Binders, str]]:
+) -> Iterator[tuple[eq.Expr, Binders, Goal]]:
     """The operands of a function inside an expression, each with the indices that it hangs on."""
     if isinstance(expr, eq.Apply) and expr.function == place.function:
         for argument, goal in _goals(expr, place.operand):
@@ -97,7 +102,7 @@ def _operands(
         yield from _operands(part, place, binders)
 
 
-def _goals(expr: eq.Apply, within: Range) -> Iterator[tuple[eq.Expr, str]]:
+def _goals(expr: eq.Apply, within: Range) -> Iterator[tuple[eq.Expr, Goal]]:
     """Which way an argument of a scalar function has to go for its value not to be finite.
 
     within: where the argument lies; what is not there is not aimed at.
@@ -105,20 +110,20 @@ def _goals(expr: eq.Apply, within: Range) -> Iterator[tuple[eq.Expr, str]]:
     row = SCALARS[expr.function]
     if expr.function in ("/", "//", "%"):
         if within.low <= 0 <= within.high:
-            yield expr.args[1], "zero"
+            yield expr.args[1], ("zero", math.nan)
         return
     if row.arity != 1 or row.kind != "real":
         return
     low, high = row.domain
     if np.isfinite(low) and within.low <= low:
-        yield expr.args[0], "low"
+        yield expr.args[0], ("low", low)
     if np.isfinite(high) and within.high >= high:
-        yield expr.args[0], "high"
+        yield expr.args[0], ("high", high)
     with np.errstate(all="ignore"):
         for far, goal in ((_FAR, "high"), (-_FAR, "low")):
             inside = low <= far <= high
             if inside and not np.isfinite(row.numpy(np.float64(far))):
-                yield expr.args[0], goal
+                yield expr.args[0], (goal, math.nan)
 
 
 def _probed(

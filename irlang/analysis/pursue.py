@@ -19,8 +19,10 @@ from irlang.analysis.probe import Probe
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import Seen, is_finite, originates, results, trace
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.graph import Node
 from irlang.interp import gradient
+from irlang.interp.draws import generator
 from irlang.interp.values import Array
 
 Values = dict[str, Array]
@@ -30,6 +32,8 @@ _REACHES = (1.0, 0.5, 0.1, 0.01)  # shares of the way to the end of a range
 _ROUNDS = 12
 _MET = 6  # of the latest starts that a new one is held against
 _MARGIN = 2.0**-12  # of a line, at its ends
+_ROUNDINGS, _BESIDE = 64, 40  # from an end of a domain; tries beside inputs that come so near
+_MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
 
@@ -58,6 +62,8 @@ class Pursuit:
                 return
             hit, best = self.climb(values)
             operand, _ = self.look(best) if hit is None else (None, False)
+            if operand is not None and self._at_edge(operand):
+                hit = self._beside(best)
             if operand is not None and self.probe.goal == "zero":
                 hit = self.cross((best, operand), met)
                 met = [*met[1 - _MET :], (best, operand)]
@@ -170,6 +176,30 @@ class Pursuit:
                 moved[name] = stored(aim, self.subject.graph.inputs[name].info, (low, high))
             yield moved
 
+    # ---- roundings
+
+    def _at_edge(self, operand: Array) -> bool:
+        """Whether the operand is as far as exact numbers bring it: a few roundings from the end."""
+        edge = self.probe.edge
+        if not np.isfinite(edge):
+            return False
+        nearest = float(operand.max() if self.probe.goal == "high" else operand.min())
+        units = [DTYPES[port.info.dtype].unit for port in self.subject.graph.inputs.values()]
+        return abs(nearest - edge) <= _ROUNDINGS * max(units, default=0.0) * max(1.0, abs(edge))
+
+    def _beside(self, values: Values) -> Values | None:
+        """Inputs a few roundings beside others, at which the call goes wrong: what is 1 at most in
+        exact numbers is a little more in some.
+        """
+        numbers = generator(0, "beside")
+        for _ in range(_BESIDE):
+            moved = shaken(self.subject, values, numbers)
+            if self.look(moved)[1]:
+                return moved
+            if self.over():
+                break
+        return None
+
     # ---- bisection
 
     def cross(self, last: Met, met: Sequence[Met]) -> Values | None:
@@ -250,6 +280,19 @@ class Pursuit:
                 last, ends[1] = middle, float(operand[element])
             previous = inside
         return None
+
+
+def shaken(subject: Subject, values: Values, numbers: np.random.Generator) -> Values:
+    """Inputs moved by a few roundings of their own types, inside their ranges."""
+    moved = dict(values)
+    for name, (low, high) in subject.ranges.items():
+        info = subject.graph.inputs[name].info
+        if info.kind == "real" and name in values and numbers.random() < _MOVED:
+            unit = DTYPES[info.dtype].unit
+            steps = numbers.integers(-_STEPS, _STEPS + 1, values[name].shape)
+            array = values[name].astype(np.float64) * (1 + unit * steps)
+            moved[name] = stored(array, info, (low, high))
+    return moved
 
 
 def _crossing(first: float, last: float) -> float:

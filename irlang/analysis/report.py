@@ -23,6 +23,7 @@ MOST_BYTES = 16_000_000  # of a tensor; more are in files only (--out)
 _MOST_NAMES = 6  # listed in a line
 _MOST_ALIKE = 3  # possible overflows that are shown
 _LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
+_NEAR = 2  # calls before the one that is reported, whose numbers are looked at
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -68,7 +69,7 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         told = f"{report.node}: {told}"
     lies = f"{operand(report.point.function)} lies in {told_range(report.point.operand)}"
     label, *reasons = report.point.reasons or (lies,)
-    notes = [Note(reason) for reason in reasons]
+    notes = [Note(reason) for reason in (*reasons, *lost_numbers(report, subject))]
     if report.witness is not None:
         notes += [Note(text) for text in told_witness(report.witness, subject)]
     return Diagnostic(
@@ -78,6 +79,24 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         help=f"write {guard.text}: {_within(guard.why)}" if guard else "",
         notes=tuple(notes), edits=guard.edits if guard else (),
     )  # fmt: skip
+
+
+def lost_numbers(report: Report, subject: Subject) -> list[str]:
+    """The numbers of the text near a call that are 0 in the type that they are kept in."""
+    graph = subject.source
+    makers = {value: node for node in graph.nodes for value in node.outputs}
+    near = [node for node in graph.nodes if node.name == report.call]
+    for _ in range(_NEAR):
+        near += [makers[v] for node in near for v in node.operands() if v in makers]
+    lost: dict[str, None] = {}
+    for value in (value for node in near for value in node.operands()):
+        param = graph.params.get(value)
+        if param is None or param.initial is None or param.initial.kind != "constant":
+            continue
+        written, dtype = param.initial.args[0], param.info.dtype
+        if written and param.info.kind == "real" and not float(DTYPES[dtype].numpy.type(written)):
+            lost[f"{written:g} is 0 in {dtype}: the smallest number of that type is larger"] = None
+    return list(lost)
 
 
 def conclusion(found: Verdicts) -> list[str]:
@@ -99,7 +118,8 @@ def conclusion(found: Verdicts) -> list[str]:
         lines.append(f"Possible in the same way, bounds being wide after many sums: {_some(alike)}")
     following = [report.node for report in found.reports if report.because]
     if following:
-        lines.append(f"Safe once these are: {_some(following)}")
+        told = "Follows from these, and is judged anew once they are mended"
+        lines.append(f"{told}: {_some(following)}")
     if subject.source.sizes:
         said = ", ".join(f"{name} = {size}" for name, size in subject.source.sizes.items())
         lines.append(f"Analysed for {said}. --bind NAME=NUMBER says another size.")
@@ -114,11 +134,21 @@ def conclusion(found: Verdicts) -> list[str]:
             f"NaN or infinity is in the value of {_some(nonfinite)}: what comes of it is not "
             "reported. A range, by --ranges, takes the value's place."
         )
+    if any(map(_abridged, found.reports)):
+        lines.append(
+            "--out DIR writes the inputs in full, each with a script that shows what happens."
+        )
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
         ways = "this way out" if len(guards) == 1 else f"these {len(guards)} ways out"
         lines.append(f"irlang analyze --fix would try {ways}.")
     return lines
+
+
+def _abridged(report: Report) -> bool:
+    """Whether an input of a witness is told by its size and ends only."""
+    values = report.witness.values.values() if report.witness and not report.because else ()
+    return any(" numbers from " in told_tensor(array) for array in values)
 
 
 def _some(names: Sequence[str]) -> str:

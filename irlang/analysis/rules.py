@@ -341,5 +341,6 @@ def _unread(match: _Match, text: Written) -> dict[Span, Span]:
         statement = text.statements.get(_place(one.span))
         if statement is not None and not used.intersection(one.outputs):
             first = statement.span.line - len(statement.comments)
-            found[_place(one.span)] = Span("", first, 1, statement.span.end_line + 1, 1)
+            file, last = statement.span.file, statement.span.end_line + 1
+            found[_place(one.span)] = Span(file, first, 1, last, 1)
     return found

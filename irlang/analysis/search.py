@@ -16,11 +16,10 @@ import numpy as np
 from irlang.analysis.confirm import Frameworks, Programs, Shown
 from irlang.analysis.patterns import CONSTANT, stored, tries
 from irlang.analysis.probe import Place, Probe, probes
-from irlang.analysis.pursue import Pursuit, Values
+from irlang.analysis.pursue import Pursuit, Values, shaken
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import cone, originates, trace
 from irlang.diagnostics import InvalidInput
-from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.interp.draws import generator, open_values
 from irlang.interp.values import Array
@@ -38,7 +37,7 @@ _PLAINER = 0.025  # of the time, for making what is found plainer
 _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
 _FIRST = 0.25  # of the patience, for the first: what is found soon comes before what is hard
-_NEIGHBOURS, _MOVED, _STEPS = 8, 0.7, 3  # tries, share of the inputs, roundings at most
+_NEIGHBOURS = 8  # tries beside inputs that only the oracle breaks
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
@@ -236,24 +235,12 @@ class Search:
         another order, so that the exact place is next to that.
         """
         numbers = generator(self.seed, "near")
-        tries_ = [self._shaken(values, numbers) for _ in range(_NEIGHBOURS)]
+        tries_ = [shaken(self.subject, values, numbers) for _ in range(_NEIGHBOURS)]
         shown = programs.confirm([(node, one) for one in tries_])
         broken = [one for one, made in zip(tries_, shown, strict=True) if made is not None]
         graph = self._cone({node.name: node})
         both = (one for one in broken if originates(node, self._trace(graph, one)))
         return next(both, broken[0] if broken else None)
-
-    def _shaken(self, values: Values, numbers: np.random.Generator) -> Values:
-        """The inputs moved by a few roundings of their own types, inside their ranges."""
-        moved = dict(values)
-        for name, (low, high) in self.subject.ranges.items():
-            info = self.subject.graph.inputs[name].info
-            if info.kind == "real" and numbers.random() < _MOVED:
-                unit = DTYPES[info.dtype].unit
-                steps = numbers.integers(-_STEPS, _STEPS + 1, values[name].shape)
-                array = values[name].astype(np.float64) * (1 + unit * steps)
-                moved[name] = stored(array, info, (low, high))
-        return moved
 
     def _starts(self, node: Node, probe: Probe, attempt: int) -> Iterator[Values]:
         wanted = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}

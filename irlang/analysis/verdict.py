@@ -28,7 +28,8 @@ class Report:
     point: the first of its places that are not safe. node: what it was called in the model that
     was imported. call: its name in the text. witness: inputs that reach it; its `shown` is what a
     framework gave, without which the verdict stays `possible`. guard: an edit that makes it safe.
-    because: the call before it whose guard makes this one safe too.
+    because: the call before it whose guard makes this one safe too, or whose results may be of any
+    size, so that this one can be judged only when that one is mended.
     """
 
     point: Point
@@ -96,22 +97,41 @@ def verdicts(
             subject, found, known, gradient=gradient, domain=domain, deadline=deadline
         )
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
-        reports = _with_guards(reports, guards)
+        reports = _with_guards(reports, guards, whole)
     safe = tuple(point for point in points if point.status == "safe")
     return Verdicts(subject, tuple(reports), safe, time.monotonic() - start)
 
 
-def _with_guards(reports: Sequence[Report], guards: Mapping[str, Guard]) -> list[Report]:
+def _with_guards(
+    reports: Sequence[Report], guards: Mapping[str, Guard], graph: Graph
+) -> list[Report]:
     """The reports with their guards; those that nothing reaches under what they follow from."""
     found: list[Report] = []
+    makers = {value: node for node in graph.nodes for value in node.outputs}
     for report in reports:
         name = report.point.node
         because = ""
         if report.status == "possible":
             before = (r for r in found if r.guard and name in r.guard.settles and not r.because)
             because = next((r.call for r in before if r.point.node != name), "")
+            if not because and report.point.after:
+                because = _behind(report.point.after, {r.point.node: r for r in found}, makers)
         found.append(replace(report, guard=guards.get(name), because=because))
     return found
+
+
+def _behind(value: str, reports: Mapping[str, Report], makers: Mapping[str, Node]) -> str:
+    """The nearest call on which a value hangs that is reported."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        node = makers.get(waiting.pop(0))
+        if node is None or id(node) in seen:
+            continue
+        if node.name in reports:
+            return reports[node.name].call
+        seen.add(id(node))
+        waiting += node.operands()
+    return ""
 
 
 def _reports(subject: Subject, graph: Graph, points: Sequence[Point]) -> list[Report]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def command(
     from irlang.analysis.witness import written
     from irlang.commands.fmt import format_text
     from irlang.commands.loading import load_subject, split_names
-    from irlang.diagnostics import fail
+    from irlang.diagnostics import Span, fail
     from irlang.importers.files import READERS
     from irlang.lower.target import require_installed
     from irlang.parser.source import read_bytes, write_source
@@ -119,6 +120,9 @@ def command(
         )
         files = written(found, out) if out is not None else {}
     shown = diagnostics(found, all_of_them=style == "sarif")
+    if style == "sarif" and Path(file).suffix.lower() in READERS:
+        # lines and edits are those of the text that an import writes, not of this file
+        shown = [replace(one, span=Span(file, 0, 0, 0, 0), edits=()) for one in shown]
     if style == "json":
         click.echo(json.dumps(to_json(found, files)))
     elif style == "sarif":

@@ -23,9 +23,11 @@ from irlang.interp.declared import given_tensor
 from irlang.interp.interval import Numbers
 from irlang.interp.range_call import Call
 from irlang.interp.range_eval import Place
+from irlang.interp.reasons import is_overflow
 from irlang.interp.regions import Tensor, copied
 
 DOMAINS = ("relations", "regions", "tensor")
+_AGAIN = 600  # expressions of proofs about a call that is handed what may not be finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Point:
     node: the name of the call (of a gradient's: its own). operator: the name of the definition.
     stage: `forward` or `gradient`. function: the scalar function or reduction. tensor: the target
     of the equation. operand: the range of the argument that decides. status: `safe` or `possible`.
-    reasons: short sentences. region: the box of indices of `tensor`, ends excluded.
+    reasons: short sentences. region: the box of indices of `tensor`, ends excluded. after: an
+    operand that has no bound but that of its type, since an earlier call is not safe.
     """
 
     node: str
@@ -59,6 +62,7 @@ class Point:
     status: str
     reasons: tuple[str, ...]
     region: tuple[tuple[int, int], ...]
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +177,11 @@ def _judged(
     handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
     tensors.update({name: tensor.finite() for name, tensor in handed.items()})
     call = Call(node, number, definitions, tensors, domain, flush)
-    points = [_point(node, place) for place in call.run()]
+    free = next((name for name in handed if tensors[name].hull.magnitude >= call.own.largest), "")
+    points = [_point(node, place, free) for place in call.run()]
     if handed:  # judged as if it read finite numbers only; what it gives may be more
         tensors.update(handed)
-        call = Call(node, number, definitions, tensors, domain, flush)
+        call = Call(node, number, definitions, tensors, domain, flush, proofs=_AGAIN)
         call.run()
     call.leave()
     return points
@@ -188,7 +193,8 @@ def _key(node: Node, equal: Mapping[str, str]) -> Any:
     return node.op.name, repr(sorted(node.attrs.items())), feeds
 
 
-def _point(node: Node, place: Place) -> Point:
+def _point(node: Node, place: Place, free: str) -> Point:
+    large = place.possible and is_overflow(place.function, place.operand)
     return Point(
         node.name,
         node.op.name,
@@ -199,6 +205,7 @@ def _point(node: Node, place: Place) -> Point:
         "possible" if place.possible else "safe",
         tuple(place.reasons),
         place.box,
+        free if large else "",
     )
 
 

@@ -31,7 +31,7 @@ _STEPS = 16  # of a recurrence that is unrolled into regions
 class Call:
     """A call. number: its own, for the names of what it has inside. tensors: those of the graph by
     value name and of calls by their own names; the call adds to them. far: whether what is inside
-    has the exponents of f64.
+    has the exponents of f64. proofs: how many expressions they may evaluate, if fewer than usual.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Call:
         domain: str,
         flush: bool = False,
         far: bool = False,
+        proofs: int | None = None,
     ) -> None:
         self.node = node
         self.definitions = definitions
@@ -62,6 +63,8 @@ class Call:
         self.places: dict[Origin, Place] = {}
         walk = Splits if domain == "relations" else Evaluator
         self.walk = walk(tensors, self.own, self._note, domain != "tensor")
+        if proofs is not None and isinstance(self.walk, Splits):
+            self.walk.left = proofs
         self._origins: dict[int, Origin] = {}
         self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
 
@@ -76,7 +79,7 @@ class Call:
                 self._recurrence(step)
             else:
                 self.tensors[self.names[step.target]] = self._equation(step)
-        if not self.own.wide and any(map(_overflows, self.places.values())):
+        if not self.own.wide and self._hides() and any(map(_overflows, self.places.values())):
             self._widened()
         for output in self.expansion.outputs:
             for origin in self.tensors[self.names[output]].hull.origins:
@@ -86,6 +89,14 @@ class Call:
         for place in found:
             place.reasons = self._reasons(place)
         return found
+
+    def _hides(self) -> bool:
+        """Whether a result does not tell that something inside is too large, or tells nothing else.
+
+        Others are taken to be any number behind the call.
+        """
+        hulls = (self.tensors[self.names[output]].hull for output in self.expansion.outputs)
+        return any(hull.finite or not hull.pieces for hull in hulls)
 
     def _widened(self) -> None:
         """Adds to the results what they are where what is too large inside the call is not.
@@ -119,7 +130,9 @@ class Call:
     def _reasons(self, place: Place) -> list[str]:
         """Why a place is what it is: what reaches it, and the relations that were of use."""
         if place.possible:
-            return [reasons.possible(place.function, place.operand, self.own)]
+            starved = isinstance(self.walk, Splits) and self.walk.left < 0
+            told = [reasons.possible(place.function, place.operand, self.own)]
+            return told + [reasons.STARVED] * starved
         found = [reasons.safe(place.function, place.operand)]
         if place.threatens:
             found.append("what it makes beyond that is finite again in the result of the call")

@@ -10,6 +10,8 @@ from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers
 from irlang.scalar import SCALARS, Scalar
 
+STARVED = "the proofs about this call were cut short: there is much in it to be tried"
+
 
 def span(value: Numbers) -> str:
     """The ends of a set, as text."""
@@ -22,8 +24,12 @@ def span(value: Numbers) -> str:
 
 def safe(function: str, operand: Numbers) -> str:
     """Why an operation stays finite."""
-    what = "the divisor" if function == "/" else f"what reaches `{function}`"
-    return f"{what} is {span(operand)}"
+    return f"{decisive(function)} is {span(operand)}"
+
+
+def decisive(function: str) -> str:
+    """What decides whether an operation is finite, in words."""
+    return {"/": "the divisor", "sq": "what is squared"}.get(function, f"what reaches `{function}`")
 
 
 def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
@@ -35,7 +41,8 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
             return f"the divisor is {span(operand)}: it may be 0"
         least = min(abs(end) for piece in operand.pieces for end in piece)
         return (
-            f"the divisor may be as small as {least:.3g}: the quotient exceeds the largest {name}"
+            f"the divisor may be as small as {least:.3g}: "
+            f"the quotient may be beyond the largest {name}"
         )
     if function == "inf":
         return "an infinite number of the definition may be left in the result"
@@ -49,7 +56,7 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
 def _of_function(row: Scalar, operand: Numbers, name: str) -> str:
     """By the domain and the poles of a function of one argument."""
     low, high = row.domain
-    reach = f"what reaches `{row.name}` is {span(operand)}"
+    reach = f"{decisive(row.name)} is {span(operand)}"
     if operand.low < low or operand.high > high:
         where = f"below {low:g}" if operand.low < low else f"above {high:g}"
         return f"{reach}: the function is not defined {where}"
