@@ -16,11 +16,11 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff import invalid
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
-from irlang.diff.invalid import judge_invalid
+from irlang.diff.invalid import _documents, _turn, judge_invalid
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Session
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import SetElements, Spoilt, spoilt
+from irlang.gen.spoil import RULED_OUT, Resize, SetElements, Spoilt, breakable, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
@@ -28,6 +28,7 @@ from irlang.interp.shape import check
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, says
 from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.narrows import narrower
 from irlang.lower.pool import Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
@@ -66,9 +67,9 @@ def test_spoilt_calls_are_of_many_operators_and_a_function_of_the_seed(many: lis
     assert text_of(again.graph) in map(text_of, (one.graph for one in many))
 
 
-def lowered(text: str, target: str = "torch") -> Lowered:
+def lowered(text: str, target: str = "torch", hollow: bool = False) -> Lowered:
     (graph,) = check(parse(f"nnir 1\nmodel m{text}"), builtin()).graphs
-    return lower(graph, target, builtin(), {})
+    return lower(graph, target, builtin(), {}, hollow=hollow)
 
 
 def test_one_operator_with_its_arguments_as_they_are_is_direct() -> None:
@@ -99,8 +100,8 @@ def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is
 
 
 def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deadly(graph: Graph, *args: Any) -> Lowered:
-        made = lower(graph, *args)
+    def deadly(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
         assert isinstance(made.code, str)
         return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
 
@@ -132,8 +133,8 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
     """A target that takes the first program it is given, and none after that."""
     mark = str(tmp_path / "mark")
 
-    def once(graph: Graph, *args: Any) -> Lowered:
-        made = lower(graph, *args)
+    def once(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
         assert isinstance(made.code, str)
         return replace(made, code=ONCE.format(mark=mark) + made.code)
 
@@ -239,3 +240,47 @@ def test_a_campaign_reports_it_with_a_script(tmp_path: Path) -> None:
         [sys.executable, finding["script"]], capture_output=True, text=True, check=True
     )
     assert "got" in ran.stdout
+
+
+def test_everything_that_can_be_broken_has_its_turn_before_one_comes_again() -> None:
+    ops = ("conv", "softplus", "gather")
+    plan = breakable(builtin(), ops)
+    assert {op for op, _ in plan} == set(ops)
+    turns = [_turn(builtin(), ops, "torch", place) for place in range(2 * len(plan))]
+    named = [(op, one.name if one else "") for op, one in turns]
+    assert len(set(named)) == len(plan)
+    assert set(named[: len(plan)]) == set(named[len(plan) :])
+    assert named[: len(plan)] != named[len(plan) :]
+
+
+def test_what_is_wanted_is_broken() -> None:
+    for wanted in breakable(builtin(), ("softplus", "max_pool")):
+        got = [one.fault.code for n in range(3) if (one := spoilt(builtin(), n, (), wanted))]
+        code = f"{wanted[0]}.{wanted[1].name}" if wanted[1] is not None else f"{wanted[0]}."
+        assert any(one.startswith(code) for one in got), (wanted[0], code, got)
+
+
+@pytest.mark.parametrize(
+    ("operator", "condition", "change"),
+    [("leaky_relu", "slope", SetAttr), ("dense", "units", Resize)],
+)
+def test_a_call_that_documentation_rules_out_is_held_against_its_target_alone(
+    operator: str, condition: str, change: type
+) -> None:
+    (wanted,) = narrower("keras:tensorflow")[operator]
+    assert wanted.name == condition
+    one = spoilt(builtin(), 5, (), (operator, wanted))
+    assert one is not None
+    assert one.added
+    assert isinstance(one.changed, change)
+    assert one.fault.message.startswith(RULED_OUT)
+    assert not check(parse(text_of(one.graph)), builtin()).diagnostics  # it has a value
+    assert _documents("keras:tensorflow", one)
+    assert not _documents("torch", one)
+
+
+def test_operators_are_given_tensors_without_elements_but_for_layers_of_keras() -> None:
+    text = "(x: f32[2, 0, 3]) -> y: f32[2, 0, 3] { y = softmax(x) }"
+    assert lowered(text, "torch").native
+    assert not lowered(text, "keras:tensorflow").native
+    assert lowered(text, "keras:tensorflow", hollow=True).native

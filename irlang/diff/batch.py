@@ -27,7 +27,7 @@ from irlang.lower.profile import read_profile
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
-_SPOILT = 12  # calls beside the programs of a batch that break a requirement
+_SPOILT = 32  # calls beside the programs of a batch that break a requirement
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 _SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
@@ -101,7 +101,8 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     invalid: dict[str, Counter[str]] = {}
     if not settings.grad:
         seeds = [seed for seed, _ in cases[:_SPOILT]]
-        accepted, invalid = judge_invalid(session, catalog, seeds, settings.ops)
+        first = number * _SPOILT + settings.seed
+        accepted, invalid = judge_invalid(session, catalog, seeds, settings.ops, first)
         found += [find_accepted(session, taken, seed) for seed, taken in accepted]
     covered = {
         "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),

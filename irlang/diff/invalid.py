@@ -12,6 +12,7 @@ inference is not there to say no.
 from __future__ import annotations
 
 import contextlib
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +25,12 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import SetElements, Spoilt, spoilt
+from irlang.gen.spoil import SetElements, Spoilt, Wanted, breakable, spoilt
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.narrows import narrower
 from irlang.lower.pool import Program, Result, Worker, WorkerError
 from irlang.scope import show
 
@@ -63,18 +65,31 @@ class Accepted:
 
 
 def judge_invalid(
-    session: Session, catalog: Catalog, seeds: Sequence[int], ops: Sequence[str]
+    session: Session,
+    catalog: Catalog,
+    seeds: Sequence[int],
+    ops: Sequence[str],
+    first: int | None = None,
 ) -> tuple[list[tuple[int, Accepted]], dict[str, Counter[str]]]:
     """Runs the spoilt call of every seed; gives what was not refused, and counts by target.
 
     ops: that may be called; if none are said, those that a target has operators of its own for.
+    first: of a campaign's spoilt calls, the number of these; what they break has its turn then,
+    each requirement of each operator before one comes again. Without it, it is drawn.
     """
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
     targets = [target for target in session.targets if session.shares[target] == 1]
     known = {op.name for op in catalog}
-    own = [sorted(known & spelt(target)) for target in targets]
-    drawn = [(seed, spoilt(catalog, seed, ops or own[seed % len(own)])) for seed in seeds]
+    own = {target: sorted(known & spelt(target)) for target in targets}
+    drawn = []
+    for number, seed in enumerate(seeds):
+        target = targets[(seed if first is None else first + number) % len(targets)]
+        names = ops or own[target]
+        turn = None
+        if first is not None:
+            turn = _turn(catalog, names, target, (first + number) // len(targets))
+        drawn.append((seed, spoilt(catalog, seed, names, turn)))
     spoiled = [(seed, one) for seed, one in drawn if one is not None]
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
@@ -83,6 +98,8 @@ def judge_invalid(
         worker = session.workers[target]
         programs, sent = [], []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
+            if one.added and not _documents(target, one):
+                continue  # the call is valid there
             lowered = _lowered(one.graph, target, catalog)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
@@ -116,6 +133,19 @@ def judge_invalid(
             )
             found.append((seed, taken))
     return found, counts
+
+
+def _turn(catalog: Catalog, ops: Sequence[str], target: str, position: int) -> Wanted:
+    """What the spoilt call of a position breaks: all there is, in a new order every round."""
+    plan = breakable(catalog, ops, narrower(target))
+    around, place = divmod(position, len(plan))
+    return random.Random(f"invalid {around}").sample(plan, len(plan))[place]
+
+
+def _documents(target: str, one: Spoilt) -> bool:
+    """Whether the target's documentation has the requirement that a call breaks."""
+    operator, _, name = one.fault.code.partition(".")
+    return any(statement.name == name for statement in narrower(target).get(operator, ()))
 
 
 _TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
@@ -162,7 +192,7 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog
 
 def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
     try:
-        lowered = lower(graph, target, catalog, {})
+        lowered = lower(graph, target, catalog, {}, hollow=True)
     except _LOST:
         return None
     return lowered if lowered.native and not lowered.unsupported else None

@@ -19,6 +19,7 @@ from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected
 from irlang.diff.report_why import explain
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
+from irlang.gen.spoil import RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
@@ -165,7 +166,13 @@ def _results(found: Found) -> list[str]:
 
 
 def _required(node: Node, message: str) -> list[str]:
-    """The requirements of a definition, of which a call breaks one."""
+    """The requirements of a definition, of which a call breaks one, or else what rules it out."""
+    if message.startswith(RULED_OUT):
+        documented = message.removeprefix(RULED_OUT)
+        return [
+            "The framework's own documentation rules the call out:",
+            "", f"> {documented}", "", "It should be refused with a message.",
+        ]  # fmt: skip
     kept = [s for s in node.op.body if isinstance(s, ast.Require)]
     signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc=""),), 1))
     text = signature.partition("\n\n")[2].strip()

@@ -26,13 +26,14 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, input_types, moved
+from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, evaluate, input_types, moved
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
 from irlang.interp.program import run
 from irlang.interp.values import inputs
+from irlang.placement import place_known
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -42,6 +43,8 @@ _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 4  # calls that are made for one requirement to be broken
+RULED_OUT = "the framework's own documentation rules it out: "
+NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +58,31 @@ class SetElements:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """A size gets another number, in all inputs at once."""
+
+    name: str
+    value: int
+
+    def __str__(self) -> str:
+        return f"make the size {self.name} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class Spoilt:
     """A program of one call, read from its inputs, that breaks one requirement.
 
     changed: the attribute or input that was changed, and what it is now. beside: programs that
     differ from it in an attribute that the requirement is about; a target that is given the same
-    text for one of them is not given that attribute.
+    text for one of them is not given that attribute. added: whether the requirement is not the
+    definition's own, but one that was added to it.
     """
 
     graph: Graph
     beside: tuple[Graph, ...]
     fault: Fault
-    changed: Move | SetElements
+    changed: Move | SetElements | Resize
+    added: bool = False
 
     def values(self, seed: int) -> dict[str, Array]:
         """The inputs of a seed."""
@@ -77,26 +93,60 @@ class Spoilt:
         return found
 
 
-def spoilt(catalog: Catalog, seed: int, ops: Sequence[str] = ()) -> Spoilt | None:
+Wanted = tuple[str, ast.Require | None]
+
+
+def breakable(
+    catalog: Catalog, ops: Sequence[str], added: Mapping[str, Sequence[ast.Require]] = NOTHING
+) -> list[Wanted]:
+    """What calls of some operators can be made to break: each of their requirements by itself, and
+    once for every operator whatever else its signature says.
+
+    added: further conditions, by operator, which are requirements of it too.
+    """
+    found: list[Wanted] = []
+    for name in ops:
+        op = catalog.op(name)
+        assert op is not None
+        found += [(name, one) for one in (*_requirements(op), *added.get(name, ()))]
+        found.append((name, None))
+    return found
+
+
+def _requirements(op: ast.Op) -> list[ast.Require]:
+    return [statement for statement in op.body if isinstance(statement, ast.Require)]
+
+
+def spoilt(
+    catalog: Catalog, seed: int, ops: Sequence[str] = (), wanted: Wanted | None = None
+) -> Spoilt | None:
     """The spoilt call of a seed; None where no change that was tried breaks exactly one.
 
-    The requirement is drawn, as most changes break the few that speak of ranks; where none of some
-    calls of the operator can be made to break it, another is taken.
+    The requirement is drawn, as most changes break the few that speak of ranks, or it is the one
+    that is wanted; where none of some calls of the operator can be made to break it, another is
+    taken.
     """
     chance = random.Random(seed)
     names = list(ops) or [op.name for op in catalog]
     for number in range(_OPERATORS):
-        op = catalog.op(chance.choice(names))
-        assert op is not None
-        found = _of_operator(op, (seed * _OPERATORS + number) * _DRAWN, chance, catalog)
+        if wanted is None or number:
+            op = catalog.op(chance.choice(names))
+            assert op is not None
+            named = _requirements(op)
+            require = chance.choice(named) if named else None
+        else:
+            op, require = catalog.op(wanted[0]), wanted[1]
+            assert op is not None
+        first = (seed * _OPERATORS + number) * _DRAWN
+        found = _of_operator(op, require, first, chance, catalog)
         if found is not None:
             return found
     return None
 
 
-def _of_operator(op: ast.Op, seed: int, chance: random.Random, catalog: Catalog) -> Spoilt | None:
-    named = [statement for statement in op.body if isinstance(statement, ast.Require)]
-    wanted = chance.choice(named) if named else None
+def _of_operator(
+    op: ast.Op, wanted: ast.Require | None, seed: int, chance: random.Random, catalog: Catalog
+) -> Spoilt | None:
     found: Spoilt | None = None
     for attempt in range(_DRAWN):
         program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
@@ -124,26 +174,89 @@ def _spoil(
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
         return _of_values(node, given, demanded, wanted, catalog)
+    added = wanted is not None and not any(wanted is one for one in node.op.body)
+    if added and not _holds(wanted, node.instance):
+        return None
     code = "" if wanted is None else _code(node.op, wanted)
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
-    candidates = list(_moves(node))
+    candidates: list[Move | Resize] = list(_moves(node))
     chance.shuffle(candidates)
+    if added:
+        candidates += [Resize(name, 0) for name in _sizes(node, wanted)]
     candidates.sort(key=lambda move: move.name not in about)
-    found: tuple[Move, Instance, dict[str, Given], dict[str, Any]] | None = None
+    found: tuple[Move | Resize, Instance, dict[str, Given], dict[str, Any]] | None = None
     for move in candidates:
-        types, attrs = moved(dict(given), node.attrs, move)
+        types, attrs = _moved(node, given, move)
         instance = judge(node.op, types, attrs)
+        if instance is not None and added and not instance.faults:
+            instance = _broken(wanted, instance)
         if instance is None or len(instance.faults) != 1:
             continue
         if found is not None and instance.faults[0].code != code:
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
-        if not _present(types, instance.outputs or node.instance.outputs or ()):
+        # What is added may be that there is something.
+        empty = added and instance.faults[0].code == code
+        if not _present(types, instance.outputs or node.instance.outputs or (), empty):
             continue
         found = move, instance, types, attrs
         if instance.faults[0].code == code:
             break
-    return None if found is None else _spoilt(node, given, demanded, *found)
+    if found is None:
+        return None
+    made = _spoilt(node, given, demanded, *found)
+    return replace(made, added=added and made.fault.code == code)
+
+
+def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
+    """The sizes that a condition speaks of."""
+    assert wanted is not None
+    named = {part.id for part in ast.walk(wanted.condition) if isinstance(part, ast.Name)}
+    return sorted(named & set(node.instance.binding.origins))
+
+
+def _moved(
+    node: Node, given: dict[str, Given], move: Move | Resize
+) -> tuple[dict[str, Given], dict[str, Any]]:
+    if not isinstance(move, Resize):
+        return moved(dict(given), node.attrs, move)
+    types = dict(given)
+    scope = node.instance.binding.scope
+    for slot in pattern(node.op).slots:
+        info, dims = given.get(slot.item.name), slot.item.type.dims
+        if not isinstance(info, TensorInfo) or any(dim.broadcast for dim in dims):
+            continue
+        names: list[str] = []
+        for dim in dims:
+            name = dim.size.id if isinstance(dim.size, ast.Name) else ""
+            names += [name] if dim.kind == "size" else [""] * (len(info.shape) - len(dims) + 1)
+        shape = list(info.shape)
+        for name, axis in zip(names, place_known(dims, len(shape), scope), strict=True):
+            if name == move.name:
+                shape[axis] = move.value
+        types[slot.item.name] = TensorInfo(tuple(shape), info.dtype)
+    return types, dict(node.attrs)
+
+
+def _holds(wanted: ast.Require | None, instance: Instance) -> bool:
+    """Whether a condition that is no part of the definition holds of a call."""
+    assert wanted is not None
+    try:
+        return evaluate(wanted.condition, instance.binding.scope) is True
+    except InvalidInput:
+        return False
+
+
+def _broken(wanted: ast.Require | None, instance: Instance) -> Instance:
+    """A valid call, with the fault of breaking a condition that is no part of the definition."""
+    assert wanted is not None
+    binding = instance.binding
+    if _holds(wanted, instance):
+        return instance
+    sources = tuple(involved(binding, wanted.condition))
+    code = f"{binding.op.name}.{wanted.name}"
+    fault = Fault(code, f"{RULED_OUT}{wanted.message}", 1.0, sources)
+    return Instance(replace(binding, faults=[fault]), instance.outputs)
 
 
 def _of_values(
@@ -191,7 +304,7 @@ def _spoilt(
     node: Node,
     given: dict[str, Given],
     demanded: dict[str, tuple[float, float]],
-    move: Move,
+    move: Move | Resize,
     instance: Instance,
     types: dict[str, Given],
     attrs: dict[str, Any],
@@ -234,12 +347,15 @@ def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, 
                 yield {**attrs, name: value[:place] + value[place + 1 :]}
 
 
-def _present(types: dict[str, Given], outputs: Sequence[tuple[str, TensorInfo]]) -> bool:
-    """Whether there is something in every tensor, and not too much."""
+def _present(
+    types: dict[str, Given], outputs: Sequence[tuple[str, TensorInfo]], empty: bool
+) -> bool:
+    """Whether there is something in every tensor, unless they may be empty, and not too much."""
     infos = [info for _, info in outputs]
     for given in types.values():
         infos += given if isinstance(given, tuple) else [given] if given is not None else []
-    return all(0 < math.prod(info.shape) <= 4 * _SMALL.elements for info in infos)
+    least = 0 if empty else 1
+    return all(least <= math.prod(info.shape) <= 4 * _SMALL.elements for info in infos)
 
 
 def _moves(node: Node) -> Iterator[Move]:

@@ -50,6 +50,7 @@ def spell(
     apart: Callable[[Value, str], Value] | None = None,
     blunt: set[str] | None = None,
     whole: bool = True,
+    hollow: bool = True,
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
@@ -60,7 +61,8 @@ def spell(
     makes a tensor of its own of every real result, where it is asked what
     flows back to each. blunt: the functions that were spelt so far of which the target has no
     derivative, as the builder keeps them. whole: otherwise no definition is lowered: to know what
-    is native, that is not asked for.
+    is native, that is not asked for. hollow: whether its own operators are given tensors without
+    elements, too.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -71,7 +73,8 @@ def spell(
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
-            results, own = _spell(node, builder, own_table, catalog, fed, used, sloped, whole)
+            fitting = own_table if _is_ordinary(node, values, hollow) else {}
+            results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole)
             if fed is not values and not own:  # its definition has all derivatives
                 results, own = _spell(node, builder, {}, catalog, values, used, sloped)
             if blunt and detach is not None:
@@ -161,7 +164,7 @@ def _spell(
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
-    if row is not None and _is_ordinary(node, values):
+    if row is not None:
         try:
             wanted = frozenset(f for f, name in node.results().items() if name in used)
             spelt = row.rule(Call(node, builder, feeds, wanted))
@@ -183,8 +186,10 @@ def _is_builtin(op: ast.Op) -> bool:
     return own is op or own == op
 
 
-def _is_ordinary(node: Node, values: Mapping[str, Value]) -> bool:
-    """Whether tensors have elements and axes: else frameworks' operators have no common opinion."""
+def _is_ordinary(node: Node, values: Mapping[str, Value], hollow: bool) -> bool:
+    """Whether tensors have axes, and elements unless they need not: else frameworks' operators have
+    no common opinion.
+    """
     operands = [values[name].shape for name in node.operands()]
     results = [info.shape for _, info in node.instance.outputs or ()]
-    return any(operands) and not any(0 in shape for shape in [*operands, *results])
+    return any(operands) and (hollow or not any(0 in shape for shape in [*operands, *results]))

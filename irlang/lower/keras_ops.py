@@ -111,6 +111,8 @@ def _gelu(call: Keras) -> Value:
 
 
 def _thresholded(call: Keras) -> Value:
+    if call.build.version != 3:
+        return call.value(layer(call, "ThresholdedReLU", call.input("x"), theta=call["theta"]))
     return call.value(invoke("keras.activations.threshold", call.input("x"), call["theta"], 0.0))
 
 
@@ -331,7 +333,7 @@ ELEMENTS: dict[str, Native] = {
     "hard_tanh": _three(default("keras.activations.hard_tanh", min=-1, max=1)),
     "soft_shrink": _three(plain("keras.activations.soft_shrink", threshold="threshold")),
     "hard_shrink": _three(plain("keras.activations.hard_shrink", threshold="threshold")),
-    "thresholded_relu": _three(Native("keras.activations.threshold", _thresholded)),
+    "thresholded_relu": Native("keras.activations.threshold", _thresholded),
     "squareplus": _three(plain("keras.activations.squareplus", b="b")),
     "sparsemax": _three(plain("keras.activations.sparsemax", axis="axis")),
     "glu": _three(plain("keras.activations.glu", axis="axis")),

@@ -72,6 +72,7 @@ class _Python:
     table: Mapping[str, Native]
     layout: Callable[[str, tuple[int, ...]], python_program.Layout]
     shuns: frozenset[str]
+    hollow: bool = True  # layers of Keras are not: they are made for batches that have elements
 
 
 _WIDE_UNSIGNED = frozenset({"u16", "u32", "u64"})
@@ -80,15 +81,17 @@ _PYTHON = {
     "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.layout, _WIDE_UNSIGNED),
     "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _NARROW),
     "jax": _Python(JaxBuilder, to_jax.TABLE, to_jax.layout, frozenset()),
-    "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW),
+    "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW, False),
     "mxnet": _Python(MxBuilder, mx_ops.TABLE, to_mx.layout, _NARROW),
 }
 # Modes whose programs have other words, by the framework's name and theirs.
 _MODES = {
     "keras:jax": replace(_PYTHON["keras"], builder=JaxKerasBuilder),
     "keras:torch": replace(_PYTHON["keras"], builder=TorchKerasBuilder),
-    "keras:theano": _Python(TheanoBuilder, to_keras2.THEANO, to_keras2.layout, _NARROW),
-    "tf:keras": _Python(to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW),
+    "keras:theano": _Python(TheanoBuilder, to_keras2.THEANO, to_keras2.layout, _NARROW, False),
+    "tf:keras": _Python(
+        to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW, False
+    ),
     "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
 }
 
@@ -121,18 +124,20 @@ def lower(
     grad: bool = False,
     watched: bool = False,
     native: bool = True,
+    hollow: bool = False,
 ) -> Lowered:
     """The program of a model for a target (see `irlang targets`).
 
     params: an array for every parameter. grad: whether gradients of the loss are wanted, where
     there is a loss; watched: those by its real results as well, each of which is a tensor of its
     own then (a program that is compiled whole tells nothing of these). native: False lowers every
-    operator from its definition, which is how the two ways are held against each other. Raises
-    `usage.target` for a target that there is not.
+    operator from its definition, which is how the two ways are held against each other. hollow:
+    layers that are made for tensors with elements are given others, too. Raises `usage.target` for
+    a target that there is not.
     """
     known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
-        return _python(graph, known, catalog, params, grad, watched, native)
+        return _python(graph, known, catalog, params, grad, watched, native, hollow)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
     code, body = to_onnx.model_file(graph, catalog, params, _runtime(known), native=native)
@@ -176,6 +181,7 @@ def _python(
     grad: bool,
     watched: bool,
     native: bool,
+    hollow: bool,
 ) -> Lowered:
     row = _row(target)
     builder = row.builder(Names(python_program.RESERVED))
@@ -192,7 +198,7 @@ def _python(
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
-        blunt=builder.blunt,
+        blunt=builder.blunt, hollow=hollow or row.hollow,
     )  # fmt: skip
     code = ""
     if not body.unsupported:

@@ -1,0 +1,60 @@
+"""What a framework documents to be narrower than the definition of an operator requires.
+
+A call that breaks such a condition has a value by the definition, yet the framework says that it
+takes no such call: where it does, and says nothing, it has accepted what its own documentation
+rules out. The opposite is `irlang.lower.admits`. Every entry is a statement of the framework's
+documentation: a condition in the language of definitions, and the words behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from irlang import ast
+from irlang.lower.target import describe
+from irlang.parser import parse_expr
+
+_UNITS = ("units", "1 <= H", "units: positive integer, the dimensionality of the output")
+
+# By framework and operator: the name of a condition, itself, and what is written.
+_NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "keras": {
+        "leaky_relu": (("slope", "0 <= alpha", "LeakyReLU: the slope is a float >= 0"),),
+        "dense": (("units", "1 <= F", "Dense: units is a positive integer"),),
+        "conv": (("filters", "1 <= F", "Conv: filters is the number of filters, at least 1"),),
+        "conv_transpose": (("filters", "1 <= G", "ConvTranspose: as of Conv"),),
+        "separable_conv": (("filters", "1 <= F", "SeparableConv: as of Conv"),),
+        "depthwise_conv": (
+            ("multiplier", "1 <= M", "DepthwiseConv: depth_multiplier is a positive integer"),
+        ),
+        "embedding": (("output_dim", "1 <= D", "Embedding: output_dim is a positive integer"),),
+        "simple_rnn": (_UNITS,),
+        "gru": (_UNITS,),
+        "lstm": (_UNITS,),
+    },
+    "keras 2": {
+        "thresholded_relu": (("threshold", "0 <= theta", "ThresholdedReLU: theta is >= 0"),),
+    },
+}
+
+
+def narrower(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
+    """By operator, the conditions that a target's documentation adds, as requirements of it."""
+    described = describe(target)
+    if "keras" not in (described.framework, described.mode):
+        return {}
+    old = described.framework != "keras" or described.release < (3,)
+    return {**_conditions("keras"), **(_conditions("keras 2") if old else {})}
+
+
+@cache
+def _conditions(framework: str) -> Mapping[str, tuple[ast.Require, ...]]:
+    return {
+        operator: tuple(_condition(*row) for row in rows)
+        for operator, rows in _NARROWS[framework].items()
+    }
+
+
+def _condition(name: str, condition: str, message: str) -> ast.Require:
+    return ast.Require(name, parse_expr(condition), message)
