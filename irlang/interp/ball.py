@@ -48,6 +48,8 @@ class Ball:
 
 def whole(array: Any, shape: tuple[int, ...]) -> Any:
     """An array spread to a shape, contiguous so that it can be viewed."""
+    if isinstance(array, np.ndarray) and array.shape == shape and array.flags.c_contiguous:
+        return array
     return np.asarray(np.broadcast_to(array, shape), order="C")
 
 

@@ -171,6 +171,8 @@ class BallFunctions:
         size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
         with np.errstate(invalid="ignore"):
             within = size + ball.bound <= self.most
+        if np.all(within):  # no radius is without a value then
+            return ball
         lost = ~(within | ~np.isfinite(ball.value)) | np.isnan(ball.bound)
         if np.any(lost):
             ball.radius = np.where(lost, np.inf, ball.bound)
@@ -190,7 +192,10 @@ class BallFunctions:
         a, b = args
         value = SCALARS[function].numpy(a.value, b.value)
         exact, halved = a.radius is None and b.radius is None, self.arithmetic.halved
-        if exact and np.asarray(value).dtype.kind in "ib":
+        kind = np.asarray(value).dtype.kind
+        # Then no operand is infinite or no number, but for a divisor, which may be infinite.
+        finite = kind == "f" and bool(np.isfinite(value).all())
+        if exact and kind in "ib":
             return Ball(value)
         if function in "+-":
             slack: Any = a.bound + b.bound
@@ -199,17 +204,16 @@ class BallFunctions:
         elif function == "*":
             slack = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
             slack = np.where(np.isnan(slack), np.inf, slack)  # 0 * inf
-            slack = np.where(_endless(a, b) | _endless(b, a), 0.0, slack)
         else:
             low = np.maximum(np.abs(b.value) - b.bound, least(b))
             slack = (a.bound + np.abs(value) * b.bound) / np.where(low > 0, low, np.nan)
             # a divisor that may be zero, or a numerator that may: the quotient may be NaN
             doubtful = (np.asarray(b.bound) > 0) | ((a.bound > 0) & (np.abs(a.value) <= a.bound))
             slack = np.where(low > 0, slack, np.where(doubtful, np.inf, 0.0))
-            slack = np.where(_endless(a, b), 0.0, slack)
-        if np.asarray(value).dtype.kind in "ib":
+        if kind in "ib":
             return Ball(value, slack)
-        slack = np.where(_no_number(a) | _no_number(b), 0.0, slack)
+        if not finite:
+            slack = np.where(_sure(function, a, b), 0.0, slack)
         if function in "+-" and a.terms + b.terms > 2:
             return self.longer([a, b], value)
         if function in "+-" and exact and not halved and self._integers(a, b, value):
@@ -567,6 +571,14 @@ def _exactly(ball: Ball, test: Callable[[Any], Any]) -> Any:
 def _no_number(ball: Ball) -> Any:
     """Where a value is NaN for sure, whoever computes it."""
     return _exactly(ball, np.isnan)
+
+
+def _sure(function: str, a: Ball, b: Ball) -> Any:
+    """Where arithmetic gives NaN or an infinity whoever computes it."""
+    found = _no_number(a) | _no_number(b)
+    if function in "*/":
+        found = found | _endless(a, b)
+    return found | _endless(b, a) if function == "*" else found
 
 
 def _endless(a: Ball, b: Ball) -> Any:

@@ -50,7 +50,7 @@ class Frame:
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of every axis."""
-        return tuple(stop - start for start, stop in self.ranges)
+        return tuple([stop - start for start, stop in self.ranges])
 
 
 def form(position: eq.Expr, frame: Frame) -> Affine | None:
@@ -101,18 +101,18 @@ def extent(form: Affine, frame: Frame) -> tuple[int, int]:
 
 def strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
     """The view whose axes are those of the frame (extent 1 where an index takes no part)."""
-    strides = [0] * len(frame.ranges)
+    strides, shape = [0] * len(frame.ranges), [1] * len(frame.ranges)
     offset = 0
     for form, shift, stride in zip(forms, below, array.strides, strict=True):
         base = form.constant + shift
         for name, coefficient in form.coefficients.items():
             axis = frame.axes[name]
+            start, stop = frame.ranges[axis]
             strides[axis] += coefficient * stride
-            base += coefficient * frame.ranges[axis][0]
+            shape[axis] = stop - start
+            base += coefficient * start
         offset += base * stride
-    used = {frame.axes[name] for form in forms for name in form.coefficients}
-    shape = tuple(n if axis in used else 1 for axis, n in enumerate(frame.shape))
-    return np.ndarray(shape, array.dtype, array, offset, tuple(strides))
+    return np.ndarray(shape, array.dtype, array, offset, strides)
 
 
 def pad(array: Any, default: Any, below: list[int], above: list[int]) -> Array:
