@@ -415,6 +415,9 @@ grey_dilation x=1,1,3,4 w=1,2,2
 grey_erosion x=1,1,3,4 w=1,2,2
 crelu x=2,3; axis=0
 l2_loss x=2,3
+psnr a=1,2,2,2 b=1,2,2,2; in 0.1,1
+total_variation x=1,3,2,2
+adjust_contrast x=1,2,3,2; factor=1.7
 multilabel_soft_margin x=2,3 target=2,3 weight=3
 """
 LINES = CASES.strip().splitlines()

@@ -49,6 +49,7 @@ NUMERIC: dict[str, Native] = {
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
     "log_add_exp": Native("jnp.logaddexp, jnp.logaddexp2", _logaddexp),
+    "isin": plain("jnp.isin", invert="invert"),
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
     "bessel_i": Native("jax.scipy.special.i0, i0e, i1, i1e", _bessel),

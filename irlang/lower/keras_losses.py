@@ -152,7 +152,7 @@ LOSSES: dict[str, Native] = {
     "tversky": _overlap("Tversky", "alpha", "beta"),
     "categorical_hinge": _classes("CategoricalHinge", _only(), "prediction"),
     "cosine_similarity": _three(
-        _classes("CosineSimilarity", _only(eps=1e-12, negative=True), "prediction")
+        _classes("CosineSimilarity", _only(eps=1e-14, negative=True), "prediction")
     ),
     "kl_divergence": _classes("KLDivergence", _only(eps=1e-7), "probs"),
     "categorical_cross_entropy": _classes("CategoricalCrossentropy", _binary_logits, "logits"),

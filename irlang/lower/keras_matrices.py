@@ -114,6 +114,14 @@ def _resize(call: Keras) -> Value | None:
     return channels_first(call, Value(text, (n, *space, c), x.dtype))
 
 
+def _psnr(call: Keras) -> Value | None:
+    """Over all axes."""
+    a, b = call.input("a"), call.input("b")
+    if a.rank != 3 or a.dtype not in _WIDE:
+        return None
+    return call.value(invoke("ops.psnr", a, b, max_val=float(call["max_value"])))
+
+
 MATRICES: dict[str, Native] = {
     "log_determinant": Native("ops.slogdet", _log_determinant, since=KERAS_3),
     "solve": Native("ops.solve", _solve, since=KERAS_3),
@@ -128,5 +136,6 @@ MATRICES: dict[str, Native] = {
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
     "resize": Native("ops.image.resize", _resize, since=KERAS_3),
+    "psnr": Native("ops.psnr", _psnr, since=KERAS_3),
     "rot90": Native("ops.rot90", _rot90, since=KERAS_3),
 }

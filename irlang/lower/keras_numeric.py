@@ -35,6 +35,7 @@ NUMERIC: dict[str, Native] = {
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
     "log_add_exp": _three(Native("ops.logaddexp, ops.logaddexp2", _logaddexp)),
+    "isin": _three(plain("ops.isin", invert="invert")),
     "isclose": _three(plain("ops.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),
     "nan_to_num": Native("ops.nan_to_num", _nan_to_num, since=KERAS_3),
 }

@@ -96,6 +96,12 @@ def _norm(call: Tf) -> Value | None:
     return call.value(invoke("tf.norm", x, **options))
 
 
+def _of_images(function: str, **attributes: str) -> Native:
+    """Functions of images that compute in f32."""
+    row = plain(function, **attributes)
+    return Native(function, lambda call: row.rule(call) if call.out.dtype == "f32" else None)
+
+
 MATRICES: dict[str, Native] = {
     "solve": _of_wide(plain("tf.linalg.solve")),
     "log_determinant": _of_wide(Native("tf.linalg.slogdet", _log_determinant)),
@@ -105,6 +111,9 @@ MATRICES: dict[str, Native] = {
     "grey_erosion": _morphology("tf.nn.erosion2d"),
     "im2col": Native("tf.image.extract_patches", _patches),
     "reduce_l1": Native("tf.norm", _norm),
+    "psnr": _of_images("tf.image.psnr", max_val="max_value"),
+    "total_variation": _of_images("tf.image.total_variation"),
+    "adjust_contrast": _of_images("tf.image.adjust_contrast", contrast_factor="factor"),
     "crelu": plain("tf.nn.crelu", axis="axis"),
     "l2_loss": plain("tf.nn.l2_loss"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.jax_creation import CREATION
 from irlang.lower.jax_layers import LAYERS
 from irlang.lower.jax_matrices import MATRICES
 from irlang.lower.jax_numeric import NUMERIC
@@ -13,7 +14,9 @@ from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.python_program import Layout
 
-TABLE: dict[str, Native] = {**ELEMENTS, **SHAPES, **LAYERS, **MATRICES, **NUMERIC, **STATISTICS}
+TABLE: dict[str, Native] = {
+    **ELEMENTS, **SHAPES, **LAYERS, **CREATION, **MATRICES, **NUMERIC, **STATISTICS,
+}  # fmt: skip
 
 LAYOUT = Layout(
     framework="JAX",

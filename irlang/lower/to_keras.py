@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.keras_backends import BACKENDS
+from irlang.lower.keras_creation import CREATION
 from irlang.lower.keras_layers import LAYERS
 from irlang.lower.keras_losses import LOSSES
 from irlang.lower.keras_matrices import MATRICES
@@ -19,8 +20,8 @@ from irlang.lower.python_program import Layout
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 
 TABLE: dict[str, Native] = {
-    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **MATRICES, **NUMERIC,
-    **STATISTICS, **OPTIMIZERS,
+    **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
+    **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS,
 }  # fmt: skip
 
 _APPLIED = '''

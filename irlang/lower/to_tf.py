@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout
+from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
@@ -20,6 +21,7 @@ TABLE: dict[str, Native] = {
     **ELEMENTS,
     **PLACES,
     **LAYERS,
+    **CREATION,
     **MATRICES,
     **NUMERIC,
     **STATISTICS,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout
+from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_matrices import MATRICES
@@ -24,6 +25,7 @@ TABLE: dict[str, Native] = {
         **ELEMENTS,
         **SHAPES,
         **PLACES,
+        **CREATION,
         **MATRICES,
         **NUMERIC,
         **STATISTICS,

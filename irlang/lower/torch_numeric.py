@@ -54,6 +54,7 @@ NUMERIC: dict[str, Native] = {
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),
+    "isin": plain("torch.isin", invert="invert"),
     "isclose": plain("torch.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "addcmul": plain("torch.addcmul", value="value"),
     "addcdiv": plain("torch.addcdiv", value="value"),

@@ -131,6 +131,14 @@ def test_numbers_may_stand_for_what_is_none() -> None:
     agrees("nan_to_num", {"x": x}, np.array([1.0, 7.0, 2.0, -3.0]), nan=7, posinf=2, neginf=-3)
 
 
+@given(data=st.data(), invert=st.booleans())
+@few
+def test_what_is_among_others(data: st.DataObject, invert: bool) -> None:
+    x, values = data.draw(reals((4,), special=True)), data.draw(reals((3,), special=True))
+    expected = np.isin(x, values, invert=invert)
+    agrees("isin", {"x": x, "values": values}, expected, invert=invert)
+
+
 # Zeros have a sign, which `exact`, whose numbers are reals, does not see.
 
 ZEROS = np.array([0.0, -0.0, 2.0, -2.0])

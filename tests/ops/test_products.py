@@ -127,3 +127,25 @@ def test_small_ones(data: st.DataObject, reduction: str) -> None:
     given_ = {"x": x, "target": target, "weight": weight}
     agrees("multilabel_soft_margin", given_, expected, operations=32, magnitude=40.0,
            reduction=reduction)  # fmt: skip
+
+
+@given(data=st.data())
+@few
+def test_images(data: st.DataObject) -> None:
+    a, b = (data.draw(reals((2, 3, 2, 2), 0, 2)) for _ in range(2))
+    error = np.square(a - b).mean((1, 2, 3))
+    expected = 10 * np.log10(4 / error)
+    agrees("psnr", {"a": a, "b": b}, expected, operations=64, magnitude=40.0, max_value=2)
+    expected = tf.image.total_variation(tf.constant(a)).numpy()
+    agrees("total_variation", {"x": a}, expected, operations=32, magnitude=40.0)
+    mean = a.mean((1, 2), keepdims=True)
+    agrees("adjust_contrast", {"x": a}, (a - mean) * 3 + mean, operations=32, magnitude=8.0,
+           factor=3)  # fmt: skip
+
+
+@given(start=st.integers(-8, 8), stop=st.integers(-8, 8), count=st.integers(0, 9))
+@few
+def test_numbers_evenly_apart(start: int, stop: int, count: int) -> None:
+    expected = np.linspace(start / 4, stop / 4, count)
+    agrees("linspace", {}, expected, operations=4, magnitude=2.0, start=start / 4, stop=stop / 4,
+           count=count, to="f64")  # fmt: skip

@@ -1,0 +1,47 @@
+"""How JAX spells tensors that are made of numbers alone."""
+
+from __future__ import annotations
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+Jax = Call[JaxBuilder]
+
+
+def _type(call: Jax) -> str:
+    return call.build.dtype(call.out.dtype)
+
+
+def _eye(call: Jax) -> Value:
+    sizes = call["rows"], call["columns"]
+    return call.value(invoke("jnp.eye", *sizes, k=call["k"] or None, dtype=_type(call)))
+
+
+def _full(call: Jax) -> Value | None:
+    if DTYPES[call.out.dtype].kind != "real":
+        return None
+    return call.value(invoke("jnp.full", call.out.shape, float(call["value"]), dtype=_type(call)))
+
+
+def _arange(call: Jax) -> Value | None:
+    """Of whole numbers, of which it is sure how many there are."""
+    ends = [call[name] for name in ("start", "stop", "step")]
+    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+        return None
+    return call.value(invoke("jnp.arange", *map(int, ends), dtype=_type(call)))
+
+
+def _linspace(call: Jax) -> Value:
+    ends = float(call["start"]), float(call["stop"])
+    return call.value(invoke("jnp.linspace", *ends, call["count"], dtype=_type(call)))
+
+
+CREATION: dict[str, Native] = {
+    "eye": Native("jnp.eye", _eye),
+    "full": Native("jnp.full", _full),
+    "arange": Native("jnp.arange", _arange),
+    "linspace": Native("jnp.linspace", _linspace),
+}

@@ -1,0 +1,36 @@
+"""How Keras 3 spells tensors that are made of numbers alone: `keras.ops`."""
+
+from __future__ import annotations
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+
+def _eye(call: Keras) -> Value | None:
+    if call.out.kind != "real":
+        return None
+    sizes, dtype = (call["rows"], call["columns"]), call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.eye", *sizes, k=call["k"], dtype=dtype))
+
+
+def _full(call: Keras) -> Value | None:
+    if call.out.kind != "real":
+        return None
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.full", call.out.shape, float(call["value"]), dtype=dtype))
+
+
+def _linspace(call: Keras) -> Value | None:
+    if call["count"] < 1:
+        return None
+    ends, dtype = (float(call["start"]), float(call["stop"])), call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.linspace", *ends, num=call["count"], dtype=dtype))
+
+
+CREATION: dict[str, Native] = {
+    "eye": Native("ops.eye", _eye, since=KERAS_3),
+    "full": Native("ops.full", _full, since=KERAS_3),
+    "linspace": Native("ops.linspace", _linspace, since=KERAS_3),
+}

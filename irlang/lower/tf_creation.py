@@ -1,0 +1,43 @@
+"""How TensorFlow spells tensors that are made of numbers alone."""
+
+from __future__ import annotations
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.value import Value
+
+Tf = Call[TensorFlowBuilder]
+
+
+def _type(call: Tf) -> str:
+    return call.build.dtype(call.out.dtype)
+
+
+def _eye(call: Tf) -> Value | None:
+    if call["k"]:
+        return None
+    return call.value(invoke("tf.eye", call["rows"], call["columns"], dtype=_type(call)))
+
+
+def _full(call: Tf) -> Value | None:
+    if DTYPES[call.out.dtype].kind != "real":
+        return None
+    number = invoke("tf.constant", float(call["value"]), _type(call))
+    return call.value(invoke("tf.fill", str(list(call.out.shape)), number))
+
+
+def _linspace(call: Tf) -> Value | None:
+    """Of one number at least, in the types that there are kernels for."""
+    if call.out.dtype not in ("f32", "f64") or call["count"] < 1:
+        return None
+    ends = (invoke("tf.constant", float(call[name]), _type(call)) for name in ("start", "stop"))
+    return call.value(invoke("tf.linspace", *ends, call["count"]))
+
+
+CREATION: dict[str, Native] = {
+    "eye": Native("tf.eye", _eye),
+    "full": Native("tf.fill", _full),
+    "linspace": Native("tf.linspace", _linspace),
+}

@@ -1,0 +1,48 @@
+"""How PyTorch spells tensors that are made of numbers alone."""
+
+from __future__ import annotations
+
+from irlang.dtypes import DTYPES
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.torch_builder import TorchBuilder
+from irlang.lower.value import Value
+
+Torch = Call[TorchBuilder]
+
+
+def _type(call: Torch) -> str:
+    return call.build.dtype(call.out.dtype)
+
+
+def _eye(call: Torch) -> Value | None:
+    if call["k"]:
+        return None
+    return call.value(invoke("torch.eye", call["rows"], call["columns"], dtype=_type(call)))
+
+
+def _full(call: Torch) -> Value | None:
+    if DTYPES[call.out.dtype].kind != "real":
+        return None
+    return call.value(invoke("torch.full", call.out.shape, float(call["value"]), dtype=_type(call)))
+
+
+def _arange(call: Torch) -> Value | None:
+    """Of whole numbers, of which it is sure how many there are."""
+    ends = [call[name] for name in ("start", "stop", "step")]
+    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+        return None
+    return call.value(invoke("torch.arange", *map(int, ends), dtype=_type(call)))
+
+
+def _linspace(call: Torch) -> Value:
+    ends = float(call["start"]), float(call["stop"])
+    return call.value(invoke("torch.linspace", *ends, call["count"], dtype=_type(call)))
+
+
+CREATION: dict[str, Native] = {
+    "eye": Native("torch.eye", _eye),
+    "full": Native("torch.full", _full),
+    "arange": Native("torch.arange", _arange),
+    "linspace": Native("torch.linspace", _linspace),
+}
