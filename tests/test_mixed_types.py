@@ -77,3 +77,15 @@ def test_a_gradient_of_f64_counts_the_oracles_own_error_once() -> None:
         ball = gradient_balls(graph, given, CATALOG)["x0"]
         radii.append(float(ball.bound / np.abs(ball.value)))
     assert radii[1] <= 16 * radii[0]
+
+
+def test_what_flows_back_through_a_cast_is_rounded_to_the_narrow_type() -> None:
+    graph, _ = model(
+        "model m(x: f32[3], c: f64[3]) -> loss: f64[] {\n"
+        "  loss = reduce_sum(multiply(cast(x; to = f64), c))\n}"
+    )
+    given = {"x": np.ones(3, np.float32), "c": np.array([0.1, 0.5, 1e-50])}
+    ball = gradient_balls(graph, given, CATALOG)["x"]
+    error = np.abs(given["c"].astype(np.float32).astype(np.float64) - ball.value)
+    assert np.all(error <= np.broadcast_to(ball.bound, 3))
+    assert np.all(np.broadcast_to(ball.bound, 3) < 2.0**-23)

@@ -112,6 +112,9 @@ def gradient_balls(
         unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
         for output, name in step.gradients.items():
             ball = tensors[output]
+            ball = replace(
+                ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
+            )
             if unknown:
                 ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
             parts.setdefault(name, []).append(ball)
