@@ -67,7 +67,7 @@ class Calls:
                 return False
             draft, instance = mended
             self.repaired += 1
-        if instance is None or not self.fits(instance):
+        if instance is None or not self.fits(draft, instance):
             return False
         demanded = demands(instance)
         if demanded is None:
@@ -75,12 +75,15 @@ class Calls:
         self.add(made, draft, instance, demanded, bool(fixed.inputs))
         return True
 
-    def fits(self, instance: Instance) -> bool:
-        """Whether all results are within the limits, and something in them, if that must be."""
+    def fits(self, draft: Draft, instance: Instance) -> bool:
+        """Whether all results and new tensors are within the limits, and something in them, if that
+        must be.
+        """
         if instance.outputs is None:
             return False
         least = 0 if self.limits.empty else 1
-        for _, info in instance.outputs:
+        new = [source for source in _sources(draft) if isinstance(source, TensorInfo)]
+        for info in (*(info for _, info in instance.outputs), *new):
             if (
                 not least <= math.prod(info.shape) <= 2 * self.limits.elements
                 or len(info.shape) > self.limits.rank + 1
