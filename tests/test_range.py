@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from irlang.api import loads
-from irlang.interp.range import DOMAINS, Analysis, analyse
+from irlang.interp import proofs, reasons
+from irlang.interp.range import DOMAINS, Analysis, Known, analyse
 
 CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
 
@@ -232,3 +233,40 @@ def test_an_index_that_is_bound_inside_stays_there() -> None:
       y = einsum(s, s; labels = [])
     }"""
     assert analysed(text).values["y"].low >= 0
+
+
+def test_proofs_that_are_cut_short_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """op spread[T: float](x: T[N, K]) -> y: T[N, K] {
+      m[n < N] = max(k < K) x[n, k]
+      y[n, k] = exp(m[n] - x[n, k])
+    }
+    model m(x: f32[2, 4] in [-500, 500]) -> y: f32[2, 4] {
+      y = spread(x)
+    }"""
+
+    def told() -> list[str]:
+        return [why for p in analysed(text).points if p.status == "possible" for why in p.reasons]
+
+    assert len(told()) == 1
+    monkeypatch.setattr(proofs, "_WORK", 0)
+    assert told()[1:] == [reasons.STARVED]
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+def test_what_is_known_of_a_model_serves_one_that_begins_alike(gradient: bool) -> None:
+    text = """nnir 1
+    model m(x: f32[2, 4] in [-500, 500], t: f32[2, 4] in [0, 1]) -> y: f32[2, 4] {
+      a = add(x, 0.5)
+      p = softmax(a)
+      y = log(p)
+      loss = reduce_sum(multiply(y, t))
+    }"""
+    edits = {"log(p)": "log(add(p, 1e-6))", "softmax(a)": "softmax(x)", "0.5": "0.25"}
+    known = Known()
+    first = loads(text)
+    analyse(first.graph, first.catalog, gradient=gradient, known=known)
+    assert len(known.steps) >= 5
+    for old, new in edits.items():
+        model = loads(text.replace(old, new))
+        fresh = analyse(model.graph, model.catalog, gradient=gradient)
+        assert analyse(model.graph, model.catalog, gradient=gradient, known=known) == fresh

@@ -27,7 +27,7 @@ from irlang.interp.values import Array
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
-_SURE = 12  # of these that are made however long they take: constants, and a few mixtures
+_SURE = 12  # of these that are made whatever they bring: constants, and a few mixtures
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _PATIENCE = 0.12  # of the time, without a new witness, after which the search ends
@@ -153,7 +153,8 @@ class Search:
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            if idle > _SURE and self.clock() >= min(deadline, self._limit()):
+            late = self.clock() >= (self._limit() if idle > _SURE else deadline)
+            if idle and late:
                 break
             values = next(source)
             idle += 1
