@@ -13,7 +13,7 @@ from irlang.arithmetic import STANDARD
 from irlang.diff import batch, refine, runner
 from irlang.diff.refine import ELEMENTS, Refiner
 from irlang.diff.runner import Case, Session
-from irlang.diff.verdict import FINDINGS, Verdict, judge, only_estimated
+from irlang.diff.verdict import FINDINGS, Verdict, judge, of_values, only_estimated
 from irlang.interp import first_order
 from irlang.interp.balls import Ball
 from irlang.interp.first_order import FirstOrder
@@ -141,3 +141,19 @@ def test_what_an_estimate_speaks_against_is_proved_by_a_call(
         assert not batch._proved(session, case, "torch")
         monkeypatch.setattr(runner, "lower", faulty)
         assert batch._proved(session, case, "torch")
+
+
+def test_the_sign_of_a_zero_is_no_finding() -> None:
+    """PyTorch's prelu of 0 is -0 where the slope is negative; each call is right by itself."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    text = "model m(x: f32[2], s: f32[]) -> y: f32[2] {\n  y = reciprocal(prelu(x, s))\n}"
+    graph, _ = model(text)
+    given = {"x": np.array([0, 1], np.float32), "s": np.array(-1, np.float32)}
+    case = Case(graph, given, {}, CATALOG)
+    with Session(["torch"]) as session:
+        (verdict,) = session.compare([case])[0].verdicts["torch"]
+        assert verdict.verdict in FINDINGS
+        assert of_values([verdict])
+        assert not of_values([replace(verdict, stage="backward")])
+        assert not of_values([replace(verdict, verdict="refused")])
+        assert not batch._proved(session, case, "torch")

@@ -20,7 +20,7 @@ from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.programs import BATCH, Settings, drawn
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
-from irlang.diff.verdict import FINDINGS, at_edge, gravest, only_estimated
+from irlang.diff.verdict import FINDINGS, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
 from irlang.lower.profile import read_profile
 
@@ -75,8 +75,11 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
                     and not SEEN.explains(case.graph, target, verdict)
                     and not SEEN.heard(target, verdicts)
                 ):
-                    found.append(find(session, case, seed, target, outcome))
-                    SEEN.note(found[-1])
+                    if of_values(verdicts) and not _proved(session, case, target):
+                        verdict = "unstable"
+                    else:
+                        found.append(find(session, case, seed, target, outcome))
+                        SEEN.note(found[-1])
             elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
                 # Radii grow with depth until an output says little: judge the calls one by one.
                 culprit = localise(session.only(target), case, target)
@@ -126,12 +129,19 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
 
 
 def _proved(session: Session, case: Case, target: str) -> bool:
-    """Whether a program that only an estimate speaks against has a call that is wrong by itself, or
-    calls that are wrong together: what is estimated may be too small, a call's radius may not.
+    """Whether a program whose values disagree has a call that is wrong by itself, or calls that are
+    wrong together.
+
+    Where every call is right by what it was fed, and no fusion is in play, so is the whole: what
+    speaks against it is an estimate that is too small, or the sign of a zero, which has no verdict
+    of its own and is infinitely much behind a quotient. A target that cannot show what is in
+    between is taken at its results.
     """
-    if localise(session.only(target), case, target) is not None:
+    alone = session.only(target)
+    if localise(alone, case, target) is not None or fused(session, case, target) is not None:
         return True
-    return fused(session, case, target) is not None
+    shown = alone.compare([case], exposed=True)[0].results.get(target)
+    return shown is None or shown.status != "ok"
 
 
 def _at_edges(

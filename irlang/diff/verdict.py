@@ -101,6 +101,13 @@ def reason_of(message: str) -> str:
     return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:_REASON])
 
 
+def of_values(verdicts: Sequence[Verdict]) -> bool:
+    """Whether nothing but values of a program's results speaks against a target; no gradient."""
+    amiss = [v for v in verdicts if v.verdict in FINDINGS]
+    kinds = ("inaccurate", *_OF_VALUES)
+    return all(v.verdict in kinds and v.stage in ("forward", "loss") for v in amiss)
+
+
 def only_estimated(verdicts: Sequence[Verdict]) -> bool:
     """Whether all that speaks against a target is a radius that is an estimate."""
     amiss = [v for v in verdicts if v.verdict in FINDINGS]
