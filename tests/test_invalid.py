@@ -18,13 +18,14 @@ from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
 from irlang.diff.invalid import _documents, _turn, judge_invalid
 from irlang.diff.report_issue import issue
-from irlang.diff.runner import Session
+from irlang.diff.runner import Case, Session
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import RULED_OUT, Resize, SetElements, Spoilt, breakable, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
 from irlang.interp.shape import check
+from irlang.interp.values import inputs
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, says
 from irlang.lower.lower import Lowered, lower, spelt
@@ -284,3 +285,12 @@ def test_operators_are_given_tensors_without_elements_but_for_layers_of_keras() 
     assert lowered(text, "torch").native
     assert not lowered(text, "keras:tensorflow").native
     assert lowered(text, "keras:tensorflow", hollow=True).native
+
+
+def test_a_target_need_not_have_a_largest_of_nothing() -> None:
+    text = "nnir 1\nmodel m(x: f32[0, 2]) -> y: f32[2] { y = reduce_max(x; axes = 0) }"
+    (graph,) = check(parse(text), builtin()).graphs
+    assert lower(graph, "torch", builtin(), {}).native
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([Case(graph, inputs(graph, 0, {}), {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts["torch"]] == ["unsupported"]

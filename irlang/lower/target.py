@@ -92,10 +92,11 @@ class Row:
         )
 
 
-# of an element type, or a function that came later; of what is no probability
+# of an element type, or a function that came later; of what is no probability; of nothing
 _NO_TORCH_KERNEL = (
     r"not implemented for '\w+'|module 'torch\S*' has no attribute"
     "|all elements of (input|target) should be between 0 and 1"
+    "|to have non-zero size|must be non-empty"
 )
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
 ROWS = {
