@@ -280,3 +280,14 @@ def test_the_command_line_shows_a_gradient() -> None:
     assert "d_x[" in text
     refused = CliRunner().invoke(command, ["argmax", "--gradient"], standalone_mode=False)
     assert isinstance(refused.exception, InvalidInput)
+
+
+def test_nothing_is_known_of_a_gradient_that_is_no_number() -> None:
+    """Of x log x at 0: log 0, and 0 times a slope that is infinite."""
+    text = (
+        "nnir 1\nmodel m(x: f32[3]) -> loss: f32[] {\n  loss = reduce_sum(multiply(x, log(x)))\n}"
+    )
+    checked = check(parse(text, "m.nnir"), builtin())
+    given = {"x": np.array([0, 1, 2], np.float32)}
+    ball = gradient.gradient_balls(checked.graphs[0], given, builtin())["x"]
+    assert np.isinf(ball.bound).tolist() == [True, False, False]

@@ -146,7 +146,7 @@ def pulled_by_call(
 
 def _at_pole(verdict: Verdict) -> bool:
     """Whether there is no gradient where it is judged (`irlang.interp.gradient.without_poles`)."""
-    return verdict.expected is not None and math.isinf(verdict.expected)
+    return verdict.expected is not None and not math.isfinite(verdict.expected)
 
 
 def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:

@@ -128,10 +128,10 @@ def gradient_balls(
 
 
 def without_poles(ball: Ball) -> Ball:
-    """A gradient of which nothing is known where it is infinite: there is none there, as by the
-    exponent of a power of 0, and programs give some finite number for it.
+    """A gradient of which nothing is known where it is no finite number: there is none there, as
+    by the exponent of a power of 0, and programs give some finite number for it.
     """
-    poles = np.isinf(ball.value)
+    poles = ~np.isfinite(ball.value)
     return replace(ball, radius=np.where(poles, np.inf, ball.bound)) if np.any(poles) else ball
 
 
