@@ -475,11 +475,21 @@ def test_what_is_unbounded_because_of_another_call_follows_from_it(frameworks: F
         "a = exp(x)\nb = multiply(a, 0.5)\ny = reduce_sum(b; axes = [1])",
         "x: f32[2, 3] in [-10, 100]", "y: f32[2]",
     )  # fmt: skip
-    found = judged(text, frameworks, seconds=0)
+    found = judged(text, frameworks)
     reports = {report.call: (report.status, report.because) for report in found.reports}
     assert reports == {"a": ("reachable", ""), "y": ("possible", "a")}
     assert str(found).count("analyze.") == 1
     assert "Follows from these, and is judged anew once they are mended: y" in str(found)
+
+
+def test_ways_out_are_not_tried_where_an_analysis_takes_long(
+    frameworks: Frameworks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("irlang.analysis.verdict._MOST", -1.0)
+    found = judged(DIFFERENCE, frameworks)
+    assert [report.guard for report in found.reports] == [None]
+    assert "No ways out were tried" in str(found)
+    assert mend(found.subject)[1]
 
 
 def test_the_same_seed_finds_the_same(frameworks: Frameworks) -> None:

@@ -138,6 +138,10 @@ def conclusion(found: Verdicts) -> list[str]:
         lines.append(
             "--out DIR writes the inputs in full, each with a script that shows what happens."
         )
+    if not found.tried:
+        lines.append(
+            "No ways out were tried: each means an analysis like this one. --fix tries them."
+        )
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
         ways = "this way out" if len(guards) == 1 else f"these {len(guards)} ways out"

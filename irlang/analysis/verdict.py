@@ -49,12 +49,17 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """All that is said of a model. safe: the points that were proved safe."""
+    """All that is said of a model.
+
+    safe: the points that were proved safe. tried: whether guards were, for which a model has to be
+    analysed anew; not where that takes too long.
+    """
 
     subject: Subject
     reports: tuple[Report, ...]
     safe: tuple[Point, ...]
     seconds: float
+    tried: bool = True
 
     def __str__(self) -> str:
         """As `irlang analyze` shows it."""
@@ -88,18 +93,22 @@ def verdicts(
     if gradient:
         whole = gradient_graph(prepare(subject.graph, subject.catalog)).graph
     reports = _reports(subject, whole, points)
+    tried = True
     if reports:
         frameworks.start()
         now = time.process_time()
         took = now - computed
         deadline = now + min(max(_FEWEST, _GUARDS * took), _MOST)
-        guards = guards_of(
-            subject, found, known, gradient=gradient, domain=domain, deadline=deadline
-        )
+        guards: dict[str, Guard] = {}
+        tried = took <= _MOST
+        if tried:
+            guards = guards_of(
+                subject, found, known, gradient=gradient, domain=domain, deadline=deadline
+            )
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards, whole)
     safe = tuple(point for point in points if point.status == "safe")
-    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start)
+    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start, tried)
 
 
 def _with_guards(
