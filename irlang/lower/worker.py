@@ -201,6 +201,14 @@ class Program(NamedTuple):
 Built = Tuple[Callable[[], Any], Callable[[], Any]]
 
 
+# Of a program that is made smaller, many trials differ in their inputs alone. No session of a
+# runtime is kept so: what it does when it is freed is the doing of the program that made it.
+@functools.lru_cache(maxsize=1)
+def _compiled(text: str) -> Any:
+    """The last module's code."""
+    return compile(text, PROGRAM_FILE, "exec")
+
+
 def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noqa: ARG001
     """Execute the module's body; `run` and `gradients` are called later, each in its stage."""
     text = program.code.decode("utf-8")
@@ -210,9 +218,7 @@ def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noq
     sys.modules[PROGRAM_MODULE] = module
     linecache.cache[PROGRAM_FILE] = (len(text), None, text.splitlines(True), PROGRAM_FILE)
     space = module.__dict__
-    if _LAST.get("python", ("",))[0] != text:
-        _LAST["python"] = text, compile(text, PROGRAM_FILE, "exec")
-    exec(_LAST["python"][1], space)  # noqa: S102 (this is what a worker is for)
+    exec(_compiled(text), space)  # noqa: S102 (this is what a worker is for)
     for name in ("INPUTS", "OUTPUTS", "run"):
         if name not in space:
             raise ContractError(f"the program does not define {name}")
@@ -262,11 +268,6 @@ _ORT_LEVELS = {
 _ONNX_BFLOAT16 = 16  # TensorProto.DataType.BFLOAT16
 
 
-# The last program that was built, by kind: of a program that is made smaller, many trials differ in
-# their inputs alone.
-_LAST: Dict[str, Tuple[Any, Any]] = {}
-
-
 def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     """Make an ONNX Runtime session; its outputs come in the model's order."""
     if program.grad:
@@ -282,11 +283,7 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     level = options.get("graph_optimization", "full")
     settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _ORT_LEVELS[level])
     providers = ["CUDAExecutionProvider"] * bool(options.get("gpu")) + ["CPUExecutionProvider"]
-    key = (program.code, level, tuple(providers))
-    if _LAST.get("onnx", ((),))[0] != key:
-        _LAST.pop("onnx", None)  # before the next: two may not fit
-        _LAST["onnx"] = key, ort.InferenceSession(program.code, settings, providers=providers)
-    session = _LAST["onnx"][1]
+    session = ort.InferenceSession(program.code, settings, providers=providers)
 
     def values() -> Any:
         given = dict(program.params, **program.inputs)
