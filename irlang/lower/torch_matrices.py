@@ -74,18 +74,6 @@ def _cosine_similarity(call: Torch) -> Value:
     return call.value(reduction[call["reduction"]])
 
 
-def _ctc(call: Torch) -> Value | None:
-    """Its gradient is that by logits, so that it has a place only where none is asked for."""
-    x = call.input("log_probs")
-    if call.build.sloped or x.dtype not in _WIDE or 0 in x.shape or 0 in call.input("labels").shape:
-        return None
-    labels = call.build.cast(call.input("labels"), "i64")
-    lengths = call.input("input_lengths"), call.input("target_lengths")
-    options = {"blank": call["blank"], "reduction": f'"{call["reduction"]}"'}
-    options["zero_infinity"] = call["zero_infinity"] or None
-    return call.value(invoke("F.ctc_loss", x, labels, *lengths, **options))
-
-
 def _max_unpool(call: Torch) -> Value | None:
     """With windows as small as PyTorch takes for the size."""
     x, size = call.input("x"), tuple(call["size"])
@@ -114,7 +102,6 @@ MATRICES: dict[str, Native] = {
     "rot90": Native("torch.rot90", _rot90),
     "channel_shuffle": Native("torch.channel_shuffle", _channel_shuffle),
     "cosine_similarity": Native("F.cosine_similarity", _cosine_similarity),
-    "ctc": Native("F.ctc_loss", _ctc),
     "max_unpool": Native("F.max_unpool{1,2,3}d", _max_unpool),
     "embedding_bag": Native("F.embedding_bag", _bag),
     "multilabel_soft_margin": Native("F.multilabel_soft_margin_loss", _multilabel),
