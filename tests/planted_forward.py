@@ -218,6 +218,19 @@ def programs(fault: str, layer: Layer, seeds: range, most: int) -> Iterator[Case
             return
 
 
+def shown(session: Session, case: Case) -> dict[str, Any] | None:
+    """What PyTorch gives for every call of a program; None where it does not run."""
+    result = session.compare([case], exposed=True)[0].results["torch"]
+    return result.outputs if result.status == "ok" else None
+
+
+def moved(right: dict[str, Any] | None, wrong: dict[str, Any] | None) -> bool:
+    """Whether a fault shows in any number of a program: none can be caught that does not."""
+    if right is None or wrong is None:
+        return False
+    return any(not np.array_equal(right[n], wrong[n], equal_nan=True) for n in right)
+
+
 def caught(session: Session, case: Case) -> str:
     """How a fault is caught: by the verdict on the `whole`, on a `call`, or not at all."""
     verdicts = session.compare([case])[0].verdicts["torch"]
@@ -227,12 +240,16 @@ def caught(session: Session, case: Case) -> str:
 
 
 def measure(fault: str, layer: Layer, cases: list[Case]) -> list[str]:
-    """How each of some programs catches a fault."""
+    """How each of some programs catches a fault, of those in which it moves a number."""
     right = vars(runner)["lower"]
+    with Session(["torch"]) as session:
+        before = [shown(session, case) for case in cases]
     vars(runner)["lower"] = planted(fault, layer)
     try:
         with Session(["torch"]) as session:
-            return [caught(session, case) for case in cases]
+            after = [shown(session, case) for case in cases]
+            there = zip(cases, before, after, strict=True)
+            return [caught(session, case) for case, a, b in there if moved(a, b)]
     finally:
         vars(runner)["lower"] = right
 
