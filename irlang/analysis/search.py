@@ -153,8 +153,8 @@ class Search:
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            late = self.clock() >= (self._limit() if idle > _SURE else deadline)
-            if idle and late:
+            end = min(deadline, self._last + (1 if idle > _SURE else 2) * self._patience)
+            if idle and self.clock() >= end:
                 break
             values = next(source)
             idle += 1
