@@ -5,7 +5,8 @@
 The models are those of bench/models. A line gives milliseconds of the oracle, of torch in eager
 mode (the program that `irlang lower --to torch` writes) and of onnx.reference (on what is written
 for ONNX Runtime, turned into double precision), the ratio to torch, the factor gained over
-onnx.reference, and what values with radii, and values with gradients, cost over values. Medians of
+onnx.reference, and what values with radii, and values with gradients, cost over values (radii are
+those of the model in single precision, which frameworks compute in). Medians of
 rounds in which the candidates alternate, so that what else the machine does falls on all of them.
 """
 
@@ -89,7 +90,7 @@ def oracle(model: irlang.Model, values: dict[str, Array]) -> object:
 
 
 def with_radius(model: irlang.Model, values: dict[str, Array]) -> object:
-    """The outputs, and their radii for a target that computes in float32."""
+    """The outputs, and their radii at the precision of the model."""
     keep = set(model.graph.outputs.values())
     return balls(model.graph, values, model.catalog, "f32", keep=keep)
 
@@ -115,11 +116,13 @@ def main() -> None:
     for name in names:
         model = irlang.load(MODELS / f"{name}.nnir")
         values = model.values()
+        narrow = irlang.loads(model.text.replace("f64", "f32"))  # whose values are in float64, too
+        singles = {n: a.astype("f4") if a.dtype == "f8" else a for n, a in values.items()}
         calls: list[Callable[[], object]] = [
             partial(oracle, model, values),
             by_torch(model, values),
             by_onnx(model, values),
-            partial(with_radius, model, values),
+            partial(with_radius, narrow, singles),
             partial(with_gradient, model, values),
         ]
         for call in calls:
