@@ -95,9 +95,7 @@ _ROWS = (
         symbol=True,
     ),
     # what its argument is, as far as rounding lets it be known: a tie stays open (`irlang.adjoint`)
-    Scalar(
-        "about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=(), symbol=True
-    ),
+    Scalar("about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=()),
     Scalar(
         "neg",
         1,

@@ -136,6 +136,7 @@ def test_a_planted_fault_is_found_and_localised(
         return _edited(made, before, after)
 
     monkeypatch.setattr(runner, "lower", faulty)
+    monkeypatch.setattr(session, "_last", {})  # the program as it was lowered above
     outcome = session.compare([case])[0]
     assert gravest([v.verdict for v in outcome.verdicts["torch"]]) in ("wrong", "inaccurate")
     blamed = localise(session, case, "torch")

@@ -31,8 +31,9 @@ from irlang.diff.localise import call_by_call
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS
 from irlang.graph import Graph
-from irlang.interp import reference
+from irlang.interp import reference, rounding
 from irlang.interp.balls import Ball
+from irlang.interp.draws import feeds
 from irlang.interp.plain import load as loaded
 from irlang.interp.program import node_balls, precision, run
 from irlang.interp.values import initial_values
@@ -73,8 +74,12 @@ def layer_by_layer(model: Any, found: Graph, start: dict[str, Any], x: Array) ->
     balls = {name: Ball(loaded(found.values[name], item)) for name, item in start.items()}
     usual = precision(found)
     for node in found.nodes:
-        coarse = "f32" if node.outputs[0].startswith(rounded or ("?",)) else usual
-        balls.update(node_balls(node, balls, builtin(), coarse))
+        if node.outputs[0].startswith(rounded or ("?",)):
+            expansion = node.expansion(builtin())
+            made = rounding.evaluate(expansion, feeds(node, expansion, balls, Ball), "f32")
+            balls.update((name, made[formal]) for formal, name in node.results().items())
+        else:
+            balls.update(node_balls(node, balls, builtin(), usual))
         for name in node.outputs:
             if name not in known:
                 continue

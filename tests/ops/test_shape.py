@@ -222,7 +222,8 @@ def test_repetition(data: st.DataObject) -> None:
     counts = per_axis(data, x.ndim, 0, 2)
     agrees("tile", {"x": x}, np.tile(x, counts), repeats=counts)
     rows = numbered(data.draw(shapes(least=2, most=2)))
-    agrees("repeat_vector", {"x": rows}, np.repeat(rows[:, None], times, 1), n=times)
+    n = max(times, 1)
+    agrees("repeat_vector", {"x": rows}, np.repeat(rows[:, None], n, 1), n=n)
 
 
 @given(data=st.data())
