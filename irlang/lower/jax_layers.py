@@ -9,12 +9,11 @@ from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.legalise import Windows, windows
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, of_wide
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
 _MOST_SPACE = 3  # spatial axes
-_WIDE = ("f32", "f64")
 
 
 def _unless(sizes: Any, number: int) -> tuple[int, ...] | None:
@@ -237,11 +236,6 @@ def _attention(call: Jax) -> Value | None:
 # ---- matrices and transforms
 
 
-def _wide(row: Native) -> Native:
-    """For the types that LAPACK has."""
-    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
-
-
 def _determinant(call: Jax) -> Value:
     return call.value(invoke("jnp.linalg.det", call.input("x")))
 
@@ -292,8 +286,8 @@ LAYERS: dict[str, Native] = {
     "layer_norm": Native("jax.nn.standardize", _layer_norm),
     "batch_norm": Native("jax.nn.standardize", _batch_norm),
     "attention": Native("jax.nn.dot_product_attention", _attention),
-    "determinant": _wide(Native("jnp.linalg.det", _determinant)),
-    "inverse": _wide(Native("jnp.linalg.inv", _inverse)),
-    "triangular_solve": _wide(Native("jax.lax.linalg.triangular_solve", _triangular)),
-    "dft": _wide(Native("jnp.fft.fft, ifft, rfft, irfft", _dft)),
+    "determinant": of_wide(Native("jnp.linalg.det", _determinant)),
+    "inverse": of_wide(Native("jnp.linalg.inv", _inverse)),
+    "triangular_solve": of_wide(Native("jax.lax.linalg.triangular_solve", _triangular)),
+    "dft": of_wide(Native("jnp.fft.fft, ifft, rfft, irfft", _dft)),
 }

@@ -5,16 +5,10 @@ from __future__ import annotations
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_shapes import named
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
-_WIDE = ("f32", "f64")
-
-
-def _of_wide(row: Native) -> Native:
-    """For the types that LAPACK has."""
-    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
 
 
 def _log_determinant(call: Jax) -> list[Value]:
@@ -33,9 +27,9 @@ def _rot90(call: Jax) -> Value:
 
 
 MATRICES: dict[str, Native] = {
-    "cholesky": _of_wide(plain("jnp.linalg.cholesky")),
-    "solve": _of_wide(plain("jnp.linalg.solve")),
-    "log_determinant": _of_wide(Native("jnp.linalg.slogdet", _log_determinant)),
+    "cholesky": of_wide(plain("jnp.linalg.cholesky")),
+    "solve": of_wide(plain("jnp.linalg.solve")),
+    "log_determinant": of_wide(Native("jnp.linalg.slogdet", _log_determinant)),
     "matrix_power": plain("jnp.linalg.matrix_power", n="n"),
     "vander": plain("jnp.vander", N="columns", increasing="increasing"),
     "tensordot": Native("jnp.tensordot", _tensordot),

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, over_axes
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
-
-
-def _reduction(function: str) -> Native:
-    """Over the axes; they must be named, since naming none means all."""
-
-    def rule(call: Jax) -> Value | None:
-        x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
-        if not axes:
-            return None
-        axis: Any = axes[0] if len(axes) == 1 else axes
-        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
-
-    return Native(function, rule)
 
 
 def _quantile(call: Jax) -> Value:
@@ -72,11 +56,11 @@ def _cov(call: Jax) -> Value:
 
 
 STATISTICS: dict[str, Native] = {
-    "count_nonzero": _reduction("jnp.count_nonzero"),
-    "reduce_nansum": _reduction("jnp.nansum"),
-    "reduce_nanmean": _reduction("jnp.nanmean"),
-    "reduce_nanmax": _reduction("jnp.nanmax"),
-    "reduce_nanmin": _reduction("jnp.nanmin"),
+    "count_nonzero": over_axes("jnp.count_nonzero"),
+    "reduce_nansum": over_axes("jnp.nansum"),
+    "reduce_nanmean": over_axes("jnp.nanmean"),
+    "reduce_nanmax": over_axes("jnp.nanmax"),
+    "reduce_nanmin": over_axes("jnp.nanmin"),
     "quantile": Native("jnp.quantile", _quantile),
     "bucketize": Native("jnp.digitize", _bucketize),
     "bincount": Native("jnp.bincount", _bincount),

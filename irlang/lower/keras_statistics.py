@@ -6,22 +6,8 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, over_axes
 from irlang.lower.value import Value
-
-
-def _reduction(function: str) -> Native:
-    """Over the axes; they must be named, since naming none means all."""
-
-    def rule(call: Keras) -> Value | None:
-        x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
-        if not axes:
-            return None
-        axis: Any = axes[0] if len(axes) == 1 else axes
-        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
-
-    return Native(function, rule, since=KERAS_3)
 
 
 def _whole(call: Keras, text: str) -> Value:
@@ -87,10 +73,10 @@ def _in_top_k(call: Keras) -> Value | None:
 
 STATISTICS: dict[str, Native] = {
     "count_nonzero": Native("ops.count_nonzero", _count, since=KERAS_3),
-    "reduce_nansum": _reduction("ops.nansum"),
-    "reduce_nanmean": _reduction("ops.nanmean"),
-    "reduce_nanmax": _reduction("ops.nanmax"),
-    "reduce_nanmin": _reduction("ops.nanmin"),
+    "reduce_nansum": over_axes("ops.nansum", KERAS_3),
+    "reduce_nanmean": over_axes("ops.nanmean", KERAS_3),
+    "reduce_nanmax": over_axes("ops.nanmax", KERAS_3),
+    "reduce_nanmin": over_axes("ops.nanmin", KERAS_3),
     "quantile": Native("ops.median, ops.quantile", _quantile, since=KERAS_3),
     "bucketize": Native("ops.digitize", _bucketize, since=KERAS_3),
     "bincount": Native("ops.bincount", _bincount, since=KERAS_3),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.python_builder import literal
 from irlang.lower.value import Value
+
+_WIDE = ("f32", "f64")
 
 
 def text_of(value: Any) -> str:
@@ -49,3 +52,22 @@ def default(function: str, **attributes: Any) -> Native:
         return call.value(invoke(function, *call.values.values()))
 
     return Native(function, rule)
+
+
+def of_wide(row: Native) -> Native:
+    """A row for the types that libraries of linear algebra have."""
+    return replace(row, rule=lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
+
+
+def over_axes(function: str, since: tuple[int, ...] = ()) -> Native:
+    """A reduction over `axes`; they must be named, since naming none means all."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        x = call.input("x")
+        axes = call.axes("axes", x.rank) if x.rank else ()
+        if not axes:
+            return None
+        axis: Any = axes[0] if len(axes) == 1 else axes
+        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
+
+    return Native(function, rule, since=since)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _of_wide(row: Native) -> Native:
-    """For the types that libraries of linear algebra have."""
-    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
 
 
 def _log_determinant(call: Tf) -> list[Value]:
@@ -103,8 +98,8 @@ def _of_images(function: str, **attributes: str) -> Native:
 
 
 MATRICES: dict[str, Native] = {
-    "solve": _of_wide(plain("tf.linalg.solve")),
-    "log_determinant": _of_wide(Native("tf.linalg.slogdet", _log_determinant)),
+    "solve": of_wide(plain("tf.linalg.solve")),
+    "log_determinant": of_wide(Native("tf.linalg.slogdet", _log_determinant)),
     "band_part": Native("tf.linalg.band_part", _band),
     "tensordot": Native("tf.tensordot", _tensordot),
     "grey_dilation": _morphology("tf.nn.dilation2d"),

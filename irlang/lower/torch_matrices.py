@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.torch_places import two
 from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _of_wide(row: Native) -> Native:
-    """For the types that libraries of linear algebra have."""
-    return Native(row.spelling, lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
 
 
 def _log_determinant(call: Torch) -> list[Value]:
@@ -89,13 +84,13 @@ def _max_unpool(call: Torch) -> Value | None:
 
 
 MATRICES: dict[str, Native] = {
-    "cholesky": _of_wide(plain("torch.linalg.cholesky")),
-    "inverse": _of_wide(plain("torch.linalg.inv")),
-    "solve": _of_wide(plain("torch.linalg.solve")),
-    "log_determinant": _of_wide(Native("torch.linalg.slogdet", _log_determinant)),
+    "cholesky": of_wide(plain("torch.linalg.cholesky")),
+    "inverse": of_wide(plain("torch.linalg.inv")),
+    "solve": of_wide(plain("torch.linalg.solve")),
+    "log_determinant": of_wide(Native("torch.linalg.slogdet", _log_determinant)),
     "matrix_power": plain("torch.linalg.matrix_power", n="n"),
     "vander": Native("torch.vander", _vander),
-    "cdist": _of_wide(plain("torch.cdist", p="p")),
+    "cdist": of_wide(plain("torch.cdist", p="p")),
     "pairwise_distance": plain("F.pairwise_distance", p="p", eps="eps", keepdim="keepdims"),
     "tensordot": Native("torch.tensordot", _tensordot),
     "baddbmm": plain("torch.baddbmm", alpha="alpha", beta="beta"),
