@@ -17,6 +17,7 @@ from irlang.diff.calls import Case
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
 from irlang.gen.edge import with_edges_apart
+from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.lower.lower import Lowered, lower
 from irlang.parser.printer import print_file
@@ -170,3 +171,27 @@ def test_the_gradient_of_a_call_apart_is_blamed(
     found = list(wrong_calls(session, case, "torch", outcome))
     assert [operator for *_, operator, _ in found] == ["tanh"]
     assert found[0][-1].stage == "backward"
+
+
+def test_a_reply_that_nobody_waited_for_is_not_taken_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rule that raises for the second target leaves the first with an answer to give."""
+    one, other = (case_apart(builtin(), 3, [name], False) for name in ("tanh", "reshape"))
+    assert one is not None
+    assert other is not None
+    lost = "onnx-reference"
+
+    def raises(graph: Graph, target: str, *args: Any, **options: Any) -> Lowered:
+        if target == lost:
+            raise LookupError(graph.name)
+        return lower(graph, target, *args, **options)
+
+    with Session(["torch", lost]) as both:
+        monkeypatch.setattr(runner, "lower", raises)
+        with pytest.raises(LookupError):
+            both.compare([one])
+        monkeypatch.setattr(runner, "lower", lower)
+        (outcome,) = both.compare([other])
+    assert outcome.results["torch"].outputs.keys() == other.graph.outputs.keys()
+    assert {v.verdict for v in outcome.verdicts["torch"]} == {"agrees"}

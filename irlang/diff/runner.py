@@ -152,6 +152,16 @@ class Session:
         Where something is left open, all intermediate values are asked for in any case: what
         follows is judged by them.
         """
+        try:
+            return self._compared(cases, exposed, grad, numbers)
+        except BaseException:  # what a target still has to say is no answer to the next call
+            for worker in self.workers.values():
+                worker.forget()
+            raise
+
+    def _compared(
+        self, cases: Sequence[Case], exposed: bool, grad: bool, numbers: Sequence[int] | None
+    ) -> list[Outcome]:
         shown = [with_loss_shown(case.graph) if grad else case.graph for case in cases]
         judged = [expose(graph) if exposed else graph for graph in shown]
         undetermined = [open_values(case.graph, case.catalog) for case in cases]

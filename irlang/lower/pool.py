@@ -148,6 +148,10 @@ class Worker:
             raise WorkerError(f"{self.target.name}: no batch was sent")
         return self._sent.popleft().result()
 
+    def forget(self) -> None:
+        """Give up the batches that are not collected yet; they may still run, before later ones."""
+        self._sent.clear()
+
     def submit(self, programs: Sequence[Program]) -> list[Result]:
         """`send`, then `collect`; no other batch may be waiting to be collected."""
         if self._sent:
