@@ -216,6 +216,27 @@ def test_an_axis_that_is_not_there_is_handed_over_as_it_is() -> None:
             assert str(one.changed.value) in str(made.code)
 
 
+# By seed: a list that is too short for its axes.
+UNSAID = {"tf": (["avg_pool", "conv"], 225, (2,)), "onnxruntime": (["lp_pool"], 0, ())}
+
+
+@pytest.mark.parametrize("target", UNSAID)
+def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
+    """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
+    names, first, value = UNSAID[target]
+    made = (spoilt(builtin(), seed, names) for seed in range(first, first + 100))
+    one = next(
+        one for one in made
+        if one is not None and "numbers;" in one.fault.message
+        and isinstance(one.changed, SetAttr) and one.changed.value == value
+        and one.changed.name in ("stride", "dilation")
+    )  # fmt: skip
+    low = invalid._lowered(one.graph, target, builtin())
+    assert low is not None
+    assert is_direct(low)
+    assert not invalid._is_handed_over(one, low, target, builtin())
+
+
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")

@@ -25,10 +25,10 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import SetElements, Spoilt, Wanted, breakable, spoilt
+from irlang.gen.spoil import SetElements, Spoilt, Wanted, breakable, spoils
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
-from irlang.lower.direct import is_direct, numbers, says
+from irlang.lower.direct import is_direct, lists, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Program, Result, Worker, WorkerError
@@ -36,6 +36,7 @@ from irlang.scope import show
 
 if TYPE_CHECKING:
     from irlang.diff.runner import Session
+    from irlang.diff.seen import Symptom
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,14 +52,15 @@ _FATAL: set[tuple[str, str]] = set()
 class Accepted:
     """An invalid call that a target has run, or that has ended its process.
 
-    fault: what is invalid. given: what was changed to spoil it. got: the results. others: what
-    other targets did.
+    fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
+    spoil it. got: the results. others: what other targets did.
     """
 
     case: Case
     target: str
     verdict: Verdict
     fault: str
+    requirement: str
     given: dict[str, str]
     got: dict[str, Array]
     others: dict[str, str]
@@ -70,13 +72,16 @@ def judge_invalid(
     seeds: Sequence[int],
     ops: Sequence[str],
     first: int | None = None,
+    before: set[Symptom] | None = None,
 ) -> tuple[list[tuple[int, Accepted]], dict[str, Counter[str]]]:
-    """Runs the spoilt call of every seed; gives what was not refused, and counts by target.
+    """Runs the spoilt calls of every seed; gives what was not refused, and counts by target.
 
     ops: that may be called; if none are said, those that a target has operators of its own for.
     first: of a campaign's spoilt calls, the number of these; what they break has its turn then,
-    each requirement of each operator before one comes again. Without it, it is drawn.
+    each requirement of each operator before one comes again. Without it, it is drawn. before: what
+    has been accepted before is not run again; what is new is added.
     """
+    before = set() if before is None else before
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
     targets = [target for target in session.targets if session.shares[target] == 1]
@@ -89,8 +94,8 @@ def judge_invalid(
         turn = None
         if first is not None:
             turn = _turn(catalog, names, target, (first + number) // len(targets))
-        drawn.append((seed, spoilt(catalog, seed, names, turn)))
-    spoiled = [(seed, one) for seed, one in drawn if one is not None]
+        drawn += [(seed, one) for one in spoils(catalog, seed, names, turn)]
+    spoiled = drawn
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
@@ -98,8 +103,8 @@ def judge_invalid(
         worker = session.workers[target]
         programs, sent = [], []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-            if one.added and not _documents(target, one):
-                continue  # the call is valid there
+            if _accepted(target, one) in before or (one.added and not _documents(target, one)):
+                continue  # in the second case the call is valid there
             lowered = _lowered(one.graph, target, catalog)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
@@ -129,10 +134,22 @@ def judge_invalid(
             verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)
             others = {t: v for t, v in said[number].items() if t != target}
             taken = Accepted(
-                case, target, verdict, one.fault.message, _given(one), dict(result.outputs), others
-            )
+                case, target, verdict, one.fault.message, _requirement(one), _given(one),
+                dict(result.outputs), others,
+            )  # fmt: skip
             found.append((seed, taken))
+            before.add(_accepted(target, one))
     return found, counts
+
+
+def _accepted(target: str, one: Spoilt) -> Symptom:
+    """What is known of an invalid call that is accepted: what it breaks, and by what."""
+    operator = one.graph.nodes[0].op.name
+    return target, "accepted", operator, _requirement(one), " ".join(sorted(_given(one))), ""
+
+
+def _requirement(one: Spoilt) -> str:
+    return one.fault.code.partition(".")[2]
 
 
 def _turn(catalog: Catalog, ops: Sequence[str], target: str, position: int) -> Wanted:
@@ -183,8 +200,12 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
         return False
-    if isinstance(one.changed, SetAttr) and not _numbers(one.changed.value) <= numbers(lowered):
-        return False  # what is computed from it is given instead
+    if isinstance(one.changed, SetAttr):
+        value = one.changed.value
+        if not _numbers(value) <= numbers(lowered):
+            return False  # what is computed from it is given instead
+        if isinstance(value, tuple) and len(value) < 2 and value not in lists(lowered):
+            return False  # one number is given as it is, and none not at all
     text = says(lowered)
     others = (_lowered(graph, target, catalog) for graph in one.beside)
     return all(other is None or says(other) != text for other in others)

@@ -43,6 +43,8 @@ _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 4  # calls that are made for one requirement to be broken
+_WAYS = 4  # of breaking one requirement of one call
+_FURTHER = 24  # changes that are tried for one more
 RULED_OUT = "the framework's own documentation rules it out: "
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
@@ -120,11 +122,19 @@ def _requirements(op: ast.Op) -> list[ast.Require]:
 def spoilt(
     catalog: Catalog, seed: int, ops: Sequence[str] = (), wanted: Wanted | None = None
 ) -> Spoilt | None:
-    """The spoilt call of a seed; None where no change that was tried breaks exactly one.
+    """The first of the spoilt calls of a seed (`spoils`), if there are any."""
+    return next(iter(spoils(catalog, seed, ops, wanted)), None)
+
+
+def spoils(
+    catalog: Catalog, seed: int, ops: Sequence[str] = (), wanted: Wanted | None = None
+) -> list[Spoilt]:
+    """The spoilt calls of a seed, ways to break one requirement of one call; empty where no change
+    that was tried breaks exactly one.
 
     The requirement is drawn, as most changes break the few that speak of ranks, or it is the one
     that is wanted; where none of some calls of the operator can be made to break it, another is
-    taken.
+    taken. What is not told apart by its name is whatever else there is to break.
     """
     chance = random.Random(seed)
     names = list(ops) or [op.name for op in catalog]
@@ -139,21 +149,21 @@ def spoilt(
             assert op is not None
         first = (seed * _OPERATORS + number) * _DRAWN
         found = _of_operator(op, require, first, chance, catalog)
-        if found is not None:
+        if found:
             return found
-    return None
+    return []
 
 
 def _of_operator(
     op: ast.Op, wanted: ast.Require | None, seed: int, chance: random.Random, catalog: Catalog
-) -> Spoilt | None:
-    found: Spoilt | None = None
+) -> list[Spoilt]:
+    found: list[Spoilt] = []
     for attempt in range(_DRAWN):
         program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
         if program.graph.nodes:
             made = _spoil(program.graph.nodes[-1], wanted, chance, catalog)
             found = made or found
-            if made is not None and (wanted is None or made.fault.code == _code(op, wanted)):
+            if made and (wanted is None or made[0].fault.code == _code(op, wanted)):
                 break
     return found
 
@@ -164,19 +174,20 @@ def _code(op: ast.Op, wanted: ast.Require) -> str:
 
 def _spoil(
     node: Node, wanted: ast.Require | None, chance: random.Random, catalog: Catalog
-) -> Spoilt | None:
-    """The call with one fault: of the requirement that is wanted, or else of any."""
+) -> list[Spoilt]:
+    """The call with one fault: of what is wanted, in several ways, or else of any requirement."""
     binding = node.instance.binding
     given: dict[str, Given] = {n: info for n, info in binding.inputs.items() if info is not None}
     demanded = demands(node.instance)
     if demanded is None:
-        return None
+        return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
-        return _of_values(node, given, demanded, wanted, catalog)
+        made = _of_values(node, given, demanded, wanted, catalog)
+        return [] if made is None else [made]
     added = wanted is not None and not any(wanted is one for one in node.op.body)
     if added and not _holds(wanted, node.instance):
-        return None
+        return []
     code = "" if wanted is None else _code(node.op, wanted)
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
     candidates: list[Move | Resize] = list(_moves(node))
@@ -184,28 +195,50 @@ def _spoil(
     if added:
         candidates += [Resize(name, 0) for name in _sizes(node, wanted)]
     candidates.sort(key=lambda move: move.name not in about)
-    found: tuple[Move | Resize, Instance, dict[str, Given], dict[str, Any]] | None = None
-    for move in candidates:
+    ways: dict[tuple[Any, ...], Spoilt] = {}
+    rest: list[Spoilt] = []
+    last = len(candidates)
+    for number, move in enumerate(candidates):
+        if len(ways) == _WAYS or number > last:
+            break
         types, attrs = _moved(node, given, move)
         instance = judge(node.op, types, attrs)
         if instance is not None and added and not instance.faults:
             instance = _broken(wanted, instance)
         if instance is None or len(instance.faults) != 1:
             continue
-        if found is not None and instance.faults[0].code != code:
+        broken = instance.faults[0].code
+        as_wanted = code in ("", broken)
+        way = (broken, move.name) if wanted is None else _way(move)
+        if way in ways or (not as_wanted and (ways or rest)):
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
         # What is added may be that there is something.
-        empty = added and instance.faults[0].code == code
+        empty = added and broken == code
         if not _present(types, instance.outputs or node.instance.outputs or (), empty):
             continue
-        found = move, instance, types, attrs
-        if instance.faults[0].code == code:
-            break
-    if found is None:
-        return None
-    made = _spoilt(node, given, demanded, *found)
-    return replace(made, added=added and made.fault.code == code)
+        made = _spoilt(node, given, demanded, move, instance, types, attrs)
+        made = replace(made, added=added and broken == code)
+        if as_wanted:
+            ways[way] = made
+            last = min(last, number + _FURTHER)
+        else:
+            rest.append(made)
+    return list(ways.values()) or rest
+
+
+def _way(move: Move | Resize) -> tuple[Any, ...]:
+    """What tells ways apart in which a requirement may be broken: by which attribute or input, and
+    of that by a sign, by a number of numbers, by a rank or by a type.
+    """
+    if isinstance(move, Retype):
+        return move.name, len(move.info.shape), move.info.dtype
+    value = move.value
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return move.name, value
+    least = min(numbers, default=0)
+    return move.name, len(numbers), (least > 0) - (least < 0)
 
 
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:

@@ -64,6 +64,21 @@ def says(lowered: Lowered) -> str:
 
 def numbers(lowered: Lowered) -> frozenset[float]:
     """The numbers that are handed over, in single precision."""
+    plain = [array for array in _arrays(lowered) if array.dtype.kind in "iufb"]
+    return frozenset(float(np.float32(n)) for array in plain for n in array.ravel())
+
+
+def lists(lowered: Lowered) -> frozenset[tuple[Any, ...]]:
+    """The lists of numbers that are handed over."""
+    found = [tuple(array.tolist()) for array in _arrays(lowered) if array.ndim == 1]
+    if not isinstance(lowered.code, bytes):
+        parts = (part for call in _calls(lowered.code) for part in ast.walk(call))
+        written = (part for part in parts if isinstance(part, ast.List | ast.Tuple))
+        found += [tuple(map(_number, one.elts)) for one in written]
+    return frozenset(found)
+
+
+def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
     if isinstance(lowered.code, bytes):
         import onnx
 
@@ -73,20 +88,20 @@ def numbers(lowered: Lowered) -> frozenset[float]:
             value = onnx.helper.get_attribute_value(attribute)
             if isinstance(value, (int, float, list)) and value != []:
                 found.append(np.asarray(value))
-    else:
-        parts = [p for call in _calls(lowered.code) for p in ast.walk(call)]
-        found = [np.asarray(p.value) for p in parts if isinstance(p, ast.Constant)]
-        found += [
-            np.asarray(-p.operand.value)
-            for p in parts
-            if isinstance(p, ast.UnaryOp)
-            and isinstance(p.op, ast.USub)
-            and isinstance(p.operand, ast.Constant)
-            and isinstance(p.operand.value, (int, float))
-        ]
-        found += list(lowered.params.values())
-    plain = [array for array in found if array.dtype.kind in "iufb"]
-    return frozenset(float(np.float32(n)) for array in plain for n in array.ravel())
+        return found
+    parts = (part for call in _calls(lowered.code) for part in ast.walk(call))
+    written = (_number(part) for part in parts)
+    return [np.asarray(one) for one in written if one is not None] + list(lowered.params.values())
+
+
+def _number(part: ast.AST) -> int | float | None:
+    """The number that an expression is, if it is one."""
+    match part:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+    return None
 
 
 def _plain(argument: ast.expr) -> str:
