@@ -416,6 +416,19 @@ def test_names_are_kept_for_the_analysis() -> None:
     assert made.writer.owners["cost_Log"] == made.writer.original("cost_Log") == "cost/Log"
 
 
+def test_what_is_computed_of_a_draw_alone_keeps_its_name_and_its_openness() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [3], name="x")
+        noise = V1.log(V1.random_uniform([3], 1.0, 2.0), name="noise")
+        tf.add(x, noise, name="y")
+    data = graph.as_graph_def().SerializeToString()
+    made = tf_model.translate(tf_file.message(data, "g.pb"), "g", "d")
+    assert "noise = log(" in made.text
+    assert made.writer.owners["noise"] == "noise"  # whose it is, not that of who reads it first
+    assert "random_uniform(; shape = [3]" in made.text
+
+
 def test_the_document_lists_what_is_left_out() -> None:
     by_reason: dict[str, list[str]] = {}
     for name, reason in LEFT_OUT.items():

@@ -68,6 +68,16 @@ def _nearly_constant(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Ar
     return nearly
 
 
+def _in_line(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """Rows along one direction: what they span has no area, and their matrix no inverse."""
+    along = max(len(shape) - 2, 0)
+    ends_ = [1 if axis == along else size for axis, size in enumerate(shape)]
+    shares = [size if axis == along else 1 for axis, size in enumerate(shape)]
+    start, end = numbers.uniform(*ends, size=(2, *ends_))
+    line: Array = start + numbers.random(shares) * (end - start)
+    return line
+
+
 def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     """Zero but for one element."""
     made = np.full(shape, _nearest_zero(ends))
@@ -91,6 +101,7 @@ _VARIED = (
     _many_sizes,
     _spike,
     _nearly_constant,
+    _in_line,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.importers.sizes import Dim
 from irlang.importers.value import (
@@ -134,18 +135,22 @@ class NodeBase:
         instance = self.writer.instance(op, infos, {k: v.info for k, v in extra.items()}, attrs)
         outputs = list(instance.outputs or ())[: len(wanted)]
         made: list[Value] = []
+        owner = self.writer.owner
 
         def write(place: int) -> str:
-            """The names of all results are there once one is needed."""
+            """The names of all results are there once one is needed, which may be much later."""
             shown = [v.text() if isinstance(v, Value) else v for v in operands]
             names = {key: value.text() for key, value in extra.items()}
+            now, self.writer.owner = self.writer.owner, owner
             found = self.writer.call(wanted, op, *shown, by_name=names, **attrs)
+            self.writer.owner = now
             for value, name in zip(made, found, strict=True):
                 value.name = value.name or name
             return found[place]
 
         fold = None
-        if foldable(values, [info for _, info in outputs]):
+        drawn = any(isinstance(s, ast.Some) for s in instance.binding.op.body)
+        if not drawn and foldable(values, [info for _, info in outputs]):
             feeds = feeds_of(instance, operands, extra, infos)
             fold = Fold(instance, feeds, self.writer)
         for place, (formal, info) in enumerate(outputs):

@@ -101,6 +101,15 @@ class Contraction:
         largest = max(math.prod(self.extents[n] for n in factor.names) for factor in self.factors)
         return largest >= _LARGE and all(isinstance(f.expr, eq.Read) for f in self.factors)
 
+    @property
+    def plain(self) -> bool:
+        """Whether every factor is a tensor as it lies, no window of one: nothing is gathered."""
+        return all(
+            isinstance(index, eq.Index)
+            for factor in self.factors
+            for index in (factor.expr.index if isinstance(factor.expr, eq.Read) else (factor.expr,))
+        )
+
     def applies(self, arrays: Arrays) -> bool:
         """Whether the tensors have values for which the product of matrices is the sum."""
         if self.masked is None:

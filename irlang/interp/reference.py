@@ -31,7 +31,7 @@ T = TypeVar("T")
 SMALL = 200_000  # scalar steps (about a nanosecond each) that NumPy has done before a kernel loads
 COMPILE = 200_000_000  # scalar steps by NumPy that are worth a compilation
 LOAD = 2_000_000  # that are worth loading a kernel that was compiled before
-IMPORT = 100_000_000  # that are worth importing numba, once in a process
+IMPORT = 400_000_000  # that are worth importing numba, once in a process
 LONGEST = 10_000  # characters of a kernel that are compiled in about two seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _FASTER = 8  # multiplications of a product of matrices that NumPy does in one scalar step
@@ -325,7 +325,7 @@ def work_of(expr: eq.Expr) -> int:
 
 
 def _pays(product: contraction.Contraction) -> bool:
-    return product.work >= _PRODUCT and not product.narrow
+    return product.work >= _PRODUCT and (not product.narrow or (product.bare and product.plain))
 
 
 def worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:

@@ -233,7 +233,12 @@ class Sums(Elements):
             for one, other in (term.args, term.args[::-1]):
                 added = self.value(other, box, {})
                 if added.finite and (added.low >= 0 if below else added.high <= 0):
-                    yield self.whole(one, box)
+                    # nor does it change one by less than it is, but for that rounding
+                    by = float(added.low if below else added.high)
+                    size = self.interval(one, box, facts).magnitude + abs(by)
+                    error = self.own.row.unit * size + self.own.least
+                    change = Sum({}, by, error) if abs(by) > error else Sum({})
+                    yield self.whole(one, box).plus(change)
         elif term.function in ("*", "/") and not self._cased():
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
