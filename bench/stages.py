@@ -135,23 +135,36 @@ class Clock:
 
 
 def _children(pid: str) -> Iterator[tuple[str, str, float]]:
-    """The processes below one: what it is called, and its seconds of the processor."""
+    """The processes below one: what it is called, and its seconds of the processor with those of
+    all below it.
+    """
+    for child in _below(pid):
+        try:
+            line = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        names = [part.decode() for part in line]
+        worker = next((i for i, part in enumerate(names) if part.endswith("worker.py")), None)
+        target = names[worker + 1] if worker is not None else "other"
+        yield child, target, _ticks(child) / os.sysconf("SC_CLK_TCK")
+
+
+def _below(pid: str) -> list[str]:
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         found = [child for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
-        return
-    for child in dict.fromkeys(found):
-        try:
-            line = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            fields = Path(f"/proc/{child}/stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        ticks = sum(int(n) for n in fields[11:15])  # with those of its children that have ended
-        names = [part.decode() for part in line]
-        worker = next((i for i, part in enumerate(names) if part.endswith("worker.py")), None)
-        target = names[worker + 1] if worker is not None else "other"
-        yield child, target, ticks / os.sysconf("SC_CLK_TCK")
+        return []
+    return list(dict.fromkeys(found))
+
+
+def _ticks(pid: str) -> int:
+    below = sum(map(_ticks, _below(pid)))
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return below
+    return below + sum(int(n) for n in fields[11:15])  # with its children that have ended
 
 
 def watch(clock: Clock) -> None:

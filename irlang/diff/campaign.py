@@ -26,21 +26,27 @@ from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.tally import Tally
 from irlang.diff.verdict import SEVERITY
+from irlang.lower.pool import Limits
 from irlang.lower.profile import read_profile
+from irlang.lower.target import describe
+from irlang.lower.template import adopt, sharing
 
 
 @dataclass(slots=True)
 class _Work:
     """A batch as another process runs it: no process looks into what another has.
 
-    It is sent with every batch, with what is known by then.
+    It is sent with every batch, with what is known by then. templates: of whose its workers are
+    forked (`irlang.lower.template`).
     """
 
     settings: Settings
+    templates: str = ""
     known: Known = (frozenset(), frozenset())
 
     def __call__(self, number: int) -> tuple[dict[str, Any], list[Found], Known]:
         """The batch of a number, and what this process knows after it."""
+        adopt(self.templates)
         SEEN.learn(self.known)
         batch, found = run_batch(self.settings, number)
         return batch, found, SEEN.known()
@@ -108,7 +114,17 @@ class Campaign:
             finally:
                 close_sessions()
             return
-        work = _Work(self.settings)
+        targets = [describe(name).worker for name in self.settings.targets]
+        with sharing(targets, Limits()) as templates:
+            self._share(_Work(self.settings, templates), numbers, finished)
+
+    def _share(
+        self,
+        work: _Work,
+        numbers: Iterator[int],
+        finished: Callable[[int, dict[str, Any], list[Found]], None],
+    ) -> None:
+        """Runs batches in processes that tell one another what they have found."""
 
         def heard(number: int, result: tuple[dict[str, Any], list[Found], Known]) -> None:
             batch, found, known = result

@@ -22,6 +22,12 @@ _ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
 _GPU_MODES = ("cuda", "gpu")
+_COMPILES = "compile"
+# Frameworks whose processes start one by one, and why.
+_ALONE = {
+    "onnxruntime": "its import starts a thread, which a fork would lose, and takes little time",
+    "numpy": "there is nothing to import that the worker has not",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +68,13 @@ class Limits:
 
 def command(target: Target, limits: Limits, apart: bool = False) -> list[str]:
     """The command line of the process, which with `apart` forks another for every batch."""
-    options = {
+    told = json.dumps(options(target, limits, apart))
+    return [target.python, str(Path(worker.__file__)), _known(target), told]
+
+
+def options(target: Target, limits: Limits, apart: bool = False) -> dict[str, Any]:
+    """What a worker is told."""
+    return {
         "gpu": on_gpu(target),
         "apart": apart,
         "seconds": limits.seconds,
@@ -71,7 +83,30 @@ def command(target: Target, limits: Limits, apart: bool = False) -> list[str]:
         "retire_growth": limits.growth,
         **target.options,
     }
-    return [target.python, str(Path(worker.__file__)), _known(target), json.dumps(options)]
+
+
+def is_alone(target: Target) -> str:
+    """Why the processes of a target are not forked from one that has imported its framework; empty
+    where they are.
+    """
+    family, _, mode = _known(target).partition(":")
+    if not sys.platform.startswith("linux"):
+        return "elsewhere than on Linux a fork is not safe, or there is none"
+    if mode in _GPU_MODES:
+        return "the driver of a GPU does not survive a fork"
+    if mode == _COMPILES:
+        return "its start compiles, and leaves threads"
+    return _ALONE.get(family, "")
+
+
+def template(target: Target, seconds: float, listen: int) -> tuple[list[str], dict[str, str]]:
+    """Command line and variables of a process that forks workers of a target's framework.
+
+    seconds: that it may take to import that. listen: the descriptor of its socket.
+    """
+    options = json.dumps({"listen": listen, "start_seconds": seconds})
+    family = _known(target).partition(":")[0]
+    return [target.python, str(Path(worker.__file__)), family, options], environment(target)
 
 
 def environment(target: Target) -> dict[str, str]:

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
+from irlang.lower import template
 from irlang.lower import worker as wire
 from irlang.lower.launch import Limits, Target, command, environment, on_gpu
 from irlang.lower.message import (
@@ -38,7 +39,7 @@ from irlang.lower.message import (
     read_answer,
     read_hello,
 )
-from irlang.lower.process import Event, Process
+from irlang.lower.process import Child, Event, Process, Started
 
 __all__ = ["Hello", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError"]
 
@@ -90,6 +91,7 @@ class Worker:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._owner = os.getpid()
+        self._template = ""  # the name of the one that it uses
 
     def __enter__(self) -> Self:
         return self
@@ -188,6 +190,9 @@ class Worker:
         self._jobs.put(None)
         if self._thread is not None:
             self._thread.join()
+        if self._template:
+            template.leave(self._template)
+            self._template = ""
         _open_workers.discard(self)
 
     # Everything below runs in the worker's thread.
@@ -222,12 +227,7 @@ class Worker:
 
     def _start_process(self) -> Process:
         name = self.target.name
-        line = command(self.target, self.limits, self.apart)
-        try:
-            process = Process(line, environment(self.target), self.limits.memory)
-        except OSError as cause:
-            self._unusable = WorkerError(f"{name}: {self.target.python}: {cause.strerror}")
-            raise self._unusable from cause
+        process = Process(self._child(), self.limits.memory)
         self._process = process
         event, frame = process.wait(self.limits.start_seconds, self._closing)
         if event == "frame":
@@ -249,6 +249,24 @@ class Worker:
         if event == "closed":
             self._unusable = failure
         raise failure
+
+    def _child(self) -> Child:
+        """Forked from a process that has imported the framework, or started where none has."""
+        if not self._template:
+            self._template = template.use(self.target, self.limits)
+        if self._template:
+            forked = template.fork(
+                self._template, self.target, self.limits, self.apart, self._closing
+            )
+            if forked is not None:
+                return forked
+        try:
+            line = command(self.target, self.limits, self.apart)
+            return Started(line, environment(self.target))
+        except OSError as cause:
+            told = f"{self.target.name}: {self.target.python}: {cause.strerror}"
+            self._unusable = WorkerError(told)
+            raise self._unusable from cause
 
     def _drop(self) -> None:
         if self._process is not None:

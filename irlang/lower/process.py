@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import IO, Literal, Protocol, TypeAlias
 
 from irlang.lower import worker as wire
 
@@ -26,12 +26,27 @@ _LEAST_FRAME = 1 << 28  # bytes that any process may answer with
 _TICK = 0.02  # seconds between two looks at the memory of a working process
 
 
-class Process:
-    """A started worker process and its pipes. To be used by one thread.
+class Child(Protocol):
+    """A process that was started or forked, and what of it is held here.
 
-    `quiet_since` is when it was last given something to do or heard of, on the monotonic clock;
-    `outbox` what it has not been sent yet; `frames` how many it has sent; `peak` the most resident
-    bytes that were seen.
+    streams: to its standard input, from its answers and from what it prints, unbuffered.
+    """
+
+    pid: int
+    streams: tuple[IO[bytes], IO[bytes], IO[bytes]]
+
+    def wait(self, seconds: float = 0.0) -> int | None:
+        """Its exit code, negative for a signal; None where it has not ended within that time."""
+
+    def stack(self) -> None:
+        """Makes it print where it is."""
+
+    def kill(self) -> int:
+        """Ends it and its children; its exit code."""
+
+
+class Started:
+    """A process of a command.
 
     Raises
     ------
@@ -39,9 +54,7 @@ class Process:
         The command cannot be executed.
     """
 
-    def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], memory_limit: int
-    ) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._popen = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -54,7 +67,38 @@ class Process:
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         assert self._popen.stderr is not None
-        self._streams = (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        self.streams = (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        self.pid = self._popen.pid
+
+    def wait(self, seconds: float = 0.0) -> int | None:
+        """As of a `Child`."""
+        if seconds:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(seconds)
+        return self._popen.poll()
+
+    def stack(self) -> None:
+        """As of a `Child`."""
+        self._popen.send_signal(signal.SIGUSR1)
+
+    def kill(self) -> int:
+        """As of a `Child`."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        return self._popen.wait()
+
+
+class Process:
+    """A worker process and its pipes. To be used by one thread.
+
+    `quiet_since` is when it was last given something to do or heard of, on the monotonic clock;
+    `outbox` what it has not been sent yet; `frames` how many it has sent; `peak` the most resident
+    bytes that were seen.
+    """
+
+    def __init__(self, child: Child, memory_limit: int) -> None:
+        self._child = child
+        self._streams = child.streams
         self._input, self._answers, self._errors = (stream.fileno() for stream in self._streams)
         self._selector = selectors.DefaultSelector()
         for stream in self._streams:
@@ -73,7 +117,7 @@ class Process:
 
     def running(self) -> bool:
         """Whether the process has not ended."""
-        return self._popen.poll() is None
+        return self._child.wait() is None
 
     def post(self, frame: bytes) -> None:
         """Begin to send `frame`; `wait` goes on with it."""
@@ -83,7 +127,7 @@ class Process:
 
     def _listen_from_now(self) -> None:
         self.quiet_since = time.monotonic()
-        self._worked_before = wire.processor_seconds(str(self._popen.pid))
+        self._worked_before = wire.processor_seconds(str(self._child.pid))
 
     def wait(self, seconds: float, closing: threading.Event) -> tuple[Event, bytearray]:
         """Wait for a frame, or for what ends the process's use, `closing` among it.
@@ -120,7 +164,7 @@ class Process:
 
     def _starved(self, seconds: float, beyond: float) -> bool:
         """Whether a process that is late had too little of the processor to be in time."""
-        pid = str(self._popen.pid)
+        pid = str(self._child.pid)
         worked = wire.processor_seconds(pid) - self._worked_before
         return wire.starved(pid, worked, seconds, beyond)
 
@@ -164,13 +208,13 @@ class Process:
         if now - self._measured < _TICK:
             return 0
         self._measured = now
-        resident = wire.resident_bytes(str(self._popen.pid))
+        resident = wire.resident_bytes(str(self._child.pid))
         self.peak = max(self.peak, resident)
         return resident
 
     def dump_stack(self) -> None:
         """Ask a process that hangs where it is, and give it a moment to print that."""
-        self._popen.send_signal(signal.SIGUSR1)
+        self._child.stack()
         until = time.monotonic() + 0.2
         while time.monotonic() < until and self._exchange(_TICK) is not None:
             continue
@@ -188,11 +232,8 @@ class Process:
 
         For `grace` seconds it may end by itself.
         """
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(grace)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
-        return self._popen.wait()
+        self._child.wait(grace)
+        return self._child.kill()
 
     def release(self) -> str:
         """Close the pipes of a process that was ended; the last that it printed."""

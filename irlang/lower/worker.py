@@ -20,6 +20,9 @@ lists them as ``[name, dtype, shape]``: C order, little endian. ``bfloat16`` tra
   imported the framework and run nothing. What ends that process, or is to end it, is an answer too
   (``crash``, ``timeout``, ``memory``), and the next program has a fork of its own: milliseconds
   where a framework's import takes seconds.
+- With the option ``listen``, the descriptor of a socket, it imports the framework, and then forks a
+  worker for everyone who connects (`irlang.lower.template`). It says nothing, and ends where the
+  framework cannot be imported, or has started threads, which a fork would lose.
 
 **Programs.** ``kind: "python"`` is the source of a module that defines ``INPUTS`` and ``OUTPUTS``
 (tuples of names), ``run(inputs, params)`` and, if it is trainable, ``gradients(inputs, params)``;
@@ -45,12 +48,14 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import gc
 import importlib
 import json
 import linecache
 import platform
 import select
 import signal
+import socket
 import struct
 import time
 import traceback
@@ -602,20 +607,21 @@ def _unusable(error: BaseException) -> Dict[str, Any]:
 def _take_pipes() -> Tuple[IO[bytes], IO[bytes]]:
     """The supervisor's two pipes under private descriptors; what is printed goes to stderr."""
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    _print_to_errors()
+    return incoming, outgoing
+
+
+def _print_to_errors() -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     sys.stdout = sys.stderr  # not block-buffered: a crash must not lose what was printed before it
-    return incoming, outgoing
 
 
 def _restrain() -> None:
     """No core files, no life without the supervisor, the first to go when memory runs out."""
-    faulthandler.enable(2)
-    if hasattr(faulthandler, "register"):
-        # The supervisor asks for a stack before it ends a program that hangs.
-        faulthandler.register(signal.SIGUSR1, 2)
+    _tell_where()
     if sys.platform.startswith("linux"):
         import resource  # not on every platform
 
@@ -623,6 +629,13 @@ def _restrain() -> None:
         _die_with_parent()
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # may be forbidden in a container; the supervisor watches as well
+
+
+def _tell_where() -> None:
+    faulthandler.enable(2)
+    if hasattr(faulthandler, "register"):
+        # The supervisor asks for a stack before it ends a program that hangs.
+        faulthandler.register(signal.SIGUSR1, 2)
 
 
 def _die_with_parent() -> None:
@@ -839,10 +852,18 @@ def cause_of_end(event: str, code: int, seconds: float, memory: int) -> Tuple[st
 
 def main(arguments: List[str]) -> None:
     """``TARGET [OPTIONS]``, the latter a JSON object (keys: see `irlang.lower.pool.Target`)."""
+    options = json.loads(arguments[1]) if len(arguments) > 1 else {}
+    if "listen" in options:
+        _be_template(arguments[0], options)
     incoming, outgoing = _take_pipes()
     _restrain()
-    options = json.loads(arguments[1]) if len(arguments) > 1 else {}
-    hello = _hello(arguments[0])
+    _work(incoming, outgoing, _hello(arguments[0]), options)
+
+
+def _work(
+    incoming: IO[bytes], outgoing: IO[bytes], hello: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """All that a worker does; it does not return."""
     outgoing.write(pack_frame(hello, ()))
     outgoing.flush()
     if "error" not in hello:
@@ -851,6 +872,110 @@ def main(arguments: List[str]) -> None:
     # Frameworks are not taken down: it takes seconds, some crash, and there is nothing to save.
     sys.stderr.flush()
     os._exit(0)
+
+
+# -- a process that forks workers ----------------------------------------------------------------
+
+_REQUEST = 1 << 16  # bytes
+_DESCRIPTORS = 3  # that come with a request: what the worker reads, answers to, and prints to
+
+
+def _be_template(target: str, options: Mapping[str, Any]) -> None:
+    """Import the framework once, and fork a worker for each connection; it does not return.
+
+    A connection is a worker's life. A request is the worker's options, with its three pipes; the
+    answers are ``{"pid": ...}`` and, when it has ended, ``{"code": ...}``. Then ``stack`` makes the
+    worker print where it is; ``end``, or the end of the connection, ends it and what it has
+    started. The end of the standard input ends the template with all of them.
+    """
+    signal.alarm(int(options["start_seconds"]) + 1)  # nobody watches a template's import
+    owner = os.dup(0)
+    _print_to_errors()
+    hello = _hello(target)
+    signal.alarm(0)
+    if "error" in hello or len(os.listdir("/proc/self/task")) > 1:
+        os._exit(1)
+    listening = socket.socket(fileno=options["listen"])
+    awake, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes)
+    gc.collect()
+    if hasattr(gc, "freeze"):
+        gc.freeze()  # pages of what is never freed stay shared
+    children: Dict[socket.socket, int] = {}
+    while True:
+        watched: List[Any] = [owner, awake, listening, *children]
+        heard = select.select(watched, [], [])[0]
+        if owner in heard:
+            os._exit(0)  # those that were forked end with it
+        if awake in heard:
+            os.read(awake, _REQUEST)
+        if listening in heard:
+            connection = listening.accept()[0]
+            pid = _fork_worker(connection, (owner, awake, wakes), (listening, *children), hello)
+            if pid:
+                children[connection] = pid
+        for connection in [one for one in heard if one in children]:
+            with contextlib.suppress(OSError):
+                said = connection.recv(_REQUEST)
+                os.kill(
+                    children[connection], signal.SIGUSR1 if said == b"stack" else signal.SIGKILL
+                )
+        for connection, pid in list(children.items()):
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                code = _end_forked(pid, "")
+                with contextlib.suppress(OSError):
+                    connection.send(json.dumps({"code": code}).encode("ascii"))
+                connection.close()
+                del children[connection]
+
+
+def _fork_worker(
+    connection: socket.socket,
+    descriptors: Iterable[int],
+    sockets: Iterable[socket.socket],
+    hello: Mapping[str, Any],
+) -> int:
+    """Fork the worker of a connection; its pid, or 0 where nothing sensible was asked for.
+
+    descriptors, sockets: the template's own, which the worker must not hold.
+    """
+    space = socket.CMSG_SPACE(_DESCRIPTORS * struct.calcsize("i"))
+    try:
+        request, sent, _, _ = connection.recvmsg(_REQUEST, space)
+        pipes = struct.unpack(f"{_DESCRIPTORS}i", sent[0][2])
+        options = json.loads(request.decode("ascii"))
+    except (OSError, IndexError, ValueError, struct.error):
+        connection.close()
+        return 0
+    template = os.getpid()
+    pid = os.fork()
+    if pid:
+        for number in pipes:
+            os.close(number)
+        with contextlib.suppress(OSError):
+            connection.send(json.dumps({"pid": pid}).encode("ascii"))
+        return pid
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        for number in descriptors:
+            os.close(number)
+        for one in (*sockets, connection):
+            one.close()
+        os.dup2(pipes[2], 2)
+        os.dup2(2, 1)
+        os.close(pipes[2])
+        _restrain()
+        if os.getppid() == template:  # else it has ended before this one could end with it
+            for number in pipes[:2]:
+                os.set_inheritable(number, False)
+            incoming, outgoing = os.fdopen(pipes[0], "rb"), os.fdopen(pipes[1], "wb")
+            _work(incoming, outgoing, dict(hello, pid=os.getpid()), options)
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":
