@@ -157,7 +157,8 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
             [sys.executable, "-I", alone], capture_output=True, text=True, check=False
         )
         assert ran.returncode == 0, ran.stderr
-        assert "y expected [[[[0.0]]]]" in ran.stdout
+        assert "y expected [[[[0]]]]" in ran.stdout
+        assert target == "onnxruntime" or "def " not in text
         assert "numpy" in ran.stdout
     issue = (tmp_path / "issue.md").read_text()
     assert "conv(dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0" in issue
@@ -193,7 +194,7 @@ def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Pat
     lowered = lower(case.graph, target, case.catalog, case.params)
     if lowered.unsupported:
         pytest.skip(lowered.unsupported[0])
-    wanted = {"y": np.array([-0.1]), "w2": np.array([np.inf, -1.5])}
+    wanted = {"y": "[-0.1]", "w2": "[inf, -1.5]"}
     path = tmp_path / "show.py"
     narrow = ["x", "w", "y", "w2"] if dtype == "bf16" else []
     path.write_text(script(lowered, case.inputs, wanted, "about", "finding.safetensors", narrow))
@@ -205,6 +206,62 @@ def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Pat
     assert ran.returncode == 0, ran.stderr
     assert f"y got      [{'-0.100097656' if dtype == 'bf16' else '-0.1'}]" in ran.stdout
     assert "w2 got      [ inf, -1.5]" in ran.stdout
+
+
+STRAIGHT = """
+model m(x: f32[2, 3], n: i64[0]) -> y: f32[2, 2], z: i64[0], s: f32[] {
+  param w: f32[3, 2] = [[1, -2.5], [0, 0.5], [3, 1]]
+  y = relu(matmul(x, w))
+  z = negate(n)
+  s = reduce_sum(x)
+}"""
+EAGER = ["torch", "tf", "jax", "keras:tensorflow", "keras:torch", "keras:jax"]
+
+
+@pytest.mark.parametrize("target", EAGER)
+def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_path: Path) -> None:
+    described = next((t for t in all_targets() if t.name == target and t.installed), None)
+    if described is None:
+        pytest.skip(f"{target} is not installed")
+    case = case_of(STRAIGHT)
+    lowered = lower(case.graph, target, case.catalog, case.params)
+    if lowered.unsupported:
+        case = case_of(STRAIGHT.replace("  z = negate(n)\n", "  z = identity(n)\n"))
+        lowered = lower(case.graph, target, case.catalog, case.params)
+    assert not lowered.unsupported
+    case.inputs.update(x=np.array([[1, 2, 3], [-4, 5, 0.5]], np.float32))
+    for typed in (False, True):
+        text = script(lowered, case.inputs, {"s": "7.5"}, "about", "finding.safetensors", (), typed)
+        assert "def " not in text
+        path = tmp_path / "show.py"
+        path.write_text(text)
+        ran = subprocess.run(
+            [described.worker.python, "-I", path], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        said = ran.stdout.splitlines()
+        assert said[0].startswith("python ")
+        assert "numpy" in said[0]
+        if typed:
+            assert said[2] == "y got      float32[2, 2]"
+        else:
+            got = "".join(said[2:4]).replace(" ", "")
+            assert got == "ygot[[10.,1.5],[0.,13.]]"
+        assert said[-4:] == [
+            "z expected (see issue.md)",
+            f"z got      {'int64[0]' if typed else '[]'}",
+            "s expected 7.5",
+            f"s got      {'float32[]' if typed else '7.5'}",
+        ]
+
+
+def test_modes_that_need_a_function_keep_it() -> None:
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    case = case_of(STRAIGHT)
+    lowered = lower(case.graph, "tf:graph", case.catalog, case.params)
+    text = script(lowered, case.inputs, {"s": "7.5"}, "about", "finding.safetensors")
+    assert "@tf.function" in text
+    assert '"s": "7.5",' in text
 
 
 def test_whole_numbers_keep_all_their_digits(

@@ -20,6 +20,7 @@ from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_script import script
+from irlang.dtypes import DTYPES
 from irlang.lower.lower import lower
 
 if TYPE_CHECKING:
@@ -88,12 +89,34 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"
     if isinstance(lowered.code, bytes):
         path.with_suffix(".onnx").write_bytes(lowered.code)
-    expected = {name: np.asarray(ball.value) for name, ball in found.expected.items()}
     about = title(found) if target == found.target else f"On {target}: {title(found)}"
-    narrow = _narrow(case, expected)
-    text = script(lowered, case.inputs, expected, about, "finding.safetensors", narrow)
+    narrow, typed = _narrow(case, found.expected), _is_of_type(found)
+    expected = _expected(found, typed)
+    text = script(lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed)
     path.write_text(text, "utf-8")
     return path
+
+
+def _is_of_type(found: Found) -> bool:
+    """Whether what is told of results is their type and shape: those are wrong, or all there is."""
+    said = found.verdict.message
+    if found.verdict.expected is None and said.startswith(("type ", "shape ")):
+        return True
+    return not any(np.size(ball.value) for ball in found.expected.values())
+
+
+def _expected(found: Found, typed: bool) -> dict[str, str]:
+    """What a script says of the results that are right: long ones are not in it."""
+    if found.fault:
+        return dict.fromkeys(found.reduced.graph.outputs, f"a refusal: {found.fault}")
+    values = {}
+    for name, ball in found.expected.items():
+        array, dtype = np.asarray(ball.value), dtype_of(found.reduced.graph, name)
+        if typed:
+            values[name] = f"{DTYPES[dtype].numpy if dtype else ''}{list(array.shape)}"
+        elif array.size <= _MOST:
+            values[name] = all_expected(array, dtype)
+    return values
 
 
 def _narrow(case: Case, expected: Iterable[str]) -> list[str]:

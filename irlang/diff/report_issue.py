@@ -174,7 +174,7 @@ def _required(node: Node, message: str) -> list[str]:
             "", f"> {documented}", "", "It should be refused with a message.",
         ]  # fmt: skip
     kept = [s for s in node.op.body if isinstance(s, ast.Require)]
-    signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc=""),), 1))
+    signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc="", comments=()),), 1))
     text = signature.partition("\n\n")[2].strip()
     return [
         f"The call is invalid: {message}. The definition of `{node.op.name}` requires:",
@@ -245,7 +245,8 @@ def _actual(found: Found) -> list[str]:
         off = f", off by `{v.max_error:.3g}`" if far else ""
         lines.append(f"`{_given(found)}`{off}.")
     else:
-        lines.append(f"{_LOST.get(v.verdict, v.verdict)}:".capitalize())
+        said = _LOST.get(v.verdict, "the result is of another shape or type")
+        lines.append(f"{said}:".capitalize())
         lines += ["", "```", *_wrapped(v.message), "```"]
     for name, array in found.got.items():
         if array.size <= _MOST:
@@ -264,12 +265,20 @@ def _wrapped(message: str) -> list[str]:
     return [part for line in text.splitlines() for part in textwrap.wrap(line, _WIDTH)] or [""]
 
 
+_SAYS = {
+    "agrees": "agrees with the definition", "rounding": "agrees with the definition",
+    "unstable": "no verdict", "unspecified": "no verdict", "unsupported": "cannot run the program",
+    "inaccurate": "differs by more than rounding explains", "wrong": "gives another result",
+    "edge": "gives another result", "nonfinite": "gives NaN or infinity",
+    "crash": "its process dies", "timeout": "does not answer", "memory": "runs out of memory",
+    "refused": "refuses it", "accepted": "runs it", "unconfirmed": "no verdict",
+}  # fmt: skip
+
+
 def _others(found: Found) -> list[str]:
-    lines = [f"- {found.target} {_version(found, found.target)}: {found.verdict.verdict}"]
-    for target, verdict in found.others.items():
-        says = {"agrees": "agrees with the definition", "rounding": "agrees with the definition",
-                "unstable": "no verdict", "unsupported": "cannot run the program"}  # fmt: skip
-        lines.append(f"- {target} {_version(found, target)}: {says.get(verdict, verdict)}")
+    lines = []
+    for target, verdict in {found.target: found.verdict.verdict, **found.others}.items():
+        lines.append(f"- {target} {_version(found, target)}: {_SAYS.get(verdict, verdict)}")
     return [*lines, f"- {platform.system()} {platform.machine()}"]
 
 

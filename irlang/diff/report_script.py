@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from irlang.diff.report_lines import Lines, straight
 from irlang.lower import onnx_scripts
 from irlang.lower.lower import Lowered
 from irlang.lower.names import docstring
@@ -23,52 +25,100 @@ Array = np.ndarray[Any, np.dtype[Any]]
 MOST_INLINE = 512  # elements that are written into a script
 _MOST_MODEL = 6000  # bytes of a model file that are written into a script
 _MOST_LISTED = 3000  # characters of a model's text
+_WIDTH = 88  # of a line of numbers, which others stand around
 _SHOWN = 64  # elements of an expected result that are written into a script
 
 
 def script(
     lowered: Lowered,
     inputs: Mapping[str, Array],
-    expected: Mapping[str, Array],
+    expected: Mapping[str, str],
     title: str,
     beside: str,
     narrow: Sequence[str] = (),
+    typed: bool = False,
 ) -> str:
     """The text of the script.
 
-    expected: the results by the definition. beside: the name of the safetensors file; a model file
-    that is too large for the text has the script's name. narrow: the inputs and results that are
-    bfloat16, which a model file is fed with and gives as bits.
+    expected: the results by the definition, as text. beside: the name of the safetensors file; a
+    model file that is too large for the text has the script's name. narrow: the inputs and results
+    that are bfloat16, which a model file is fed with and gives as bits. typed: whether the type and
+    the shape of results are shown rather than their elements.
     """
     arrays = {**inputs, **lowered.params}
     inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
-    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, narrow)
     stored = frozenset() if inline else frozenset(n for n, a in arrays.items() if a.size > _SHOWN)
+    written = {name: _array(name, array, stored) for name, array in arrays.items()}
+    head = [
+        f'"""{docstring(title)}\n\n{_ABOUT}"""',
+        "" if inline else _READ.format(beside=beside),
+        _BITS if any("bits(" in text for text in written.values()) else "",
+    ]
+    straight_lines = lowered.kind == "python" and not lowered.gradients
+    lines = straight(str(lowered.code), written) if straight_lines else None
+    if lines is not None:
+        parts = _lines(lines, head, expected, typed)
+    else:
+        parts = _functions(lowered, inputs, written, head, expected, narrow, typed)
+    return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
+
+
+def _lines(
+    lines: Lines, head: Sequence[str], expected: Mapping[str, str], typed: bool
+) -> list[str]:
+    """The parts of a script without functions of its own."""
+    about, *functions = head
+    imports = lines.imports
+    if any(part for part in functions if "json" in part):
+        imports = f"import json\n{imports.replace('import sys', _FILES, 1)}"
+    versions = ", ".join(f'"{name}", {text}' for name, text in lines.versions.items())
+    shown = []
+    for name, text in lines.results.items():
+        got = _TYPED.format(text) if typed else _TEXT.format(text)
+        shown.append(f"print({f'{name} expected'!r}, {expected.get(name, _ELSEWHERE)!r})")
+        shown.append(f"print({f'{name} got     '!r}, {got})")
+    telling = f'print("python", sys.version.split()[0], {versions})'
+    main = [telling, lines.given, lines.body, "\n".join(shown)]
+    return [
+        about, imports, *functions, lines.helpers, "\n\n".join(part for part in main if part)
+    ]  # fmt: skip
+
+
+def _functions(
+    lowered: Lowered,
+    inputs: Mapping[str, Array],
+    written: Mapping[str, str],
+    head: Sequence[str],
+    expected: Mapping[str, str],
+    narrow: Sequence[str],
+    typed: bool,
+) -> list[str]:
+    """The parts of a script with the functions of a worker's program."""
+    body = _python(str(lowered.code)) if lowered.kind == "python" else _model(lowered, narrow)
     given = "\n".join(
-        f"{kind} = {_dictionary(kept, stored)}"
+        f"{kind} = {_dictionary({name: written[name] for name in kept})}"
         for kind, kept in (("inputs", inputs), ("params", lowered.params))
         if kept or kind == "inputs"
     )
-    wanted = ", ".join(
-        f"{name!r}: {listed(array)}" for name, array in expected.items() if array.size <= _SHOWN
+    about, *functions = head
+    got = "numbers(value) if name in NARROW else value" if narrow else "value"
+    end = _END.format(
+        run=_run(lowered, "run"),
+        frameworks=repr(_frameworks(body)),
+        gradients=_GRADIENTS.format(_run(lowered, "gradients")) if lowered.gradients else "",
+        got=_TYPED.format("value") if typed else _TEXT.format(f"np.asarray({got})"),
     )
-    parts = [
-        f'"""{docstring(title)}\n\n{_ABOUT}"""',
-        _imports(body, inline),
-        "" if inline else _READ.format(beside=beside),
-        _BITS if "bits(" in given else "",
+    return [
+        about,
+        _imports(body, not any("json" in part for part in functions)),
+        *functions,
         _NUMBERS if narrow else "",
         _without_imports(body),
         given,
-        f"expected = {{{wanted}}}" + (f"\nNARROW = {tuple(narrow)!r}" if narrow else ""),
-        _END.format(
-            run=_run(lowered, "run"),
-            frameworks=repr(_frameworks(body)),
-            gradients=_GRADIENTS.format(_run(lowered, "gradients")) if lowered.gradients else "",
-            got="numbers(value) if name in NARROW else value" if narrow else "value",
-        ),
+        f"expected = {_dictionary({name: _quoted(text) for name, text in expected.items()})}"
+        + (f"\nNARROW = {tuple(narrow)!r}" if narrow else ""),
+        end,
     ]
-    return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
 def _run(lowered: Lowered, function: str) -> str:
@@ -143,34 +193,48 @@ def _without_imports(body: str) -> str:
     return _IMPORT.sub("", body)
 
 
-def _dictionary(arrays: Mapping[str, Array], stored: frozenset[str]) -> str:
-    """A dictionary of arrays, of which those that are stored are read from the file."""
-    if not arrays:
+def _array(name: str, array: Array, stored: frozenset[str]) -> str:
+    """An expression for an array, which is read from the file if it is stored there."""
+    return f"FILE[{name!r}]" if name in stored else _wrapped(_written(array))
+
+
+def _dictionary(values: Mapping[str, str]) -> str:
+    """A dictionary of expressions."""
+    if not values:
         return "{}"
-    rows = [
-        f"    {name!r}: {f'FILE[{name!r}]' if name in stored else _written(array)},"
-        for name, array in arrays.items()
-    ]
+    rows = (f"    {_quoted(name)}: {text}," for name, text in values.items())
     return "\n".join(["{", *rows, "}"])
 
 
 def _written(array: Array) -> str:
     """An array as NumPy code; of bfloat16 the programs take the bits."""
     if array.dtype.name == "bfloat16":
-        return f"bits({listed(array)})" if array.size else f"np.zeros({array.shape}, np.uint16)"
+        return f"bits({_listed(array)})" if array.size else f"np.zeros({array.shape}, np.uint16)"
     if array.size == 0:
         return f"np.zeros({array.shape}, np.{_type(array)})"
-    return f"np.array({listed(array)}, np.{_type(array)})"
+    return f"np.array({_listed(array)}, np.{_type(array)})"
+
+
+def _quoted(text: str) -> str:
+    """A string as it is written in Python code."""
+    return repr(text) if '"' in text or not text.isprintable() or "\\" in text else f'"{text}"'
+
+
+def _wrapped(text: str) -> str:
+    """Nested lists in lines that can be read."""
+    return "\n    ".join(
+        textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    )  # fmt: skip
 
 
 def _type(array: Array) -> str:
     return "bool_" if array.dtype == bool else array.dtype.name
 
 
-def listed(array: Array) -> str:
+def _listed(array: Array) -> str:
     """Nested lists; reals by the shortest text that is the same number in their own type."""
     if array.ndim:
-        return f"[{', '.join(map(listed, array))}]" if array.shape[0] else "[]"
+        return f"[{', '.join(map(_listed, array))}]" if array.shape[0] else "[]"
     text = str(array[()])
     return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
 
@@ -214,6 +278,9 @@ for name in {frameworks}:
 results = {run}{gradients}
 for name, value in results.items():
     print(name, "expected", expected.get(name, "(see issue.md)"))
-    text = np.array2string(np.asarray({got}), separator=", ", floatmode="unique")
-    print(name, "got     ", text)
+    print(name, "got     ", {got})
 """
+_ELSEWHERE = "(see issue.md)"
+_TEXT = 'np.array2string({}, separator=", ", floatmode="unique")'
+_TYPED = 'f"{{{0}.dtype}}{{list({0}.shape)}}"'
+_FILES = "import sys\nfrom pathlib import Path"

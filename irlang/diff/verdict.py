@@ -156,7 +156,8 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         message = f"shape {list(array.shape)}, not {list(info.shape)}"
         return Verdict(name, target, "wrong", message=message)
     if array.dtype != DTYPES[info.dtype].numpy:
-        return Verdict(name, target, "wrong", message=f"type {array.dtype}, not {info.dtype}")
+        message = f"type {array.dtype}, not {DTYPES[info.dtype].numpy}"
+        return Verdict(name, target, "wrong", message=message)
     if not array.size or only_shapes(target):
         return Verdict(name, target, "agrees", 0.0, 0.0)
     if info.kind == "int":

@@ -1,0 +1,169 @@
+"""A program of a target as straight lines: inputs, operators and results, with no function around.
+
+A worker's program has functions that take and give arrays by name. Somebody who reads a report
+wants what they would have typed. Both are the same operators on the same tensors: the text of the
+model's function is taken over as it is, and that of `tensor` and `array`, where each is one
+expression, stands where they were called. A program of another form has no such lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_OWN = ("run", "gradients", "main", "tensor", "array")
+_STANDARD = frozenset({"sys", "pathlib", "os"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The parts of a script.
+
+    imports: import statements and what follows them at once. helpers: functions that the operators
+    call. given: the inputs and parameters. body: the operators. results: expressions for the
+    results as arrays, by name. versions: expressions for the versions of packages, by name.
+    """
+
+    imports: str
+    helpers: str
+    given: str
+    body: str
+    results: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+def straight(code: str, written: Mapping[str, str]) -> Lines | None:
+    """The lines of a program, or None if it is not of the form that has them.
+
+    written: expressions for the arrays of the inputs and parameters, by name.
+    """
+    tree = ast.parse(code)
+    functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    names = _names(tree)
+    call = _called(functions["run"]) if "run" in functions else None
+    if call is None or call.function not in functions or names is None:
+        return None
+    model = functions[call.function]
+    into, out = (_expression(code, functions.get(name)) for name in ("tensor", "array"))
+    end = model.body[-1]
+    if into is None or out is None or model.decorator_list or model.args.vararg is not None:
+        return None
+    if not isinstance(end, ast.Return) or not isinstance(end.value, ast.Tuple):
+        return None
+    inputs, params, outputs = names
+    arguments = [argument.arg for argument in model.args.args]
+    returned = [ast.unparse(one) for one in end.value.elts][: len(outputs)]
+    if len(arguments) != len(inputs) + len(params) or len(returned) != len(outputs):
+        return None
+    body = _between(code, model, end)
+    others = [one for name, one in functions.items() if name not in (*_OWN, model.name)]
+    called = [one for one in others if re.search(rf"\b{one.name}\(", body)]
+    helpers = "\n\n\n".join(ast.get_source_segment(code, one) or "" for one in called)
+    used = "\n".join((body, helpers, into, out, *written.values()))
+    given = [
+        _given(argument, written[name], into)
+        for argument, name in zip(arguments, [*inputs, *params], strict=True)
+    ]
+    settings = [ast.unparse(one) for one in _head(tree) if isinstance(one, ast.Assign | ast.Expr)]
+    imports, versions = _imports(code, tree, "\n".join((used, *settings)))
+    results = {
+        name: _in_place(out, text if text.isidentifier() else f"({text})")
+        for name, text in zip(outputs, returned, strict=True)
+    }
+    within = f"{call.within}\n{textwrap.indent(body, '    ')}" if call.within and body else body
+    return Lines(imports, helpers, "\n".join(given), within, results, versions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How `run` calls the model: the function's name, and the head of a `with` around it."""
+
+    function: str
+    within: str
+
+
+def _called(run: ast.FunctionDef) -> _Call | None:
+    match run.body[1:]:
+        case [ast.Assign(), ast.AugAssign(), ast.With(items=items, body=[inner]), ast.Return()]:
+            within = f"with {', '.join(map(ast.unparse, items))}:"
+        case [ast.Assign(), ast.AugAssign(), inner, ast.Return()]:
+            within = ""
+        case _:
+            return None
+    match inner:
+        case ast.Assign(value=ast.Call(func=ast.Name(id=name), args=[ast.Starred()])):
+            return _Call(name, within)
+    return None
+
+
+def _names(tree: ast.Module) -> tuple[Sequence[str], Sequence[str], Sequence[str]] | None:
+    """The names of the inputs, the parameters and the results."""
+    found: dict[str, Sequence[str]] = {}
+    for one in tree.body:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple()):
+                found[name] = ast.literal_eval(one.value)
+    known = [found.get(name) for name in ("INPUTS", "PARAMS", "OUTPUTS")]
+    inputs, params, outputs = known
+    if inputs is None or params is None or outputs is None:
+        return None
+    return inputs, params, outputs
+
+
+def _expression(code: str, function: ast.FunctionDef | None) -> str | None:
+    """What a function of `name` and `value` gives, if that is all it does."""
+    match function and function.body:
+        case [ast.Return(value=ast.expr() as value)]:
+            return ast.get_source_segment(code, value)
+    return None
+
+
+def _between(code: str, model: ast.FunctionDef, end: ast.Return) -> str:
+    """A function's text from what describes it to its last statement."""
+    first = model.body[0]
+    assert isinstance(first, ast.Expr)
+    lines = code.splitlines()[first.end_lineno : end.lineno - 1]
+    return textwrap.dedent("\n".join(lines)).strip("\n")
+
+
+def _in_place(template: str, text: str) -> str:
+    return re.sub(r"\bvalue\b", lambda _: text, template)
+
+
+def _given(name: str, array: str, into: str) -> str:
+    """The line that makes a tensor."""
+    if array.startswith("np."):
+        into = into.replace("(np.array(value))", "(value)")  # it is an array of its own already
+    if len(re.findall(r"\bvalue\b", into)) == 1:
+        return f"{name} = {_in_place(into, array)}"
+    return f"{name} = {array}\n{name} = {_in_place(into, name)}"
+
+
+def _imports(code: str, tree: ast.Module, used: str) -> tuple[str, dict[str, str]]:
+    """What stands before the names of the inputs, without the imports that nothing uses."""
+    standard, lines, versions = ["import sys"], [], {}
+    for one in _head(tree):
+        text = ast.get_source_segment(code, one) or ""
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            [alias] = one.names
+            known = alias.asname or alias.name
+            ours = alias.name in _STANDARD or getattr(one, "module", "") in _STANDARD
+            if isinstance(one, ast.Import) and "." not in alias.name and not ours:
+                versions[alias.name] = f"{known}.__version__"
+            elif not re.search(rf"\b{re.escape(known)}\b", used):
+                continue
+            if ours:
+                standard.append(text)
+                continue
+        lines.append(text)
+    return "\n".join([*sorted(standard), "", *lines]), versions
+
+
+def _head(tree: ast.Module) -> list[ast.stmt]:
+    """The statements before the names of the inputs: imports, and what is set once."""
+    statements = tree.body[1:]
+    ends = (n for n, one in enumerate(statements) if ast.unparse(one).startswith("INPUTS ="))
+    return statements[: next(ends)]
