@@ -276,3 +276,15 @@ def test_what_nothing_flows_to_may_be_unknown() -> None:
     values["w"] = np.array([[1, 0], [1, 1]], np.float32)
     bound = FirstOrder(graph, values, CATALOG, "f32").radius("y", np.arange(6))
     assert list(np.isinf(bound)) == [False, False, True, False, False, False]
+
+
+@pytest.mark.filterwarnings("error")
+def test_tensors_without_elements_have_a_radius_without_a_word() -> None:
+    graph, values = model(
+        "model m(x: f32[0, 3], u: f32[4]) -> y: f32[0, 2], z: f32[4] {\n"
+        "  param w: f32[3, 2] = normal(0, 1)\n  y = softmax(matmul(tanh(x), w); axis = 1)\n"
+        "  z = softmax(tanh(u))\n}"
+    )
+    order = FirstOrder(graph, values, CATALOG, "f32", estimates=True)
+    assert order.radius("y", np.zeros(0, np.int64)).shape == (0,)
+    assert (order.radius("z", np.arange(4)) > 0).all()

@@ -294,7 +294,8 @@ class FirstOrder:
         for name, gap in gaps.items():
             known = errors.known[name]
             gap = np.where(np.isfinite(gap), gap, np.inf)
-            usual = math.sqrt(float(np.mean(np.where(np.isfinite(gap), gap, 0.0) ** 2)))
+            finite = np.where(np.isfinite(gap), gap, 0.0)
+            usual = math.sqrt(float(np.sum(finite**2)) / max(finite.size, 1))
             local = 0.0 if known.local is None else known.local
             reach = np.maximum(SURE * np.maximum(gap, usual), local)
             inexact = np.asarray(fed | (np.asarray(known.ball.bound) > 0))
