@@ -236,6 +236,24 @@ model m(x: f32[3], u: f32[2]) -> y: f32[3] {
     assert np.isfinite(balls["u"].bound).all()
 
 
+def test_nothing_is_known_of_zero_times_what_may_be_infinite() -> None:
+    """The slope 0 of a line: a program multiplies by it what comes back from a root near a pole."""
+    graph, given = graph_of("""
+model m(x: f32[2], w: f32[2]) -> y: f32[2] {
+  h = hard_sigmoid(x; alpha = 0, beta = 0.5)
+  y = rsqrt(subtract(add(h, w), w))
+}
+""")
+    given.update(x=np.zeros(2, np.float32), w=np.array([1e8, 1e8], np.float32))
+    found = gradient.gradient_balls(graph, given, builtin())["x"]
+    assert np.isfinite(found.value).all()
+    assert np.isinf(found.bound).all()
+    given["w"] = np.array([0, 1], np.float32)  # a pole is far then
+    found = gradient.gradient_balls(graph, given, builtin())["x"]
+    assert not np.any(found.value)
+    assert not np.any(found.bound)
+
+
 def test_nothing_is_known_of_what_flows_back_from_no_number() -> None:
     """The norm of zeros has no gradient; a choice may multiply that by zero, or drop it."""
     graph, given = graph_of(

@@ -110,12 +110,14 @@ def gradient_balls(
         # multiply some by zero and choose others
         unknown = not all(np.all(np.isfinite(ball.value)) for ball in cotangents.values())
         unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
+        open_ = any(np.any(np.isinf(ball.bound)) for ball in cotangents.values())
+        deaf = _deaf(step.expansion, step.seeds) if open_ else frozenset()
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = replace(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
-            if unknown:
+            if unknown or output in deaf:
                 ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
@@ -125,6 +127,18 @@ def gradient_balls(
         name: without_poles(Ball(ball.value, rounding.oracle_error(ball, least)))
         for name, ball in slopes.items()
     }
+
+
+def _deaf(expansion: eq.Expansion, seeds: Collection[str]) -> frozenset[str]:
+    """The outputs of adjoint equations into which nothing flows, as a factor is the number 0.
+
+    A program may multiply by it what flows back, which makes NaN of what is not finite.
+    """
+    heard = set(seeds)
+    for equation in expansion.equations:
+        if heard.intersection(eq.reads(equation.body)):
+            heard.add(equation.target)
+    return frozenset(expansion.outputs) - heard
 
 
 def without_poles(ball: Ball) -> Ball:
