@@ -155,7 +155,7 @@ def test_one_exponent_for_all_is_an_exponent_like_others() -> None:
     [
         ("gelu(x)", INF, INF),  # 0.5 * x is infinite, and 1 + erf(x) surely not zero
         ("selu(x)", INF, INF),
-        ("soft_shrink(x)", NAN, NAN),
+        ("hard_tanh(x)", NAN, NAN),
         ("tanh_shrink(x)", NAN, NAN),
         ("softsign(x)", NAN, NAN),
         ("mish(x)", INF, INF),
@@ -169,6 +169,27 @@ def test_what_is_surely_infinite_or_no_number_stays_known(
     (ball,) = made.oracle().values()
     assert np.array_equal(np.broadcast_to(ball.value, size), np.full(size, value), equal_nan=True)
     assert not np.any(np.isinf(ball.bound) | np.isnan(ball.bound))
+
+
+@pytest.mark.parametrize(
+    ("call", "x", "open_"),
+    [
+        ("soft_shrink(x)", [NAN, 1.0], [True, False]),
+        ("hard_shrink(x)", [NAN, 1.0], [True, False]),
+        ("thresholded_relu(x)", [NAN, 1.0], [True, False]),
+        ("softmax(x)", [0.0, INF], [True, False]),
+        ("log_softmax(x)", [0.0, INF], [True, False]),
+        ("softmax(x)", [0.0, NAN], [False, False]),
+        ("softmax(x)", [0.0, -INF], [False, False]),
+    ],
+)
+def test_where_formulas_of_the_field_differ_there_is_no_verdict(
+    call: str, x: list[float], open_: list[bool]
+) -> None:
+    made = case("x: f32[2]", call)
+    made.inputs["x"] = np.array(x, np.float32)
+    (ball,) = made.oracle().values()
+    assert np.isinf(np.broadcast_to(ball.bound, 2)).tolist() == open_
 
 
 @pytest.mark.parametrize("size", [2, 4096])
