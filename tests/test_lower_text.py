@@ -227,6 +227,12 @@ model m(x: f32[3000]) -> y: f32[3000] { y = cumsum(x; exclusive = true) }
     found = lower(checked.graphs[0], "torch", checked.catalog, {})
     assert found.unsupported == ("cumsum: 3000 steps would have to be written out",)
     assert found.code == ""
+    text = """nnir 1
+model m(x: f32[600]) -> y: f32[600], at: i64[600] { y, at = cummin(x) }
+"""
+    checked = check(parse(text, "m"), builtin())  # two equations
+    found = lower(checked.graphs[0], "onnxruntime", checked.catalog, {})
+    assert found.unsupported == ("cummin: 600 steps would have to be written out",)
 
 
 @pytest.mark.parametrize("call", ["soft_shrink(x; threshold = {})", "layer_norm(x; eps = {})"])

@@ -24,7 +24,9 @@ from irlang.lower.expressions import Expressions
 from irlang.lower.terms import Axes, Known, Term
 from irlang.lower.value import Array, Builder, Unsupported, Value
 
-_MOST_STEPS = 2048  # of a recurrence, each of which is several lines
+# Of the recurrences of a call, in all of their equations: each is several lines. ONNX Runtime takes
+# 15 s to read twice as many.
+_MOST_STEPS = 1024
 
 
 def lower_expansion(
@@ -72,7 +74,12 @@ def _needed(expansion: eq.Expansion) -> list[eq.Equation]:
 
 
 class _Walker(Expressions):
-    """One expansion on its way: equation by equation."""
+    """One expansion on its way: equation by equation.
+
+    steps: of recurrences, that have been written out so far.
+    """
+
+    steps = 0
 
     def equation(self, equation: eq.Equation) -> None:
         """Computes a tensor."""
@@ -85,7 +92,8 @@ class _Walker(Expressions):
 
     def recurrence(self, recurrence: Recurrence) -> None:
         """Computes tensors that need their own earlier elements, step by step."""
-        if recurrence.length > _MOST_STEPS:
+        self.steps += recurrence.length * len(recurrence.equations)
+        if self.steps > _MOST_STEPS:
             raise Unsupported(f"{recurrence.length} steps would have to be written out")
         before, rest = hoist(recurrence, self.tensors)
         for equation in before:
