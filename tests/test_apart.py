@@ -83,6 +83,39 @@ def test_tensors_are_at_an_edge_and_what_is_demanded_of_them_holds(grad: bool) -
     assert not seen & wild if grad else seen >= wild
 
 
+def test_what_no_target_can_run_costs_the_calls_beside_it_nothing() -> None:
+    def able(case: Case) -> bool:
+        return "tanh" not in {node.op.name for node in case.graph.nodes}
+
+    made = list(cases_apart(builtin(), 5, 0, ("tanh", "square", "negate"), False, 4, able))
+    called = [[node.op.name for node in case.graph.nodes] for *_, case in made]
+    assert sorted(called) == [["negate"]] * 4 + [["square"]] * 4
+    assert {number for number, *_ in made} == {0, 1, 2, 3}
+
+
+def test_every_second_round_is_at_all_edges_at_once() -> None:
+    """And rounds differ in the types of what is fed."""
+    kinds: list[set[str]] = [set(), set()]
+    types = set()
+    for number, _, case in cases_apart(builtin(), 5, 0, ("square",) * CALLS, False, 28):
+        for array in case.values.values():
+            types.add(array.dtype.name)
+            values = array.astype(np.float64).ravel()
+            found = {
+                name
+                for name, one in (
+                    ("nan", np.isnan(values)),
+                    ("inf", np.isinf(values)),
+                    ("far", np.abs(values) == 30),
+                )
+                if one.any()
+            }
+            kinds[number % 2] |= {f"{len(found)} kinds"}
+    assert "3 kinds" in kinds[0]
+    assert "3 kinds" not in kinds[1]
+    assert types >= {"float32", "float64", "float16", "bfloat16"}
+
+
 def test_integers_take_the_ends_of_their_range_and_what_lies_between() -> None:
     seen: set[int] = set()
     for seed in range(40):

@@ -114,3 +114,12 @@ def test_results_of_weighted_sums_stay_moderate() -> None:
                 sizes.append(float(np.mean(np.abs(value))))
     assert np.quantile(sizes, 0.9) < 1e3
     assert np.median(sizes) > 1e-2  # some losses are zero, rightly
+
+
+def test_factors_are_drawn_at_which_terms_vanish() -> None:
+    drawn = {
+        node.attrs.get("beta")
+        for seed in range(60)
+        for node in generate(builtin(), seed, ops=["gemm"], size=(1, 1)).graph.nodes
+    }
+    assert {0.0, 0.5, 2.0} <= drawn

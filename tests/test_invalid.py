@@ -19,8 +19,9 @@ from irlang.diff.finding import find_accepted
 from irlang.diff.invalid import _documents, _turn, judge_invalid
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Case, Session
+from irlang.diff.seen import Symptom
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import RULED_OUT, Resize, SetElements, Spoilt, breakable, spoilt
+from irlang.gen.spoil import RULED_OUT, Resize, SetElements, Spoilt, breakable, spoils, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
@@ -280,6 +281,29 @@ def test_what_is_wanted_is_broken() -> None:
         got = [one.fault.code for n in range(3) if (one := spoilt(builtin(), n, (), wanted))]
         code = f"{wanted[0]}.{wanted[1].name}" if wanted[1] is not None else f"{wanted[0]}."
         assert any(one.startswith(code) for one in got), (wanted[0], code, got)
+
+
+def test_one_requirement_is_broken_in_several_ways_and_one_call_by_all_it_says() -> None:
+    plan = {one.name if one else "": one for _, one in breakable(builtin(), ("max_pool",))}
+    several = spoils(builtin(), 3, (), ("max_pool", plan["window"]))
+    assert {one.fault.code for one in several} == {"max_pool.window"}
+    given = {str(one.changed) for one in several}
+    assert len(given) == len(several) > 1
+    rest = [spoils(builtin(), n, (), ("conv", None)) for n in range(4)]
+    assert max(len({one.fault.code for one in some}) for some in rest) > 1
+
+
+def test_what_is_accepted_is_known_by_what_it_breaks_and_not_run_again() -> None:
+    before: set[Symptom] = set()
+    with Session(("torch",)) as session:
+        found, _ = judge_invalid(session, builtin(), SEEDS, ("softplus",), before=before)
+        assert {(known[1], known[2], known[3]) for known in before} == {
+            ("accepted", "softplus", "beta")
+        }
+        assert find_accepted(session, found[0][1], found[0][0]).signature.endswith("beta beta")
+        again, counts = judge_invalid(session, builtin(), SEEDS, ("softplus",), before=before)
+        assert again == []
+        assert not counts["torch"]["accepted"]
 
 
 @pytest.mark.parametrize(

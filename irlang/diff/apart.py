@@ -22,12 +22,13 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
 from irlang.diff.localise import Culprit, isolate
+from irlang.diff.programs import Able
 from irlang.diff.runner import Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
-from irlang.gen.draw import varied
+from irlang.gen.draw import Limits
 from irlang.gen.edge import with_edges_apart
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
@@ -35,27 +36,49 @@ from irlang.graph import Graph, Node
 from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 
-APART = 36  # such programs beside a batch
+APART = 84  # such programs beside a batch
 CALLS = 3  # of each
 _MOST = 12  # symptoms of one batch that are looked into
-_ELEMENTS = 256  # of a tensor: wide enough for what goes by vectors, and for what is left of them
+# What tensors may be in a round of the catalogue, and in those after it: wide enough for what
+# goes by vectors, and for what is left of them. Every second round mixes all kinds of edges.
+_ROUNDS = (
+    Limits(elements=256),
+    Limits(elements=256, empty=30),
+    Limits(elements=256),
+    Limits(elements=256, reals=("f64",), ints=("i32", "u8", "i8", "i64", "i16")),
+    Limits(elements=256, reals=("f16",)),
+    Limits(elements=256),
+    Limits(elements=256, reals=("bf16",), ints=("i32", "u8", "i8", "i64", "i16")),
+)
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
 
 
 def cases_apart(
-    catalog: Catalog, seed: int, batch: int, ops: Sequence[str], grad: bool, count: int = APART
+    catalog: Catalog,
+    seed: int,
+    batch: int,
+    ops: Sequence[str],
+    grad: bool,
+    count: int = APART,
+    able: Able = lambda _: True,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
-    A program that the oracle has no value for is left out.
+    able: whether any target can run a program. Of one that none can, or that the oracle has no
+    value for, the calls are taken one by one.
     """
     names = list(ops) or [op.name for op in catalog]
     for number in range(batch * APART, batch * APART + count):
         called = [_turn(names, seed, number * CALLS + i) for i in range(CALLS)]
         own = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
-        case = case_apart(catalog, own, called, grad)
-        if case is not None:
-            yield number, own, case
+        around = number * CALLS // len(names)
+        case = case_apart(catalog, own, called, grad, around)
+        if case is not None and able(case):
+            made = [case]
+        else:
+            alone = (case_apart(catalog, own, [name], grad, around) for name in called)
+            made = [one for one in alone if one is not None and able(one)]
+        yield from ((number, own, one) for one in made)
 
 
 def _turn(names: Sequence[str], seed: int, position: int) -> str:
@@ -64,10 +87,14 @@ def _turn(names: Sequence[str], seed: int, position: int) -> str:
     return random.Random(f"apart {seed} {around}").sample(names, len(names))[place]
 
 
-def case_apart(catalog: Catalog, seed: int, names: Sequence[str], grad: bool) -> Case | None:
-    """A program that calls each operator once; None where it has no call or no value."""
-    limits = replace(varied(seed), elements=_ELEMENTS)
-    graph = generate(catalog, seed, apart=names, limits=limits).graph
+def case_apart(
+    catalog: Catalog, seed: int, names: Sequence[str], grad: bool, around: int = 0
+) -> Case | None:
+    """A program that calls each operator once; None where it has no call or no value.
+
+    around: how often the whole catalogue has had its turn before.
+    """
+    graph = generate(catalog, seed, apart=names, limits=_ROUNDS[around % len(_ROUNDS)]).graph
     if grad:
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):
@@ -76,8 +103,9 @@ def case_apart(catalog: Catalog, seed: int, names: Sequence[str], grad: bool) ->
     given, params = inputs(graph, seed), initial_values(graph, seed)
     weights = _weights(graph)  # what flows back: nothing is learned where it is zero
     drawn = {name: array for name, array in given.items() if name not in weights}
-    given |= with_edges_apart(graph, drawn, seed, bound, smooth=grad)
-    params = with_edges_apart(graph, params, seed, bound, smooth=grad)
+    how = {"smooth": grad, "mixed": around % 2 == 0}
+    given |= with_edges_apart(graph, drawn, seed, bound, **how)
+    params = with_edges_apart(graph, params, seed, bound, **how)
     case = Case(graph, given, params, catalog, edge=not grad)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))

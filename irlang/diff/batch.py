@@ -53,7 +53,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     """One batch: its counts, and its disagreements localised."""
     catalog = builtin()
     session = _session(settings.targets, settings.profile)
-    cases, numbers, tried = drawn(settings, number, catalog)
+    cases, numbers, tried = drawn(settings, number, catalog, session.can_run)
     outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
     targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     found: list[Found] = []
@@ -97,7 +97,7 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
             targets[target][verdict] += 1
     stand = list(
         cases_apart(catalog, settings.seed, number, settings.ops, settings.grad,
-                    -(-len(cases) * APART // BATCH))
+                    -(-len(cases) * APART // BATCH), session.can_run)
     )  # fmt: skip
     lone, apart = judge_apart(session, stand, SEEN, settings.grad)
     found += lone
@@ -105,7 +105,9 @@ def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Fou
     if not settings.grad:
         seeds = [seed for seed, _ in cases[:_SPOILT]]
         first = number * _SPOILT + settings.seed
-        accepted, invalid = judge_invalid(session, catalog, seeds, settings.ops, first)
+        accepted, invalid = judge_invalid(
+            session, catalog, seeds, settings.ops, first, SEEN.symptoms
+        )
         found += [find_accepted(session, taken, seed) for seed, taken in accepted]
     covered = {
         "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),

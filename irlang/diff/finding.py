@@ -39,8 +39,9 @@ class Found:
     where there are many. attributes: those that a reduction has left. reduced: the smallest case
     that still shows it. others: the verdicts of other targets on that. expected: the oracle's
     balls, got: the target's values, both of the reduced case. versions: of all targets, with
-    those of Python and NumPy. fault: what makes the program invalid; empty of a valid one.
-    signature: what makes two findings one.
+    those of Python and NumPy. fault: what makes the program invalid, and
+    requirement: the name of what that breaks; both empty of a valid one. signature: what makes two
+    findings one.
     """
 
     seed: int
@@ -57,6 +58,7 @@ class Found:
     expected: dict[str, Ball] = field(default_factory=dict)
     got: dict[str, Array] = field(default_factory=dict)
     fault: str = ""
+    requirement: str = ""
 
     @property
     def signature(self) -> str:
@@ -70,8 +72,8 @@ class Found:
             pattern.append(f"{kinds[0]} not {kinds[1]}")
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
-        if self.fault and self.verdict.verdict != "accepted":
-            pattern = ["invalid", *pattern]
+        if self.fault:
+            pattern = ["invalid", self.requirement, *pattern]
         return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
 
     def identity(self) -> dict[str, str]:
@@ -117,6 +119,7 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
         session.workers[target].hello().version, case, case, others=accepted.others,
         versions=versions, got=accepted.got, fault=accepted.fault,
+        requirement=accepted.requirement,
     )  # fmt: skip
 
 

@@ -6,8 +6,9 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,6 +37,9 @@ _LOSSES = 3  # one in so many programs has a number of its own as its loss, wher
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
 
 
+Able: TypeAlias = Callable[[Case], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a campaign is. programs: how many to run; seconds: for how long; either may be None."""
@@ -52,9 +56,12 @@ class Settings:
 
 
 def drawn(
-    settings: Settings, number: int, catalog: Catalog
+    settings: Settings, number: int, catalog: Catalog, able: Able = lambda _: True
 ) -> tuple[list[tuple[int, Case]], list[int], int]:
-    """The programs of a batch with their seeds, their numbers, and how many were drawn for them."""
+    """The programs of a batch with their seeds, their numbers, and how many were drawn for them.
+
+    able: as of `make_case`.
+    """
     coverage = Coverage()
     cases: list[tuple[int, Case]] = []
     numbers: list[int] = []
@@ -63,7 +70,7 @@ def drawn(
     for offset in range(left):
         for attempt in range(_ATTEMPTS):
             seed = program_seed(settings.seed, number * BATCH + offset, attempt)
-            case = make_case(catalog, seed, settings.ops, coverage, settings.grad)
+            case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able)
             tried += 1
             if case is not None:
                 coverage.note(case.graph)
@@ -84,11 +91,13 @@ def make_case(
     ops: tuple[str, ...] = (),
     coverage: Coverage | None = None,
     grad: bool = False,
+    able: Able = lambda _: True,
 ) -> Case | None:
     """A generated program with values; None where the oracle could judge none of its outputs.
 
     ops: that it may call; if none are said, one program in some may call those that few have.
     grad: with a loss (`trainable`); one in `_COARSE` is fed with halves, which are often equal.
+    able: whether any target can run a program; one that none can is not worth an oracle.
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do. One
@@ -112,6 +121,8 @@ def make_case(
     if grad and seed // _ATTEMPTS % _COARSE == 1:
         given, params = on_grid(graph, given), on_grid(graph, params)
     case = Case(graph, given, params, catalog, edge=edge)
+    if not able(case):
+        return None
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
     except InvalidInput:

@@ -216,6 +216,12 @@ class Session:
                 outcomes[number].verdicts[target] = found
         return outcomes
 
+    def can_run(self, case: Case) -> bool:
+        """Whether a program of a case can be written for any of the targets."""
+        return any(
+            not self._lowered(case.graph, target, case).unsupported for target in self.targets
+        )
+
     def _lowered(self, graph: Graph, target: str, case: Case) -> Lowered:
         """The program of a case; the last one's where the two differ in their inputs' values alone.
 

@@ -216,10 +216,14 @@ LISTS: tuple[Recipe, ...] = (
 )
 
 # A number near its default keeps its sense: what is tiny (an epsilon) stays so, and so does a
-# share near 1.
-_SCALED: tuple[Recipe, ...] = (
+# share near 1. At 0 and at 1 terms and factors vanish.
+SCALED: tuple[Recipe, ...] = (
     lambda chooser, context: chooser.pick(_scaled(context.default or 1.0)),
+    lambda chooser, _: chooser.pick((0.0, 1.0)),
 )
+
+# How much each is wanted where it suits.
+SCALED_WANTED = (3.0, 1.0)
 
 
 def _scaled(default: float) -> tuple[float, ...]:
@@ -249,7 +253,7 @@ def recipes(attr: ast.Attr) -> tuple[Recipe, ...]:
     if kind.kind == "vector":
         return LISTS if kind.name == "int" else ()
     if kind.kind == "scalar" and kind.name == "real":
-        return _SCALED if default_number(attr) else REALS
+        return SCALED if default_number(attr) else REALS
     return INTS if kind.kind == "scalar" and kind.name == "int" else ()
 
 

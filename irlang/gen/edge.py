@@ -27,6 +27,9 @@ _TIES: Palette = ((0.5, "one"), (-1.0, "one"))
 _HALVES: Palette = ((0.5, "one"), (1.5, "one"), (2.5, "one"), (-0.5, "one"), (-1.5, "one"))
 # Where exponentials overflow, and where functions change from one formula to another.
 _FAR: Palette = tuple((sign * n, "one") for n in (6.0, 17.0, 30.0, 95.0, 1e4) for sign in (1, -1))
+# Where what is subtracted from 1, or added to it, is lost; and where squares, then sums, overflow.
+_NEAR: Palette = tuple((s * n, "one") for n in (0.1, 1e-2, 1e-3, 1e-5, 1e-8) for s in (1, -1))
+_HUGE: Palette = tuple((s * n, "one") for n in (1e6, 1e10, 1e19, 1e30, 6e36) for s in (1, -1))
 _ENDS: Palette = ((0.0, "one"), (1.0, "one"), (-1.0, "one"))  # of domains, kinks, poles
 _PALETTES: tuple[Palette, ...] = (
     ((np.nan, "one"),),
@@ -37,6 +40,8 @@ _PALETTES: tuple[Palette, ...] = (
     _TIES,
     _HALVES,
     _FAR,
+    _NEAR,
+    _HUGE,
     _ENDS,
 )
 _SMOOTH = (
@@ -44,6 +49,7 @@ _SMOOTH = (
     _TIES,
     _HALVES,
     _FAR,
+    _NEAR,
     _ENDS,
 )  # where derivatives are numbers of which much is known
 _MIXED = 0.25  # of the programs take from all palettes
@@ -69,16 +75,22 @@ def with_edges_apart(
     seed: int,
     bound: Collection[str] = (),
     smooth: bool = False,
+    mixed: bool = False,
 ) -> dict[str, Array]:
     """Drawn inputs or parameters with some elements at an edge, each tensor from one palette.
 
     values: as of `with_edges`. bound: names of tensors that keep to their ranges, whose ends then
     are edges too; other integers go to the ends of their type. smooth: from finite palettes alone,
-    for gradients. A constant that the program writes stays.
+    for gradients. mixed: from all palettes in every tensor, each as often: an operator that goes
+    element by element is at all edges at once, in all pairs. A constant that the program writes
+    stays.
     """
     random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])
     drawn = {name: array for name, array in values.items() if not _written(graph, name)}
-    palettes = _SMOOTH if smooth else (*_PALETTES, sum(_PALETTES, ()))
+    palettes = _SMOOTH if smooth else _PALETTES
+    if mixed:
+        most = max(map(len, palettes))
+        palettes = (tuple(one[n % len(one)] for one in palettes for n in range(most)),)
     return {**values, **_with(graph, drawn, random, palettes, bound)}
 
 

@@ -102,9 +102,8 @@ def _learn(made: Pattern) -> dict[str, Sequence[float]]:
             row[0] += good
             row[1] += 1
     found: dict[str, Sequence[float]] = {}
+    wants = {id(draw.INTS): draw.INTS_WANTED, id(draw.SCALED): draw.SCALED_WANTED}
     for name, rows in counts.items():
-        wanted = (
-            draw.INTS_WANTED if draw.recipes(made.attrs[name]) is draw.INTS else (1.0,) * len(rows)
-        )
+        wanted = wants.get(id(draw.recipes(made.attrs[name])), (1.0,) * len(rows))
         found[name] = [w * max(_LEAST, a / b) ** 2 for w, (a, b) in zip(wanted, rows, strict=True)]
     return found
