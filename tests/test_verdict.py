@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge
+from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge, worst_first
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
 
@@ -95,3 +95,12 @@ def test_the_largest_whole_numbers_are_compared_as_they_are() -> None:
     assert _judge(right, info=info, value=right).verdict == "agrees"
     wrong = np.array([2**64 - 1, 2**63], dtype=np.uint64)
     assert _judge(wrong, info=info, value=right).verdict == "wrong"
+
+
+def test_every_finding_has_its_place_among_those_to_read() -> None:
+    found = [{"verdict": verdict, "id": n} for n, verdict in enumerate(sorted(FINDINGS) * 2)]
+    read = [(one["verdict"], one["id"]) for one in worst_first(found)]
+    assert {verdict for verdict, _ in read} == FINDINGS
+    assert [v for v, _ in read[:2]] == ["crash"] * 2
+    assert read[0][1] < read[1][1]  # of one verdict, the first to be found comes first
+    assert read[-1][0] == "accepted"

@@ -277,12 +277,14 @@ def _invalid(targets: dict[str, dict[str, int]]) -> str:
     return f"invalid calls: {' · '.join(said)}"
 
 
-def _findings(findings: list[dict[str, Any]]) -> Table:
+def _findings(found: list[dict[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from irlang.diff.verdict import worst_first
     from irlang.render import visible
 
+    findings = worst_first(found)
     table = Table(box=None, pad_edge=True)
     for heading, key in (("finding", "id"), ("verdict",) * 2, ("target",) * 2, ("operator",) * 2):
         widest = max(len(heading), *(len(f[key]) for f in findings[:_SHOWN]))

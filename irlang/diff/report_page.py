@@ -11,7 +11,7 @@ from typing import Any
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.report_graph import svg
-from irlang.diff.verdict import FINDINGS, SEVERITY
+from irlang.diff.verdict import FINDINGS, SEVERITY, worst_first
 from irlang.docs.page import STYLE
 from irlang.interp.shape import check
 from irlang.parser import parse
@@ -47,7 +47,7 @@ _MOST = 16  # elements that are shown beside each other
 def page(folder: Path, report: Mapping[str, Any], targets: Mapping[str, str]) -> str:
     """The page. report: as `irlang fuzz --format json` has it; targets: versions by name."""
     title = f"Campaign {report['seed']}"
-    findings = report["findings"]
+    findings = worst_first(report["findings"])
     inside = [
         f"<h1>{title} <small>irlang</small></h1>",
         _numbers(report),

@@ -36,6 +36,9 @@ SEVERITY = (
     "unstable", "unsupported", "agrees", "rounding", "refused", "inaccurate", "edge", "nonfinite",
     "wrong", "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
+_READ = (
+    "crash", "memory", "timeout", "wrong", "nonfinite", "refused", "edge", "inaccurate", "accepted",
+)  # fmt: skip
 FINDINGS = frozenset(
     {
         "inaccurate",
@@ -93,6 +96,11 @@ def _plain(value: float | None) -> float | str | None:
 def gravest(verdicts: list[str]) -> str:
     """The gravest of several verdicts; `unstable` for none."""
     return max(verdicts, key=SEVERITY.index, default="unstable")
+
+
+def worst_first(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Findings, as JSON has them, in the order in which somebody wants to read them."""
+    return sorted(findings, key=lambda found: _READ.index(found["verdict"]))
 
 
 def reason_of(message: str) -> str:
