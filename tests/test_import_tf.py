@@ -16,7 +16,7 @@ import tensorflow as tf
 import irlang
 from irlang.catalog import builtin
 from irlang.dtypes import DTYPES
-from irlang.importers import files, tf_file, tf_model
+from irlang.importers import files, tf_file, tf_functions, tf_model
 from irlang.importers.tf_left_out import LEFT_OUT
 from irlang.importers.tf_table import ROWS
 from irlang.interp import program
@@ -44,7 +44,7 @@ def check(graph: Any, results: Sequence[Any], feeds: Mapping[str, Array]) -> irl
         if graph.get_tensor_by_name(f"{name}:0").shape[axis] is None
     }
     data = graph.as_graph_def().SerializeToString()
-    made = tf_model.translate(tf_file.message(data, "g.pb"), "g", "d", bind)
+    made = tf_model.translate(tf_functions.message(data, "g.pb"), "g", "d", bind)
     model = irlang.loads(made.text)
     files.Imported(made.text, made.writer).fill(model.graph)
     values = {**initial_values(model.graph, 0)}
@@ -286,6 +286,58 @@ def test_a_choice_that_is_known_is_made() -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
     text = check(graph, [y], {"x": x}).text
     assert text.count("= where(") == 1
+
+
+def called(body: Any, *, name: str = "x") -> Any:
+    """A graph in which a placeholder is handed to something that keeps its functions apart."""
+    graph = tf.Graph()
+    with graph.as_default():
+        V1.enable_control_flow_v2()
+        y = body(V1.placeholder(tf.float32, [2, 3], name=name))
+        V1.disable_control_flow_v2()
+        tf.multiply(y, 2.0, name="y")
+    return graph
+
+
+def test_functions_are_written_out_where_they_are_called() -> None:
+    def halves(v: Any) -> Any:
+        top, at = tf.math.top_k(v, 2)  # two results by name
+        return tf.split(top, 2, axis=1)[1] + tf.cast(at[:, :1], tf.float32)
+
+    inner = tf.function(halves)
+
+    def both(v: Any) -> Any:
+        return tf.exp(inner(v), name="e") - inner(2.0 * v)
+
+    graph = called(tf.function(both))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+    model = check(graph, [graph.get_tensor_by_name("y:0")], {"x": x})
+    names = {node.name for node in model.graph.nodes}
+    assert any(name.endswith("_e") for name in names)
+    assert sum(node.op.name == "top_k" for node in model.graph.nodes) == 2
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_choice_of_functions(sign: int) -> None:
+    def body(x: Any) -> Any:
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(x), lambda: x - 1)
+
+    graph = called(body)
+    x = sign * np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+    text = check(graph, [graph.get_tensor_by_name("y:0")], {"x": x}).text
+    assert text.count("= where(") == 1
+
+
+def test_what_a_queue_hands_out_is_an_input() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        queue = V1.FIFOQueue(8, [tf.float32, tf.int32], shapes=[[3], []])
+        x, label = queue.dequeue_many(4, name="batch")
+        tf.add(tf.reduce_sum(x, 1), tf.cast(label, tf.float32), name="y")
+    data = graph.as_graph_def().SerializeToString()
+    made = tf_model.translate(tf_functions.message(data, "g.pb"), "g", "d")
+    assert "batch: f32[4, 3]" in made.text
+    assert "batch_1: i32[4]" in made.text
 
 
 def test_loops_are_refused() -> None:

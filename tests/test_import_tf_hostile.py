@@ -5,6 +5,7 @@ The messages are built by TensorFlow's own classes, then damaged.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 import irlang
 from irlang.diagnostics import InvalidInput
-from irlang.importers import protobuf, tf_file, tf_model
+from irlang.importers import protobuf, tf_file, tf_functions, tf_model
 
 V1 = tf.compat.v1
 
@@ -66,16 +67,15 @@ def test_bytes_that_are_no_graph(data: bytes, tmp_path: Path) -> None:
     assert codes(data, tmp_path) == ["file.tf"]
 
 
-def test_a_saved_model_is_told_from_a_graph(tmp_path: Path) -> None:
+def test_a_saved_model_is_read_as_its_graph(tmp_path: Path) -> None:
     from tensorflow.core.protobuf import saved_model_pb2
 
     saved = saved_model_pb2.SavedModel(saved_model_schema_version=1)
+    assert codes(saved.SerializeToString(), tmp_path) == ["file.tf"]  # it holds none
+    saved.meta_graphs.add().graph_def.CopyFrom(with_function(lambda _: None))
     path = tmp_path / "m.pb"
     path.write_bytes(saved.SerializeToString())
-    with pytest.raises(InvalidInput) as caught:
-        tf_model.load(path, "d")
-    assert "SavedModel" in caught.value.diagnostics[0].message
-    assert "freeze" in caught.value.diagnostics[0].help
+    assert "exp(x)" in tf_model.load(path, "d").text
 
 
 def test_every_truncation_is_refused_or_read(tmp_path: Path) -> None:
@@ -334,3 +334,70 @@ def test_fewer_numbers_end_in_copies_of_the_last(tmp_path: Path) -> None:
     path.write_bytes(damaged("w", change).SerializeToString())
     made = tf_model.load(path, "d")
     assert "[[[[1.0, 2.0], [2.0, 2.0]]], [[[2.0, 2.0], [2.0, 2.0]]]]" in " ".join(made.text.split())
+
+
+def with_function(change: Callable[[Any], None]) -> Any:
+    """A graph that calls a function, damaged."""
+    graph = tf.Graph()
+    with graph.as_default():
+        body = tf.function(lambda v: tf.exp(v) + 1.0)
+        tf.multiply(body(V1.placeholder(tf.float32, [2], name="x")), 2.0, name="y")
+    made = graph.as_graph_def()
+    change(made)
+    return made
+
+
+def call(made: Any) -> Any:
+    return next(node for node in made.node if "PartitionedCall" in node.op)
+
+
+def test_a_function_that_is_not_there_is_named(tmp_path: Path) -> None:
+    def change(made: Any) -> None:
+        call(made).attr["f"].func.name = "elsewhere"
+
+    assert codes(with_function(change), tmp_path) == ["import.operator"]
+
+
+def test_a_function_that_calls_itself_is_refused(tmp_path: Path) -> None:
+    def change(made: Any) -> None:
+        function = made.library.function[0]
+        inner = function.node_def.add()
+        inner.CopyFrom(call(made))
+        inner.name = "again"
+        inner.input[:] = [function.signature.input_arg[0].name]
+        function.ret[function.signature.output_arg[0].name] = "again:output:0"
+
+    assert codes(with_function(change), tmp_path) == ["import.operator"]
+
+
+def test_functions_that_double_do_not_fill_the_memory(tmp_path: Path) -> None:
+    def change(made: Any) -> None:
+        first = made.library.function[0]
+        name = first.signature.name
+        for level in range(30):
+            made.library.function.add().CopyFrom(first)
+            function = made.library.function[-1]
+            function.signature.name = f"level_{level}"
+            del function.node_def[:]
+            argument = function.signature.input_arg[0].name
+            for number in range(2):
+                inner = function.node_def.add()
+                inner.CopyFrom(call(made))
+                inner.name = f"half_{number}"
+                inner.attr["f"].func.name = name
+                inner.input[:] = [f"half_{number - 1}:output:0" if number else argument]
+            function.ret[function.signature.output_arg[0].name] = "half_1:output:0"
+            name = f"level_{level}"
+        call(made).attr["f"].func.name = name
+
+    assert codes(with_function(change), tmp_path) == ["file.tf"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_damaged_functions_are_refused_or_read(data: st.DataObject) -> None:
+    whole = bytearray(with_function(lambda _: None).SerializeToString(deterministic=True))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(InvalidInput):
+        tf_model.translate(tf_functions.message(bytes(whole), "m.pb"), "m", "d")

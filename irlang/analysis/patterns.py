@@ -101,8 +101,13 @@ _VARIED = (
     _many_sizes,
     _spike,
     _nearly_constant,
-    _in_line,
 )
+# Some tries are plain on purpose: what few causes reach is found by few differences.
+_PLAIN: tuple[tuple[Pattern, ...], ...] = (CONSTANT, CONSTANT + _VARIED, _VARIED)
+_CHOICES = (
+    *_PLAIN, (*CONSTANT, *_VARIED[3:6]),
+    *_PLAIN, (_ZERO, _ONE, _in_line, _in_line),
+)  # fmt: skip
 
 
 def stored(array: Array, info: TensorInfo, ends: Ends) -> Array:
@@ -132,8 +137,7 @@ def tries(
         yield {**plain, **made}
     for number in itertools.count():
         numbers = generator(seed, f"try {number}")
-        # Some tries are plain on purpose: what few causes reach is found by few differences.
-        choices = (CONSTANT, CONSTANT + _VARIED, _VARIED, (*CONSTANT, *_VARIED[3:6]))[number % 4]
+        choices = _CHOICES[number % len(_CHOICES)]
         chosen = {name: choices[int(numbers.integers(len(choices)))] for name in ranges}
         yield {**plain, **_one(graph, ranges, chosen, numbers)}
 

@@ -65,13 +65,13 @@ class NodeDef:
     attributes: dict[str, Attribute] = field(default_factory=dict)
 
 
-def read(path: Path) -> list[NodeDef]:
-    """The nodes of a file. Raises `InvalidInput` where it is no graph."""
+def contents(path: Path) -> bytes:
+    """The bytes of a file. Raises `InvalidInput` where it cannot be a graph."""
     try:
         size = path.stat().st_size
         if size > _LARGEST_FILE:
             raise fail("file.tf", f"{path} has {size} bytes; a graph has less than 2^31")
-        return message(path.read_bytes(), str(path))
+        return path.read_bytes()
     except OSError as error:
         raise fail("file.read", f"{path} cannot be read: {error.strerror}") from None
 
@@ -79,10 +79,8 @@ def read(path: Path) -> list[NodeDef]:
 def message(data: bytes, shown: str) -> list[NodeDef]:
     """The nodes that bytes say. Raises `InvalidInput` where they say none."""
     try:
-        found = list(fields(memoryview(data)))
-        if any(number == 1 and kind == protobuf.VARINT for number, kind, _ in found):
-            raise malformed(shown, "it is a SavedModel", "freeze it, and import the graph")
-        nodes = [_node(view(value)) for number, _, value in found if number == 1]
+        found = list(fields(graph_of(data)))
+        nodes = [node_of(view(value)) for number, _, value in found if number == 1]
     except Malformed as error:
         raise malformed(shown, str(error)) from None
     if not nodes:
@@ -90,6 +88,16 @@ def message(data: bytes, shown: str) -> list[NodeDef]:
     if len(nodes) > _MOST_NODES:
         raise malformed(shown, f"it has more than {_MOST_NODES} nodes")
     return nodes
+
+
+def graph_of(data: bytes) -> memoryview:
+    """The graph of a file: all of it, or the first that a SavedModel holds."""
+    whole = memoryview(data)
+    found = list(fields(whole))
+    if not any(number == 1 and kind == protobuf.VARINT for number, kind, _ in found):
+        return whole
+    parts = (part for n, _, item in found if n == 2 for part in fields(view(item)))
+    return next((view(graph) for number, _, graph in parts if number == 2), memoryview(b""))
 
 
 def malformed(shown: str, why: str, help_: str = "") -> InvalidInput:
@@ -100,7 +108,8 @@ def malformed(shown: str, why: str, help_: str = "") -> InvalidInput:
 # ---- nodes
 
 
-def _node(data: memoryview) -> NodeDef:
+def node_of(data: memoryview) -> NodeDef:
+    """A node. Raises `Malformed` where there is none."""
     found = NodeDef("", "")
     for number, _, value in fields(data):
         if number == 1:
@@ -122,12 +131,17 @@ def _input(node: NodeDef, said: str) -> None:
     if said.startswith("^"):
         node.after.append(said[1:])
         return
+    node.inputs.append(reference(said))
+
+
+def reference(said: str) -> tuple[str, int]:
+    """A node and which of its results. Raises `Malformed` for what is none."""
     name, colon, place = said.rpartition(":")
     if not colon:
         name, place = said, "0"
     if not (place.isascii() and place.isdigit() and len(place) <= 6):
         raise Malformed(f"{said[:40]!r} is no input of a node")
-    node.inputs.append((name, int(place)))
+    return name, int(place)
 
 
 def _entry(data: memoryview) -> tuple[str, Attribute]:

@@ -15,6 +15,7 @@ from irlang.equations import TensorInfo
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches
 from irlang.importers.tf_file import NodeDef, dtype, tensor
+from irlang.importers.tf_functions import CHOICE
 from irlang.importers.tf_initial import assignments, initial
 from irlang.importers.tf_left_out import LEFT_OUT
 from irlang.importers.tf_node import Node, Row, Twins
@@ -187,6 +188,8 @@ class Walk:
             self.values[node.name, 0] = self.values[node.name, 1] = data
         elif node.op in MERGES:
             self._guarded(node, self._choice)
+        elif node.op == CHOICE and len(node.inputs) == 3:
+            self._guarded(node, lambda node: self._chosen(node, node.inputs))
         elif node.op not in ROWS:
             why = LEFT_OUT.get(node.op, "this operator is not translated")
             self._refuse(node, why)
@@ -201,7 +204,11 @@ class Walk:
         found = branches(self.by_name, node)
         if found is None or 1 in self._used[node.name]:
             raise Unsupported("control flow is not supported, unless it is a choice of two")
-        values = [self._read(node, source) for source in found]
+        self._chosen(node, found)
+
+    def _chosen(self, node: NodeDef, sources: Sequence[Reference]) -> None:
+        """sources: a condition, what is taken where it holds, and else."""
+        values = [self._read(node, source) for source in sources]
         condition, yes, no = (value for value in values)
         if not isinstance(condition, Value):
             return

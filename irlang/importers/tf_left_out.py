@@ -12,7 +12,7 @@ _SPARSE = "sparse tensors are not supported"
 
 _REASONS: dict[str, tuple[str, ...]] = {
     _CONTROL: (
-        "Enter", "Exit", "NextIteration", "LoopCond", "If", "StatelessIf", "While",
+        "Enter", "Exit", "NextIteration", "LoopCond", "While",
         "StatelessWhile", "Case", "StatelessCase", "For",
         "TensorArrayV3", "TensorArrayReadV3", "TensorArrayWriteV3", "TensorArrayGatherV3",
         "TensorArrayScatterV3", "TensorListFromTensor", "TensorListStack", "TensorListReserve",
@@ -34,11 +34,12 @@ _REASONS: dict[str, tuple[str, ...]] = {
     _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
     _SPARSE: ("SparseTensorDenseMatMul", "SparseToDense", "SparseReduceSum"),
     "the function that it calls is Python": ("PyFunc", "EagerPyFunc", "PyFuncStateless"),
-    "functions inside a graph are not read: inline them when freezing it": (
-        "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient",
+    "the function that it calls is not in the file": (
+        "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "If", "StatelessIf",
     ),
-    "it keeps a state of its own": (
-        "QueueDequeueV2", "QueueDequeueManyV2", "StackPopV2", "RandomShuffleQueueV2",
+    "it keeps a state of its own": ("StackPopV2",),
+    "the queue does not say the shapes of its elements": (
+        "QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2",
     ),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
-from irlang.importers import tf_file
+from irlang.importers import tf_functions
 from irlang.importers.open_sizes import Example, examples, settle
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_file import NodeDef
@@ -42,7 +42,7 @@ class Imported:
 
 def load(path: Path, data: str, bind: Mapping[str, int] | None = None) -> Imported:
     """A file as text; see `translate`. Raises `InvalidInput` where it is no graph."""
-    return translate(tf_file.read(path), path.stem, data, bind)
+    return translate(tf_functions.read(path), path.stem, data, bind)
 
 
 def translate(
