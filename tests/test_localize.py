@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from irlang.commands.localize import command
 from irlang.diff import gradients, runner, substitute_gradient
 from irlang.diff import substitute as module
+from irlang.diff.localise import call_by_call, localise
 from irlang.diff.runner import Session
 from irlang.diff.substitute import ORACLE, across, substitute, verdict_of
 from irlang.diff.substitute_gradient import differentiated
@@ -75,6 +76,20 @@ def test_what_is_wrong_only_together_has_no_culprit(
     found = substitute(session, case_of(FUSABLE), "torch")
     assert found.whole == "agrees"
     assert found.culprit is None
+
+
+def test_a_value_that_an_optimiser_has_bypassed_accuses_nobody(session: Session) -> None:
+    """ONNX Runtime moves the divisor into the product: the quotient is shown, and not used."""
+    case = case_of("""
+model m(x: f32[32, 1]) -> h: f32[32, 1], y: f32[32, 3] {
+  param t: f32[1, 3] = [[1.1, 1.7, 0.3]]
+  h = divide(x, 1.3)
+  y = matmul(h, t)
+}
+""")
+    judged = [v for _, vs, _ in call_by_call(session, case, "onnxruntime") for v in vs]
+    assert [v.verdict for v in judged] == ["agrees", "inaccurate"]
+    assert localise(session, case, "onnxruntime") is None
 
 
 def _localize(path: Path, *arguments: str) -> Any:

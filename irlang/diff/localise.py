@@ -44,7 +44,24 @@ def culprits(session: Session, case: Case, target: str) -> Iterator[Culprit]:
     for node, judged, fed in call_by_call(session, case, target):
         worst = gravest([v.verdict for v in judged])
         if worst in FINDINGS:
-            yield Culprit(node, next(v for v in judged if v.verdict == worst), fed)
+            found = Culprit(node, next(v for v in judged if v.verdict == worst), fed)
+            if _borne_out(session, case, target, found):
+                yield found
+
+
+def _borne_out(session: Session, case: Case, target: str, culprit: Culprit) -> bool:
+    """Whether the call is wrong as a program too, or its result is in the whole one.
+
+    An optimiser that moves a factor from one call to the next shows the value between them and
+    does not use it: that the second call does not follow from it proves nothing.
+    """
+    alone = session.only(target)
+    one = alone.compare([isolate(case, culprit)])[0].verdicts[target]
+    if any(v.verdict in FINDINGS for v in one):
+        return True
+    names = {n for n, value in expose(case.graph).outputs.items() if value == culprit.verdict.name}
+    whole = alone.compare([case], exposed=True)[0].verdicts[target]
+    return any(v.name in names and v.verdict in FINDINGS and not v.estimated for v in whole)
 
 
 @dataclass(frozen=True, slots=True)
