@@ -178,9 +178,11 @@ def _gather(op: str) -> Native:
     return Native(op, rule)
 
 
-def _gather_nd(call: Onnx) -> Value:
-    ids = call.build.cast(call.input("ids"), "i64")
+def _gather_nd(call: Onnx) -> Value | None:
     x, batch = call.input("x"), call["batch_dims"]
+    if not x.rank:
+        return None  # ONNX asks for one axis at least
+    ids = call.build.cast(call.input("ids"), "i64")
     options = {"batch_dims": batch} if batch else {}
     return call.build.op("GatherND", [x], call.out.shape, ids, **options)
 

@@ -27,8 +27,8 @@ def _scatter(op: str) -> Native:
 
     def rule(call: Onnx) -> Value | None:
         x, reduction = call.input("x"), call["reduction"]
-        if reduction != "none" and x.dtype not in _REDUCED:
-            return None
+        if not x.rank or (reduction != "none" and x.dtype not in _REDUCED):
+            return None  # ONNX asks for one axis at least
         ids = call.build.cast(call.input("ids"), "i64")
         inputs = [x.text, ids.text, call.input("updates").text]
         options = {} if reduction == "none" else {"reduction": reduction}

@@ -147,7 +147,7 @@ def _take_along(call: Tf) -> Value | None:
 
 
 def _gather_nd(call: Tf) -> Value | None:
-    if call["negative"] != "refused" or call.input("ids").rank < 2:
+    if call["negative"] != "refused" or not call.input("x").rank or call.input("ids").rank < 2:
         return None  # the gradient takes a vector for many positions of one index each
     options = {"batch_dims": call["batch_dims"] or None}
     return call.value(invoke("tf.gather_nd", call.input("x"), call.input("ids"), **options))

@@ -41,6 +41,8 @@ def _scatter_nd(call: Tf) -> Value | None:
         return None
     if call.input("ids").rank < 2:  # a vector is taken for many positions of one index each
         return None
+    if not call.input("x").rank:  # a scalar has no place for an index
+        return None
     if call["reduction"] != "none" and call.out.dtype == "bool":
         return None
     values = call.input("x"), _indices(call), call.input("updates")
