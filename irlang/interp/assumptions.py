@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irlang import equations as eq
 from irlang.equation_rules import negation
 from irlang.interp.arithmetic import Arithmetic
-from irlang.interp.interval import NOTHING, Numbers, interval, meet
+from irlang.interp.interval import NOTHING, Numbers, interval, join, meet
 
 Facts = Mapping[eq.Expr, Numbers]  # sets in which expressions lie
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -38,6 +38,9 @@ def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -
         if condition.function == "and":
             first = assume(walk, condition.args[0], True, box, facts)
             return None if first is None else assume(walk, condition.args[1], True, box, first)
+        if condition.function == "or":
+            ways = [assume(walk, part, True, box, facts) for part in condition.args]
+            return _either([way for way in ways if way is not None])
         if condition.function == "not":
             inner = condition.args[0]
             logical = isinstance(inner, eq.Apply) and inner.function in ("and", "or", "not")
@@ -46,6 +49,14 @@ def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -
             return _compared(walk, inner, False, box, facts)
         return _compared(walk, condition, True, box, facts)
     return facts
+
+
+def _either(ways: Sequence[Facts]) -> Facts | None:
+    """What holds whichever of some ways it is; None where it is none of them."""
+    if not ways:
+        return None
+    common = [expr for expr in ways[0] if all(expr in way for way in ways)]
+    return {expr: join(*(way[expr] for way in ways)) for expr in common}
 
 
 def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -> Facts | None:
