@@ -100,3 +100,11 @@ def spread(value: Any, lower: Any, upper: Any) -> Any:
 def gamma(n: int, unit: float) -> float:
     """gamma_n of the error analysis; infinite where n u reaches 1."""
     return n * unit / (1 - n * unit) if n * unit < 1 else math.inf
+
+
+def coarse(unit: float) -> tuple[float, float]:
+    """A power of two `grid` and a bound `reach`: whatever is made of multiples of 1 / grid that are
+    smaller than reach, and is one, needs no rounding.
+    """
+    grid = 2.0 ** (math.log2(1.0 / unit) // 3)
+    return grid, 1.0 / (unit * grid * 4)

@@ -18,7 +18,7 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Allowance, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, settled, spread
+from irlang.interp.ball import Ball, coarse, gamma, gap, least, magnitude, running, settled, spread
 from irlang.interp.endless import settled_sum
 from irlang.interp.running import Running, chosen
 from irlang.scalar import SCALARS, WHOLE, Scalar
@@ -317,8 +317,7 @@ class BallFunctions:
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
         """Where operands and result are multiples of a unit so large that any order is exact."""
-        grid = 2.0 ** (math.log2(1.0 / self.unit) // 3)
-        limit = 1.0 / (self.unit * grid * 4)
+        grid, limit = coarse(self.unit)
 
         def simple(numbers: Any) -> Any:
             with np.errstate(invalid="ignore", over="ignore"):

@@ -2,7 +2,9 @@
 
 A rule takes values and radii and gives a value and a radius. What it knows of the arithmetic comes
 as numbers: `place` and `absolute` (twice the unit roundoff times an allowance), `least` (what is
-added whatever the size), `tiny`, `largest` and `unit`. An element is exact where its radius is 0.
+added whatever the size), `tiny`, `largest`, `grid` and `reach` (multiples of 1 / grid below reach
+are added and multiplied exactly). An element is exact where its radius is 0. Nothing branches: a
+loop over these is done for as many numbers at a time as a register holds.
 """
 
 from __future__ import annotations
@@ -17,130 +19,113 @@ _SLOPES = {
     "exp": ("v", 1.0),
     "tanh": ("(1.0 - v) * (1.0 + v) + 2.0**-50", 2.0),
     "sigmoid": ("v * (1.0 - v + 2.0**-50)", 1.0),
-    "erf": ("1.1283791670955126 * math.exp(-max(abs(a) - r, 0.0) ** 2)", 0.0),
+    "erf": ("1.1283791670955126 * exp_of(-square(larger(abs(a) - r, 0.0)))", 0.0),
 }
 _STEEPEST = {"tanh": 1.0, "sigmoid": 0.25, "erf": 1.1283791670955126}
 
 _RULES = {
+    "larger": "def larger(a, b):\n    return a if a >= b else b\n",
+    "smaller": "def smaller(a, b):\n    return a if a <= b else b\n",
+    "finite": "def finite(a):\n    return abs(a) < np.inf\n",
     "gap": "def gap(a, b):\n    return 0.0 if a == b else abs(a - b)\n",
     "spread": (
         "def spread(v, low, high):\n"
         "    above, below = gap(high, v), gap(v, low)\n"
-        "    return max(above, below) if above + below == above + below else np.inf\n"
+        "    return larger(above, below) if above + below == above + below else np.inf\n"
     ),
     "bounded": (
         "def bounded(v, r, size, largest):\n"
-        "    if size + r <= largest:\n"
-        "        return r\n"
-        "    return r if r == r and not math.isfinite(v) else np.inf\n"
+        "    return r if (size + r <= largest) | ((r == r) & (not finite(v))) else np.inf\n"
     ),
     "own": (
         "def own(v, place, absolute, least):\n"
-        "    return max(place * abs(v), absolute) + least if math.isfinite(v) else 0.0\n"
+        "    return larger(place * abs(v), absolute) + least if finite(v) else 0.0\n"
     ),
     # 1 minus the unit roundoff times a number falls on the next smaller one, of half the distance,
     # just below a power of two
     "power_of_two": (
         "def power_of_two(a):\n"
         "    rest = a - a * (1.0 - 2.0**-53)\n"
-        "    return rest == a * 2.0**-53 and a != 0.0 and abs(a) != 1.0 and math.isfinite(a)\n"
+        "    return (rest == a * 2.0**-53) & (a != 0.0) & (abs(a) != 1.0) & finite(a)\n"
     ),
     "simple": (
-        "def simple(a, unit):\n"
-        "    grid = 2.0 ** (-math.log2(unit) // 3.0)\n"
-        "    return abs(a) * unit * grid * 4.0 < 1.0 and np.floor(a * grid) == a * grid\n"
+        "def simple(a, grid, reach):\n"
+        "    return (abs(a) < reach) & (np.floor(a * grid) == a * grid)\n"
     ),
     # for sure no number, whoever computes it
     "no_number": (
         "def no_number(a, ra, b, rb):\n"
-        "    return (ra == 0.0 and a != a) or (rb == 0.0 and b != b)\n"
+        "    return ((ra == 0.0) & (a != a)) | ((rb == 0.0) & (b != b))\n"
     ),
     # for sure infinite, beside a finite number that is surely not zero
     "endless": (
         "def endless(a, ra, b, rb):\n"
-        "    finite = math.isfinite(b) and math.isfinite(rb)\n"
-        "    return ra == 0.0 and math.isinf(a) and finite and abs(b) > rb\n"
+        "    return (ra == 0.0) & (abs(a) == np.inf) & finite(b) & finite(rb) & (abs(b) > rb)\n"
     ),
     "added": (
-        "def added(a, ra, b, rb, place, absolute, least, tiny, largest, unit):\n"
+        "def added(a, ra, b, rb, place, absolute, least, tiny, largest, grid, reach):\n"
         "    v, r = a + b, ra + rb\n"
-        "    if no_number(a, ra, b, rb):\n"
-        "        return v, 0.0\n"
-        "    free = (ra == 0.0 and a == 0.0) or (rb == 0.0 and b == 0.0)\n"
-        "    if not free and r == 0.0:\n"
-        "        free = simple(a, unit) and simple(b, unit) and simple(v, unit)\n"
-        "    if not free:\n"
-        "        r += own(abs(v) + r, place, absolute, least)\n"
-        "    return v, bounded(v, r, abs(v), largest)\n"
+        "    plain = simple(a, grid, reach) & simple(b, grid, reach) & simple(v, grid, reach)\n"
+        "    zero = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & (b == 0.0))\n"
+        "    free = zero | ((r == 0.0) & plain)\n"
+        "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
+        "    return v, 0.0 if no_number(a, ra, b, rb) else bounded(v, r, abs(v), largest)\n"
     ),
     "times": (
-        "def times(a, ra, b, rb, place, absolute, least, tiny, largest, unit):\n"
+        "def times(a, ra, b, rb, place, absolute, least, tiny, largest, grid, reach):\n"
         "    v = a * b\n"
         "    r = abs(a) * rb + abs(b) * ra + ra * rb if ra + rb != 0.0 else 0.0\n"
-        "    if no_number(a, ra, b, rb) or endless(a, ra, b, rb) or endless(b, rb, a, ra):\n"
-        "        return v, 0.0\n"
-        "    free = False\n"
-        "    if ra == 0.0:\n"
-        "        free = a == 0.0 or power_of_two(a)\n"
-        "    if rb == 0.0 and not free:\n"
-        "        free = b == 0.0 or power_of_two(b)\n"
-        "        if not free and ra == 0.0:\n"
-        "            free = simple(a, unit) and simple(b, unit) and simple(v, unit)\n"
-        "    if not (free and (a == 0.0 or b == 0.0 or abs(v) >= tiny)):\n"
-        "        r += own(abs(v) + r, place, absolute, least)\n"
-        "    return v, bounded(v, r, abs(v), largest)\n"
+        "    sure = no_number(a, ra, b, rb) | endless(a, ra, b, rb) | endless(b, rb, a, ra)\n"
+        "    plain = simple(a, grid, reach) & simple(b, grid, reach) & simple(v, grid, reach)\n"
+        "    free = (ra == 0.0) & (rb == 0.0) & plain\n"
+        "    free = free | ((ra == 0.0) & ((a == 0.0) | power_of_two(a)))\n"
+        "    free = free | ((rb == 0.0) & ((b == 0.0) | power_of_two(b)))\n"
+        "    free = free & ((a == 0.0) | (b == 0.0) | (abs(v) >= tiny))\n"
+        "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
+        "    return v, 0.0 if sure else bounded(v, r, abs(v), largest)\n"
     ),
     "over": (
-        "def over(a, ra, b, rb, place, absolute, least, tiny, largest, unit, floor):\n"
+        "def over(a, ra, b, rb, place, absolute, least, tiny, largest, grid, reach, floor):\n"
         "    v = a / b\n"
-        "    r = 0.0\n"
-        "    if no_number(a, ra, b, rb) or endless(a, ra, b, rb):\n"
-        "        return v, 0.0\n"
-        "    if ra + rb != 0.0:\n"
-        "        low = abs(b) - rb\n"
-        "        if floor > low:\n"
-        "            low = floor\n"
-        "        if low > 0.0:\n"
-        "            r = (ra + abs(v) * rb) / low\n"
-        "        elif rb > 0.0 or (ra > 0.0 and abs(a) <= ra) or low != low:\n"
-        "            r = np.inf\n"
-        "    free = (ra == 0.0 and a == 0.0) or (rb == 0.0 and power_of_two(b))\n"
-        "    if not (free and (a == 0.0 or b == 0.0 or abs(v) >= tiny)):\n"
-        "        r += own(abs(v) + r, place, absolute, least)\n"
-        "    return v, bounded(v, r, abs(v), largest)\n"
+        "    sure = no_number(a, ra, b, rb) | endless(a, ra, b, rb)\n"
+        "    low = floor if floor > abs(b) - rb else abs(b) - rb\n"
+        "    pole = (rb > 0.0) | ((ra > 0.0) & (abs(a) <= ra)) | (low != low)\n"
+        "    r = (ra + abs(v) * rb) / low if low > 0.0 else (np.inf if pole else 0.0)\n"
+        "    r = r if ra + rb != 0.0 else 0.0\n"
+        "    free = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & power_of_two(b))\n"
+        "    free = free & ((a == 0.0) | (b == 0.0) | (abs(v) >= tiny))\n"
+        "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
+        "    return v, 0.0 if sure else bounded(v, r, abs(v), largest)\n"
     ),
     "any_order": (
         "def any_order(v, r, slack, total, growth, largest):\n"
-        "    if r > slack:\n"
-        "        r = max(r, slack + growth * total)\n"
+        "    r = larger(r, slack + growth * total) if r > slack else r\n"
         "    return bounded(v, r, abs(v), largest)\n"
     ),
     "greater": (
         "def greater(a, ra, b, rb):\n"
         "    v = largest_of(a, b)\n"
-        "    if (ra == 0.0 and rb == 0.0) or no_number(a, ra, b, rb):\n"
-        "        return v, 0.0\n"
-        "    return v, spread(v, largest_of(a - ra, b - rb), largest_of(a + ra, b + rb))\n"
+        "    sure = ((ra == 0.0) & (rb == 0.0)) | no_number(a, ra, b, rb)\n"
+        "    r = spread(v, largest_of(a - ra, b - rb), largest_of(a + ra, b + rb))\n"
+        "    return v, 0.0 if sure else r\n"
     ),
     "lesser": (
         "def lesser(a, ra, b, rb):\n"
         "    v = smallest_of(a, b)\n"
-        "    if (ra == 0.0 and rb == 0.0) or no_number(a, ra, b, rb):\n"
-        "        return v, 0.0\n"
-        "    return v, spread(v, smallest_of(a - ra, b - rb), smallest_of(a + ra, b + rb))\n"
+        "    sure = ((ra == 0.0) & (rb == 0.0)) | no_number(a, ra, b, rb)\n"
+        "    r = spread(v, smallest_of(a - ra, b - rb), smallest_of(a + ra, b + rb))\n"
+        "    return v, 0.0 if sure else r\n"
     ),
-    "largest_of": "def largest_of(a, b):\n    return a if a >= b or a != a else b\n",
-    "smallest_of": "def smallest_of(a, b):\n    return a if a <= b or a != a else b\n",
+    "largest_of": "def largest_of(a, b):\n    return a if (a >= b) | (a != a) else b\n",
+    "smallest_of": "def smallest_of(a, b):\n    return a if (a <= b) | (a != a) else b\n",
     "near": (
         "def near(a, ra, b, rb):\n"
         "    reach = ra + rb\n"
-        "    return reach == np.inf or (reach > 0.0 and gap(a, b) <= reach)\n"
+        "    return (reach == np.inf) | ((reach > 0.0) & (gap(a, b) <= reach))\n"
     ),
     "held": (
         "def held(v, r, most):\n"
-        "    if r != r:\n"
-        "        return np.inf\n"
-        "    return np.inf if math.isfinite(v) and abs(v) + r > most else r\n"
+        "    return np.inf if (r != r) | (finite(v) & (abs(v) + r > most)) else r\n"
     ),
 }
 
@@ -153,39 +138,43 @@ def _compiled(name: str) -> str:
         f"def ball_{name}(a, r, place, absolute, least, largest, floor):",
         f"    v = {value.format('a')}",
     ]
-    lines += ["    slack = 0.0", "    if r != 0.0:"]
     if name in _SLOPES:
         slope, growth = _SLOPES[name]
-        lines.append(f"        slope = ({slope}) * (1.0 + 2.0**-40)")
-        lines.append(f"        slack = slope * r * (1.0 + {growth} * r)")
-        lines.append(f"        if not {growth} * r <= 1.0:")
-        far = f"min({_STEEPEST[name]} * r, 2.0)" if name in _STEEPEST else "v * math.expm1(r)"
-        lines.append(f"            slack = {far} * (1.0 + 2.0**-40)")
+        lines.append(f"    slack = ({slope}) * (1.0 + 2.0**-40) * r * (1.0 + {growth} * r)")
+        if growth:
+            far = f"smaller({_STEEPEST[name]} * r, 2.0)" if name in _STEEPEST else "v * expm1_of(r)"
+            lines.append(f"    far = {far} * (1.0 + 2.0**-40)")
+            lines.append(f"    slack = slack if {growth} * r <= 1.0 else far")
     else:
-        lines += ["        low, high = a - r, a + r"]
-        lines += ["        if floor > low:", "            low = floor"]
-        lines += [f"        below, above = {value.format('low')}, {value.format('high')}"]
-        lines += ["        slack = max(abs(above - v), abs(below - v))"]
+        ends = [
+            "low, high = a - r, a + r",
+            "low = floor if floor > low else low",
+            f"below, above = {value.format('low')}, {value.format('high')}",
+        ]
+        if "math." in value and "sqrt" not in value:  # a call, which not every number needs
+            lines += ["    low = high = a", "    below = above = v", "    if r != 0.0:"]
+            ends = [f"    {line}" for line in ends]
+        lines += [f"    {line}" for line in ends]
+        lines += ["    slack = larger(abs(above - v), abs(below - v))"]
         for turn in row.monotone or ():
             at = float(row.numpy(turn))
-            lines += [f"        if low < {turn!r} and {turn!r} < high:"]
-            lines += [f"            slack = max(slack, abs({at!r} - v))"]
+            lines += [f"    inside = (low < {turn!r}) & ({turn!r} < high)"]
+            lines += [f"    slack = larger(slack, abs({at!r} - v)) if inside else slack"]
         doubt = max(4.0, 2 * row.ulps) * 2.0**-53
-        lines += [f"        slack += {doubt!r} * max(abs(below), abs(above))"]
+        lines += [f"    slack += {doubt!r} * larger(abs(below), abs(above))"]
         outside = [
-            f"{side} {sign} {edge!r}"
+            f"({side} {sign} {edge!r})"
             for side, sign, edge in (("low", "<", row.domain[0]), ("high", ">", row.domain[1]))
             if abs(edge) != float("inf")
         ]
         if outside:
-            lines += [f"        if {' or '.join(outside)}:", "            slack = np.inf"]
+            lines += [f"    slack = np.inf if {' | '.join(outside)} else slack"]
     lines += [
-        "        if r == np.inf or slack != slack or v != v:",
-        "            slack = np.inf",
-        "    elif a == 0.0 and v == 0.0:",
-        "        return v, 0.0",
+        "    slack = np.inf if (r == np.inf) | (slack != slack) | (v != v) else slack",
+        "    slack = slack if r != 0.0 else 0.0",
+        "    sure = (r == 0.0) & (a == 0.0) & (v == 0.0)",
         "    slack += own(abs(v) + slack, place, absolute, least)",
-        "    return v, bounded(v, slack, abs(v), largest)",
+        "    return v, 0.0 if sure else bounded(v, slack, abs(v), largest)",
     ]
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from irlang import equations as eq
 from irlang.arithmetic import Allowance
+from irlang.interp.ball import coarse
 from irlang.interp.ball_kernel_functions import ARITHMETIC
 from irlang.interp.balls import Balls
 from irlang.interp.kernel_source import Writer
@@ -75,13 +76,15 @@ class NumberWriter(Writer):
         )
 
     @property
-    def limits(self) -> tuple[str, str, str]:
-        """`tiny`, `largest` and `unit`."""
+    def limits(self) -> tuple[str, str, str, str]:
+        """`tiny`, `largest`, `grid` and `reach`."""
         dtype = self.domain.dtype
+        grid, reach = coarse(self.domain.unit)
         return (
             self.constant("tiny", self.domain.tiny),
             self.constant("largest", dtype.largest),
-            self.constant("unit", self.domain.unit),
+            self.constant("grid", grid),
+            self.constant("reach", reach),
         )
 
     def pair(self, text: str) -> Number:
@@ -167,7 +170,7 @@ class NumberWriter(Writer):
     def flushed(self, additions: int, total: str) -> str:
         """The text of what so many additions lose to denormal partial sums."""
         lost = self.constant("lost", self.domain.lost)
-        return f"{float(additions)!r} * min({lost}, {total})"
+        return f"{float(additions)!r} * smaller({lost}, {total})"
 
     @property
     def zeros(self) -> frozenset[str]:
@@ -183,8 +186,8 @@ class NumberWriter(Writer):
         with self.block(f"if {doubt}:"):
             apart = self.fresh("e")
             self.put(f"{apart} = gap({a.value}, {b.value})")
-            with self.block(f"if math.isfinite({apart}):"):
+            with self.block(f"if finite({apart}):"):
                 self.put(f"{value} = {a.value} / 2.0 + {b.value} / 2.0")
                 self.put(f"{apart} /= 2.0")
-            self.put(f"{radius} = {apart} + max({a.radius}, {b.radius})")
+            self.put(f"{radius} = {apart} + larger({a.radius}, {b.radius})")
         return Number(value, radius, least=min(a.least, b.least))

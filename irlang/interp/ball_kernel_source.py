@@ -384,10 +384,11 @@ class _Writer(NumberWriter):
             e = self.fresh("e")
             self.put(f"{e} = {number.radius}")
         if kind == "sum":
-            self.put(f"{value} += {v}")
+            self.put(f"{value} = plus({value}, {v})")
             if not exact:
-                self.put(f"{other} += {e}")
-            self.put(f"{last} += abs({v})" + ("" if exact else f" + {e}"))
+                self.put(f"{other} = plus({other}, {e})")
+            size = f"abs({v})" if exact else f"abs({v}) + {e}"
+            self.put(f"{last} = plus({last}, {size})")
             return
         take = "largest_of" if kind == "max" else "smallest_of"
         self.put(f"{value} = {take}({value}, {v})")

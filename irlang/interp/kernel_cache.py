@@ -64,6 +64,11 @@ def loaded(text: str) -> bool:
     return text in _loaded
 
 
+def held() -> int:
+    """How many kernels can be called at once."""
+    return len(_loaded)
+
+
 def ready(text: str) -> bool:
     """Whether a kernel has been compiled on this machine before."""
     return text in _loaded or (folder() / f"{_name(text)}.done").exists()

@@ -6,6 +6,8 @@ helper; its text goes into the kernel's own file, so that a kernel on disk depen
 
 from __future__ import annotations
 
+from irlang.interp.kernel_elementary import HELPERS as ELEMENTARY
+
 _INFIX = {name: f"({{0}} {name} {{1}})" for name in ("+", "-", "*")}
 COMPARE = {name: f"({{0}} {name} {{1}})" for name in ("<", "<=", ">", ">=", "==", "!=")}
 
@@ -59,11 +61,12 @@ ON_REALS: dict[str, str] = {
     "pow": "math.pow({0}, {1})",
     "sigmoid": "sigmoid({0})",
     "softplus": "softplus({0})",
+    **{name: f"{name}_of({{0}})" for name in ("exp", "expm1", "tanh", "erf")},
     **{
         name: f"math.{name}({{0}})"
         for name in (
-            "exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "tan", "asin", "acos",
-            "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma",
+            "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
+            "acosh", "atanh", "erfc", "lgamma",
         )
     },
 }  # fmt: skip
@@ -72,6 +75,7 @@ ON_REALS: dict[str, str] = {
 COMPILED = frozenset({*ON_INTEGERS, *ON_REALS, "select", "and", "or", "not"})
 
 HELPERS: dict[str, str] = {
+    **ELEMENTARY,
     "whole_quotient": "def whole_quotient(a, b):\n    return a // b if b != 0 else 0\n",
     "whole_remainder": "def whole_remainder(a, b):\n    return a % b if b != 0 else 0\n",
     "whole_sign": "def whole_sign(a):\n    return 1 if a > 0 else (-1 if a < 0 else 0)\n",
@@ -125,16 +129,16 @@ HELPERS: dict[str, str] = {
         "def sign(a):\n"
         "    return 1.0 if a > 0.0 else (-1.0 if a < 0.0 else (0.0 if a == 0.0 else a))\n"
     ),
+    "plus": "def plus(a, b):\n    return a + b\n",
     "square": "def square(a):\n    return a * a\n",
-    "sigmoid": (
-        "def sigmoid(a):\n"
-        "    small = math.exp(-abs(a))\n"
-        "    return 1.0 / (1.0 + small) if a >= 0.0 else small / (1.0 + small)\n"
-    ),
     "softplus": (
         "def softplus(a):\n"
         "    if a > 0.0:\n"
-        "        return a + math.log1p(math.exp(-a))\n"
-        "    return math.log1p(math.exp(a))\n"
+        "        return a + math.log1p(exp_of(-a))\n"
+        "    return math.log1p(exp_of(a))\n"
     ),
 }
+
+# What a compiler may do with a helper: in a polynomial products and sums may be fused, which is
+# less rounding and half of the work; the terms of a sum may be added up in any order.
+MATHEMATICS: dict[str, str] = {**dict.fromkeys(ELEMENTARY, '{"contract"}'), "plus": '{"reassoc"}'}

@@ -17,7 +17,7 @@ from fractions import Fraction
 from irlang import equations as eq
 from irlang.affine import interval
 from irlang.dtypes import DTYPES
-from irlang.interp.kernel_functions import HELPERS, ON_INTEGERS, ON_REALS
+from irlang.interp.kernel_functions import HELPERS, MATHEMATICS, ON_INTEGERS, ON_REALS
 from irlang.interp.schedule import Recurrence
 from irlang.kinds import join, kind
 from irlang.scalar import SCALARS
@@ -114,8 +114,12 @@ class Writer:
             f"    {self.tensors[name]}_{axis} = {self.tensors[name]}.shape[{axis}]"
             for name, axis in sorted(self.extents, key=lambda e: (self.tensors[e[0]], e[1]))
         ]
-        helpers = called(body, self.helpers)
-        option = 'error_model="numpy", fastmath=False, boundscheck=False'
+        option = 'error_model="numpy", boundscheck=False'
+        inline = f"{option}, forceinline=True"  # loops that call nothing do many numbers at a time
+        helpers = [
+            f"\n@njit({inline}, fastmath={MATHEMATICS.get(name, False)})\n{helper}"
+            for name, helper in called(body, self.helpers).items()
+        ]
         text = "\n".join(
             [
                 "import math",
@@ -123,7 +127,7 @@ class Writer:
                 "import numpy as np",
                 "from numba import njit",
                 "",
-                *(f"\n@njit({option})\n{helper}" for helper in helpers),
+                *helpers,
                 "",
                 f'@njit("void({", ".join(types)})", cache=True, {option})',
                 f"def kernel({arguments}):",
@@ -403,7 +407,9 @@ class Writer:
         text = self.convert(self.value(expr.body), have, body_kind)
         match expr.kind:
             case "sum":
-                self.put(f"{result} += {text}")
+                self.put(
+                    f"{result} = plus({result}, {text})" if own == "real" else f"{result} += {text}"
+                )
             case "count":
                 self.put(f"{result} += 1 if {self.convert(text, body_kind, 'bool')} else 0")
             case "prod":
@@ -432,7 +438,7 @@ class Writer:
                     self.put(f"{found} = True")
 
 
-def called(body: str, helpers: Mapping[str, str]) -> list[str]:
+def called(body: str, helpers: Mapping[str, str]) -> dict[str, str]:
     """The helpers that are called in a text, or by one another, in their own order."""
     wanted: set[str] = set()
     waiting = [body]
@@ -440,7 +446,7 @@ def called(body: str, helpers: Mapping[str, str]) -> list[str]:
         names = helpers.keys() & set(re.findall(r"\b(\w+)\(", waiting.pop())) - wanted
         wanted |= names
         waiting += [helpers[name] for name in names]
-    return [text for name, text in helpers.items() if name in wanted]
+    return {name: text for name, text in helpers.items() if name in wanted}
 
 
 def _start(reduction: str, own: str) -> str:
