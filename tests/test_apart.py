@@ -16,6 +16,7 @@ from irlang.diff.apart import CALLS, case_apart, cases_apart, judge_apart, wrong
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
+from irlang.dtypes import DTYPES
 from irlang.gen.edge import with_edges_apart
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
@@ -91,6 +92,20 @@ def test_what_no_target_can_run_costs_the_calls_beside_it_nothing() -> None:
     called = [[node.op.name for node in case.graph.nodes] for *_, case in made]
     assert sorted(called) == [["negate"]] * 4 + [["square"]] * 4
     assert {number for number, *_ in made} == {0, 1, 2, 3}
+
+
+def test_gradients_are_asked_for_where_results_overflow_as_well() -> None:
+    made = list(cases_apart(builtin(), 5, 0, ("square",) * CALLS, True, 12))
+    overflown = []
+    for number, _, case in made:
+        assert case.balls is not None
+        assert all(np.all(np.isfinite(a.astype(np.float64))) for a in case.values.values())
+        for value in case.graph.outputs.values():
+            largest = DTYPES[case.graph.values[value].dtype].largest
+            if np.any(np.abs(case.balls[value].value) > largest):
+                overflown.append(number)
+        assert case.edge == (number % 3 == 2)
+    assert 2 in {number % 3 for number in overflown}
 
 
 def test_every_second_round_is_at_all_edges_at_once() -> None:

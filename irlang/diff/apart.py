@@ -5,7 +5,8 @@ turn at an edge. Beside the programs of a batch there are a few small ones whose
 one another; going through the catalogue, they take all operators before one comes again. What is
 wrong there is wrong in one call, and a program is taken apart into its calls to see in which.
 
-With gradients the values are finite: zeros, ties, kinks, and numbers far from zero.
+With gradients the values are finite: zeros, ties, kinks, and numbers far from zero; in some rounds
+also those whose products overflow.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
-from irlang.gen.edge import with_edges_apart
+from irlang.gen.edge import Kinds, with_edges_apart
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node
@@ -38,6 +39,7 @@ from irlang.interp.values import initial_values, inputs
 
 APART = 84  # such programs beside a batch
 CALLS = 3  # of each
+_SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them. Every second round mixes all kinds of edges.
@@ -99,20 +101,24 @@ def case_apart(
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):
         return None
-    bound = _bound(graph, grad)
+    smooth = grad and around % _SMOOTH != _SMOOTH - 1
+    bound = _bound(graph, smooth)
     given, params = inputs(graph, seed), initial_values(graph, seed)
     weights = _weights(graph)  # what flows back: nothing is learned where it is zero
     drawn = {name: array for name, array in given.items() if name not in weights}
-    how = {"smooth": grad, "mixed": around % 2 == 0}
-    given |= with_edges_apart(graph, drawn, seed, bound, **how)
-    params = with_edges_apart(graph, params, seed, bound, **how)
-    case = Case(graph, given, params, catalog, edge=not grad)
+    kinds: Kinds = "smooth" if smooth else "finite" if grad else "all"
+    mixed = around % 2 == 0
+    given |= with_edges_apart(graph, drawn, seed, bound, kinds, mixed)
+    params = with_edges_apart(graph, params, seed, bound, kinds, mixed)
+    case = Case(graph, given, params, catalog, edge=not smooth)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
     except InvalidInput:
         return None
     found = [case.balls[value] for value in graph.outputs.values()]
-    if grad and not all(np.all(np.isfinite(np.asarray(b.value, dtype=np.float64))) for b in found):
+    if smooth and not all(
+        np.all(np.isfinite(np.asarray(b.value, dtype=np.float64))) for b in found
+    ):
         return None  # of which there is no gradient to speak of
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if known else None
@@ -128,7 +134,7 @@ def differentiated(graph: Graph, catalog: Catalog) -> tuple[Graph, Catalog]:
 
 
 def _bound(graph: Graph, grad: bool) -> frozenset[str]:
-    """The tensors whose ranges a precondition demands; for gradients, and a function's domain."""
+    """The tensors whose ranges a precondition demands; for smooth gradients a function's domain."""
     found: set[str] = set()
     for node in graph.nodes:
         wanted = set(demands(node.instance) or ())

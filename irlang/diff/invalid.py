@@ -149,7 +149,13 @@ def _accepted(target: str, one: Spoilt) -> Symptom:
 
 
 def _requirement(one: Spoilt) -> str:
-    return one.fault.code.partition(".")[2]
+    """The name of what a spoilt call breaks; `sizes` where that is what its signature says of the
+    axes of an input, be it their sizes or their number.
+    """
+    name = one.fault.code.partition(".")[2]
+    formal, _, which = name.partition(".")
+    of_axes = isinstance(one.changed, Retype) and which in ("", "rank")
+    return "sizes" if of_axes and formal in one.graph.nodes[0].inputs else name
 
 
 def _turn(catalog: Catalog, ops: Sequence[str], target: str, position: int) -> Wanted:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from irlang.graph import Graph, Param, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Palette = tuple[tuple[float, str], ...]
+Kinds: TypeAlias = Literal["all", "finite", "smooth"]
 _SHARES = (0.0, 0.25, 1.0)  # of an input's elements, beyond the one that is sure
 # Numbers as (factor, unit): 1, the type's least normal number, or its largest.
 _ZEROS: Palette = ((0.0, "one"), (-0.0, "one"))
+_LARGEST: Palette = ((1.0, "largest"), (-1.0, "largest"), (0.5, "largest"))
 _TIES: Palette = ((0.5, "one"), (-1.0, "one"))
 _HALVES: Palette = ((0.5, "one"), (1.5, "one"), (2.5, "one"), (-0.5, "one"), (-1.5, "one"))
 # Where exponentials overflow, and where functions change from one formula to another.
@@ -36,7 +38,7 @@ _PALETTES: tuple[Palette, ...] = (
     ((np.inf, "one"), (-np.inf, "one")),
     _ZEROS,
     ((0.25, "tiny"), (-0.25, "tiny"), (1.0, "tiny")),
-    ((1.0, "largest"), (-1.0, "largest"), (0.5, "largest")),
+    _LARGEST,
     _TIES,
     _HALVES,
     _FAR,
@@ -52,6 +54,7 @@ _SMOOTH = (
     _NEAR,
     _ENDS,
 )  # where derivatives are numbers of which much is known
+_FINITE = (*_SMOOTH, _LARGEST, _HUGE)
 _MIXED = 0.25  # of the programs take from all palettes
 _WHOLE = (0, 1, -1)  # integers at which functions of these are at an edge, beside the range's ends
 
@@ -74,20 +77,20 @@ def with_edges_apart(
     values: Mapping[str, Array],
     seed: int,
     bound: Collection[str] = (),
-    smooth: bool = False,
+    kinds: Kinds = "all",
     mixed: bool = False,
 ) -> dict[str, Array]:
     """Drawn inputs or parameters with some elements at an edge, each tensor from one palette.
 
     values: as of `with_edges`. bound: names of tensors that keep to their ranges, whose ends then
-    are edges too; other integers go to the ends of their type. smooth: from finite palettes alone,
-    for gradients. mixed: from all palettes in every tensor, each as often: an operator that goes
-    element by element is at all edges at once, in all pairs. A constant that the program writes
-    stays.
+    are edges too; other integers go to the ends of their type. kinds: for gradients those of
+    finite numbers, or of smooth ones. mixed: from all palettes in every tensor, each as often: an
+    operator that goes element by element is at all edges at once, in all pairs. A constant that the
+    program writes stays.
     """
     random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])
     drawn = {name: array for name, array in values.items() if not _written(graph, name)}
-    palettes = _SMOOTH if smooth else _PALETTES
+    palettes = {"all": _PALETTES, "finite": _FINITE, "smooth": _SMOOTH}[kinds]
     if mixed:
         most = max(map(len, palettes))
         palettes = (tuple(one[n % len(one)] for one in palettes for n in range(most)),)
@@ -133,8 +136,10 @@ def _numbers(
         low, high = map(int, ends)
         return np.array([low, high, *(n for n in _WHOLE if low < n < high)]).astype(dtype.numpy)
     units = {"one": 1.0, "tiny": dtype.tiny, "largest": dtype.largest}
-    with np.errstate(over="ignore"):
-        numbers = np.array([factor * units[unit] for factor, unit in palette], dtype.numpy)
+    most = dtype.largest
+    wanted = np.array([factor * units[unit] for factor, unit in palette])
+    reached = np.where(np.isfinite(wanted), np.clip(wanted, -most, most), wanted)
+    numbers = reached.astype(dtype.numpy)
     if not bound or within is None:
         return numbers
     wide = numbers.astype(np.float64)

@@ -115,6 +115,8 @@ def _contracts(terms: list[Term], names: Axes) -> bool:
     covered = {axis for term in traced for axis in term.axes}
     if len(traced) < 2 or not covered >= set(names):
         return False
+    if all(set(term.axes) == set(names) for term in terms):
+        return False  # of all elements: the sum of a product says it, and frameworks do it right
     return all(term.kind == "real" and term.axes for term in terms)
 
 
