@@ -458,6 +458,50 @@ def test_sarif_of_an_imported_model_names_its_node_and_no_line(tmp_path: Path, c
     assert place["logicalLocations"] == [{"name": "cost/Log"}]
     assert "region" not in place["physicalLocation"]
     assert "fixes" not in result  # no text that could be edited
+    _, told, _ = run(str(path), capsys=capsys)
+    assert f"Lines are those of the text that `irlang import {path}` writes." in told
+    assert "irlang analyze --fix on that text would try" in told
+
+
+@pytest.mark.parametrize("body", ["y = log(x)", "y = identity(x)", "p = sqrt(x)\ny = log(p)"])
+def test_sarif_has_what_its_schema_requires(body: str, tmp_path: Path, capsys: Any) -> None:
+    """The required properties, the enumerations and the least numbers of SARIF 2.1.0 (OASIS)."""
+    path = tmp_path / "m.nnir"
+    path.write_text(model(body), encoding="utf-8")
+    _, said, _ = run(str(path), "--format", "sarif", capsys=capsys)
+    log = json.loads(said)
+    assert log["version"] == "2.1.0"
+    (entry,) = log["runs"]
+    driver = entry["tool"]["driver"]
+    assert driver["name"]
+    assert entry["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    rules = driver["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    for rule in rules:
+        assert rule["shortDescription"]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("none", "note", "warning", "error")
+    for result in entry["results"]:
+        assert result["message"]["text"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        for place in result["locations"]:
+            _sound_region(place["physicalLocation"])
+        for fix in result.get("fixes", ()):
+            assert fix["artifactChanges"]
+            for change in fix["artifactChanges"]:
+                assert change["replacements"]
+                for one in change["replacements"]:
+                    _sound_region({**change, "region": one["deletedRegion"]})
+                    assert isinstance(one["insertedContent"]["text"], str)
+
+
+def _sound_region(place: Any) -> None:
+    uri, region = place["artifactLocation"]["uri"], place["region"]
+    assert " " not in uri
+    assert region["startLine"] >= 1
+    assert region["startColumn"] >= 1
+    start = region["startLine"], region["startColumn"]
+    assert (region.get("endLine", start[0]), region["endColumn"]) >= start
 
 
 def test_a_number_that_its_type_does_not_have_is_named(frameworks: Frameworks) -> None:

@@ -99,8 +99,11 @@ def lost_numbers(report: Report, subject: Subject) -> list[str]:
     return list(lost)
 
 
-def conclusion(found: Verdicts) -> list[str]:
-    """The last lines: the verdict, what it rests on, and what can be done."""
+def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
+    """The last lines: the verdict, what it rests on, and what can be done.
+
+    imported: whether the model's file is that of another system, which has no lines.
+    """
     subject = found.subject
     name = visible(subject.file or subject.graph.name)
     statuses = [report.status for report in found.reports if not report.because]
@@ -145,7 +148,11 @@ def conclusion(found: Verdicts) -> list[str]:
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
         ways = "this way out" if len(guards) == 1 else f"these {len(guards)} ways out"
-        lines.append(f"irlang analyze --fix would try {ways}.")
+        where = " on that text" if imported else ""
+        lines.append(f"irlang analyze --fix{where} would try {ways}.")
+    if imported and found.reports:
+        told = f"Lines are those of the text that `irlang import {name}` writes."
+        lines.insert(len(lines) - bool(guards), told)
     return lines
 
 

@@ -100,7 +100,8 @@ def command(
     for name in names or ():
         require_installed(name)
     subject = load_subject(file, bind, model, ranges, seed)
-    if fix and Path(file).suffix.lower() in READERS:
+    imported = Path(file).suffix.lower() in READERS
+    if fix and imported:
         help_ = f"write its text first: irlang import {file}"
         raise fail("usage.fix", f"{file} is no text that guards could be written into", help=help_)
     if fix:
@@ -120,7 +121,7 @@ def command(
         )
         files = written(found, out) if out is not None else {}
     shown = diagnostics(found, all_of_them=style == "sarif")
-    if style == "sarif" and Path(file).suffix.lower() in READERS:
+    if style == "sarif" and imported:
         # lines and edits are those of the text that an import writes, not of this file
         shown = [replace(one, span=Span(file, 0, 0, 0, 0), edits=()) for one in shown]
     if style == "json":
@@ -131,7 +132,7 @@ def command(
         click.echo(json.dumps(sarif(shown), indent=2))
     else:
         show(shown, {subject.file: subject.text})
-        verdict, *rest = conclusion(found)
+        verdict, *rest = conclusion(found, imported=imported)
         write([(f"{verdict}\n", "bold red" if found.reports else "bold green")])
         write([(f"{line}\n", "") for line in rest])
         for paths in files.values():
