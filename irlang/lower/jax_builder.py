@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from irlang.dtypes import DTYPES
 from irlang.lower.python_builder import (
-    PythonBuilder,
     axes_text,
-    is_range,
-    listed,
     literal,
     shape_text,
-    sliced,
 )
+from irlang.lower.spelt_builder import SpeltBuilder
 from irlang.lower.value import (
-    Array,
-    Sizes,
     Unsupported,
     Value,
     broadcast,
-    einsum_shape,
-    enlarged,
     reduced,
 )
 
@@ -49,11 +41,30 @@ _BINARY = {
 }  # fmt: skip
 _BOOL = ("isnan", "isinf", "not")
 _WIDE = frozenset({"ndtri", "polygamma", "erfcx"})  # which are not there in 16 bits
+_WORDS = {
+    "tensor": "jnp.array({number}, {dtype})",
+    "zeros": "jnp.zeros({shape}, {dtype})",
+    "range": "jnp.arange({bounds}, dtype={dtype})",
+    "array": "jnp.array({numbers}, {dtype})",
+    "cast": "{it}.astype({dtype})",
+    "reshape": "{it}.reshape({shape})",
+    "transpose": "{it}.transpose({shape})",
+    "full": "jnp.full({shape}, {number}, {dtype})",
+    "broadcast": "jnp.broadcast_to({x}, {shape})",
+    "take": "jnp.take({x}, {indices}, axis={axis})",
+    "stack": "jnp.stack([{xs}]{at})",
+    "concat": "jnp.concatenate([{xs}]{at})",
+    "pad": "jnp.pad({x}, {pairs}{fill})",
+    "position": "jnp.{kind}({x}, {axis})",
+    "einsum": 'jnp.einsum("{spec}", {xs})',
+}  # fmt: skip
 
 
-class JaxBuilder(PythonBuilder):
+class JaxBuilder(SpeltBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
+    words: Mapping[str, str] = MappingProxyType(_WORDS)
+    framework = "JAX"
     prefix = "jnp"
     copied = "jnp.array({})"
     detached = "jax.lax.stop_gradient({})"
@@ -61,37 +72,6 @@ class JaxBuilder(PythonBuilder):
     def dtype(self, name: str) -> str:
         """`jnp.float32`, …; `bool` has an underscore, as it once had in NumPy."""
         return "jnp.bool_" if name == "bool" else super().dtype(name)
-
-    def tensor(self, value: Value) -> str:
-        """A literal as an array."""
-        return f"jnp.array({value.text}, {self.dtype(value.dtype)})"
-
-    def array(self, array: Array, dtype: str) -> Value:
-        """`jnp.arange` or `jnp.array`."""
-        if is_range(array):
-            step = int(array[1] - array[0])
-            bounds = [int(array[0]), int(array[-1]) + 1, step]
-            text = ", ".join(map(str, bounds if step > 1 else bounds[:2]))
-            kind = f"dtype={self.dtype(dtype)}"
-            return self.emit(f"jnp.arange({text}, {kind})", array.shape, dtype, hint="index")
-        if array.size == 0:  # a list cannot say the sizes after a 0
-            text = f"jnp.zeros({shape_text(array.shape)}, {self.dtype(dtype)})"
-            return self.emit(text, array.shape, dtype, hint="constant")
-        kinds = {"real": np.float64, "int": np.int64, "bool": bool}
-        if dtype == "u64":
-            kinds["int"] = np.uint64
-        numbers = listed(array.astype(kinds[DTYPES[dtype].kind]))
-        text = f"jnp.array({numbers}, {self.dtype(dtype)})"
-        return self.emit(text, array.shape, dtype, hint="constant")
-
-    def cast(self, value: Value, dtype: str) -> Value:
-        """`.astype`, which truncates and, between integers, wraps."""
-        if value.dtype == dtype:
-            return value
-        if value.literal is not None:
-            return self.constant(np.asarray(value.literal), dtype)
-        text = f"{self.inner(value)}.astype({self.dtype(dtype)})"
-        return self.emit(text, value.shape, dtype)
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
@@ -122,65 +102,6 @@ class JaxBuilder(PythonBuilder):
         text = f"jnp.where({self.full(condition)}, {left}, {no.text})"
         return self.emit(text, shape, yes.dtype)
 
-    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """`.reshape`."""
-        return self._method(value, f"reshape({shape_text(shape)})", shape)
-
-    def transpose(self, value: Value, axes: tuple[int, ...]) -> Value:
-        """`.transpose`."""
-        shape = tuple(value.shape[axis] for axis in axes)
-        return self._method(value, f"transpose({shape_text(axes)})", shape)
-
-    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """`jnp.broadcast_to`, or `jnp.full` of a number."""
-        if value.shape == shape:
-            return value
-        if value.literal is not None:
-            text = f"jnp.full({shape_text(shape)}, {value.text}, {self.dtype(value.dtype)})"
-        else:
-            text = f"jnp.broadcast_to({value.text}, {shape_text(shape)})"
-        return self.emit(text, shape, value.dtype)
-
-    def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
-        """A subscript."""
-        length = value.shape[axis]
-        count = len(range(start, stop, step))
-        end = stop if 0 <= stop < length else ""
-        text = f"{start or ''}:{end}{f':{step}' if step != 1 else ''}"
-        shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
-        return self.emit(f"{self._receiver(value)}{sliced(axis, text)}", shape, value.dtype)
-
-    def pick(self, value: Value, axis: int, index: int) -> Value:
-        """A subscript."""
-        shape = reduced(value.shape, (axis,))
-        return self.emit(f"{self._receiver(value)}{sliced(axis, str(index))}", shape, value.dtype)
-
-    def take(self, value: Value, indices: Value, axis: int) -> Value:
-        """`jnp.take`."""
-        shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
-        text = f"jnp.take({self.full(value)}, {indices.text}, axis={axis})"
-        return self.emit(text, shape, value.dtype)
-
-    def stack(self, values: Sequence[Value], axis: int) -> Value:
-        """`jnp.stack`."""
-        shape = (*values[0].shape[:axis], len(values), *values[0].shape[axis:])
-        text = f"jnp.stack([{', '.join(map(self.full, values))}]{_axis(axis)})"
-        return self.emit(text, shape, values[0].dtype)
-
-    def concat(self, values: Sequence[Value], axis: int) -> Value:
-        """`jnp.concatenate`."""
-        size = sum(value.shape[axis] for value in values)
-        shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
-        text = f"jnp.concatenate([{', '.join(map(self.full, values))}]{_axis(axis)})"
-        return self.emit(text, shape, values[0].dtype)
-
-    def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
-        """`jnp.pad`."""
-        pairs = tuple(zip(before, after, strict=True))
-        fill = f", constant_values={literal(number)}" if number else ""
-        shape = enlarged(value.shape, before, after)
-        return self.emit(f"jnp.pad({value.text}, {pairs}{fill})", shape, value.dtype)
-
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
         """`jnp.sum`, `jnp.max`, …; sums of short integers would be in long ones."""
         if not axes:
@@ -189,16 +110,6 @@ class JaxBuilder(PythonBuilder):
         dtype = f", dtype={self.dtype(value.dtype)}" if short and value.dtype != "i64" else ""
         text = f"jnp.{kind}({self.full(value)}, {axes_text(axes)}{dtype})"
         return self.emit(text, reduced(value.shape, axes), value.dtype)
-
-    def position(self, kind: str, value: Value, axis: int) -> Value:
-        """`jnp.argmax`, which gives the first among equals."""
-        text = f"jnp.{kind}({self.full(value)}, {axis})"
-        return self.emit(text, reduced(value.shape, (axis,)), "i64")
-
-    def einsum(self, spec: str, values: Sequence[Value]) -> Value:
-        """`jnp.einsum`."""
-        text = f'jnp.einsum("{spec}", {", ".join(map(self.full, values))})'
-        return self.emit(text, einsum_shape(spec, values), values[0].dtype)
 
     def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
         """`jax.random`, with a key that NumPy draws when the function is called, or traced."""
@@ -215,13 +126,3 @@ class JaxBuilder(PythonBuilder):
             noise = f"jax.random.normal({key}, {size}, {self.dtype(dtype)})"
             text = f"{first} + {literal(params[1])} * {noise}"
         return self.once(text, shape, dtype, "noise")
-
-    def _receiver(self, value: Value) -> str:
-        return self.inner(value) if value.literal is None else self.tensor(value)
-
-    def _method(self, value: Value, call: str, shape: tuple[int, ...]) -> Value:
-        return self.emit(f"{self._receiver(value)}.{call}", shape, value.dtype)
-
-
-def _axis(axis: int) -> str:
-    return f", axis={axis}" if axis else ""

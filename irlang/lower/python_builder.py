@@ -49,8 +49,9 @@ class PythonBuilder(Builder, ABC):
     # ---- text
 
     def dtype(self, name: str) -> str:
-        """The framework's name of an element type."""
-        return f"{self.prefix}.{DTYPES[name].numpy.name}"
+        """The framework's name of an element type; a string, where it has no prefix."""
+        own = DTYPES[name].numpy.name
+        return f"{self.prefix}.{own}" if self.prefix else f'"{own}"'
 
     def emit(
         self, text: str, shape: tuple[int, ...], dtype: str, *, atom: bool = True, hint: str = "v"

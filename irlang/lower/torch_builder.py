@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from irlang.dtypes import DTYPES
 from irlang.lower.python_builder import (
-    PythonBuilder,
-    axes_text,
-    is_range,
-    listed,
-    listing,
     literal,
-    shape_text,
-    sliced,
 )
+from irlang.lower.spelt_builder import SpeltBuilder
 from irlang.lower.value import (
     Array,
     Sizes,
     Unsupported,
     Value,
     broadcast,
-    einsum_shape,
     enlarged,
-    reduced,
 )
 
 # Functions of one argument; those that are not listed have a rule of their own below.
@@ -53,49 +44,38 @@ _BINARY = {
 _BOOL = ("isnan", "isinf", "not")
 _WIDE = frozenset({"erfcx", "ndtri", "k0e", "k1e", "polygamma"})  # without kernels of 16 bits
 _FLAT = frozenset({"k0e", "k1e"})  # whose results are constants to autograd
-_REDUCE = {
-    "sum": "sum", "max": "amax", "min": "amin", "all": "all", "any": "any", "prod": "prod",
-}  # fmt: skip
+_REDUCE = {"max": "amax", "min": "amin"}
 _SINGLY = ("prod", "all", "any")
+_WORDS = {
+    "tensor": "torch.tensor({number}, dtype={dtype})",
+    "zeros": "torch.zeros({shape}, dtype={dtype})",
+    "array": "torch.tensor({numbers}, dtype={dtype})",
+    "cast": "{it}.to({dtype})",
+    "reshape": "{it}.reshape({bare})",
+    "transpose": "{it}.permute({bare})",
+    "full": "torch.full({shape}, {number}, dtype={dtype})",
+    "broadcast": "{it}.expand({bare})",
+    "flip": "{it}.flip({axis})",
+    "take": "{it}.index_select({axis}, {indices})",
+    "stack": "torch.stack([{xs}]{at})",
+    "concat": "torch.cat([{xs}]{at})",
+    "reduce": "{it}.{kind}({axes})",
+    "position": "{it}.{kind}({axis})",
+    "einsum": 'torch.einsum("{spec}", {xs})',
+    "bernoulli": "torch.rand({shape}) < {first}",
+    "law": "torch.empty({shape}, dtype={dtype}).{law}_({numbers})",
+}  # fmt: skip
 
 
-class TorchBuilder(PythonBuilder):
+class TorchBuilder(SpeltBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
+    words: Mapping[str, str] = MappingProxyType(_WORDS)
+    framework = "PyTorch"
+    at = ", dim={}"
     prefix = "torch"
     copied = "{}.clone()"
     detached = "{}.detach()"
-
-    def tensor(self, value: Value) -> str:
-        """A literal as a tensor."""
-        return f"torch.tensor({value.text}, dtype={self.dtype(value.dtype)})"
-
-    def array(self, array: Array, dtype: str) -> Value:
-        """`torch.arange` or `torch.tensor`."""
-        if is_range(array):
-            step = int(array[1] - array[0])
-            bounds = [int(array[0]), int(array[-1]) + 1, step]
-            text = ", ".join(map(str, bounds if step > 1 else bounds[:2]))
-            if text.startswith("0, ") and step == 1:
-                text = text[3:]
-            kind = "" if dtype == "i64" else f", dtype={self.dtype(dtype)}"
-            return self.emit(f"torch.arange({text}{kind})", array.shape, dtype, hint="index")
-        if array.size == 0:  # a list cannot say the sizes after a 0
-            text = f"torch.zeros({shape_text(array.shape)}, dtype={self.dtype(dtype)})"
-            return self.emit(text, array.shape, dtype, hint="constant")
-        converted = array.astype(
-            {"real": np.float64, "int": np.int64, "bool": bool}[DTYPES[dtype].kind]
-        )
-        text = f"torch.tensor({listed(converted)}, dtype={self.dtype(dtype)})"
-        return self.emit(text, array.shape, dtype, hint="constant")
-
-    def cast(self, value: Value, dtype: str) -> Value:
-        """`.to`, which truncates and wraps."""
-        if value.dtype == dtype:
-            return value
-        if value.literal is not None:
-            return self.constant(np.asarray(value.literal), dtype)
-        return self.emit(f"{self.inner(value)}.to({self.dtype(dtype)})", value.shape, dtype)
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
@@ -147,60 +127,6 @@ class TorchBuilder(PythonBuilder):
         text = f"torch.where({self.full(condition)}, {left}, {right})"
         return self.emit(text, broadcast((condition, yes, no)), yes.dtype)
 
-    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """`.reshape`."""
-        return self._method(value, f"reshape({listing(shape)})", shape)
-
-    def transpose(self, value: Value, axes: tuple[int, ...]) -> Value:
-        """`.permute`."""
-        shape = tuple(value.shape[axis] for axis in axes)
-        return self._method(value, f"permute({listing(axes)})", shape)
-
-    def expand(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """`.expand`, or `torch.full` of a number."""
-        if value.shape == shape:
-            return value
-        if value.literal is not None:
-            text = f"torch.full({shape_text(shape)}, {value.text}, dtype={self.dtype(value.dtype)})"
-            return self.emit(text, shape, value.dtype)
-        return self._method(value, f"expand({listing(shape)})", shape)
-
-    def slice(self, value: Value, axis: int, start: int, stop: int, step: int) -> Value:
-        """A subscript; PyTorch has no negative steps, so such an axis is flipped before."""
-        length = value.shape[axis]
-        count = len(range(start, stop, step))
-        if step < 0:
-            value = self._method(value, f"flip({axis})", value.shape)
-            start, stop, step = length - 1 - start, length - 1 - stop, -step
-            if (start, stop, step) == (0, length, 1):
-                return value
-        text = f"{start or ''}:{stop if stop < length else ''}{f':{step}' if step > 1 else ''}"
-        shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
-        return self.emit(f"{self.inner(value)}{sliced(axis, text)}", shape, value.dtype)
-
-    def pick(self, value: Value, axis: int, index: int) -> Value:
-        """A subscript."""
-        shape = reduced(value.shape, (axis,))
-        return self.emit(f"{self.inner(value)}{sliced(axis, str(index))}", shape, value.dtype)
-
-    def take(self, value: Value, indices: Value, axis: int) -> Value:
-        """`.index_select`."""
-        shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
-        return self._method(value, f"index_select({axis}, {indices.text})", shape)
-
-    def stack(self, values: Sequence[Value], axis: int) -> Value:
-        """`torch.stack`."""
-        shape = (*values[0].shape[:axis], len(values), *values[0].shape[axis:])
-        text = f"torch.stack([{', '.join(map(self.full, values))}]{_dim(axis)})"
-        return self.emit(text, shape, values[0].dtype)
-
-    def concat(self, values: Sequence[Value], axis: int) -> Value:
-        """`torch.cat`."""
-        size = sum(value.shape[axis] for value in values)
-        shape = (*values[0].shape[:axis], size, *values[0].shape[axis + 1 :])
-        text = f"torch.cat([{', '.join(map(self.full, values))}]{_dim(axis)})"
-        return self.emit(text, shape, values[0].dtype)
-
     def pad(self, value: Value, before: Sizes, after: Sizes, number: float) -> Value:
         """`F.pad`, which takes pairs from the last axis on."""
         pairs = list(zip(before, after, strict=True))
@@ -211,45 +137,15 @@ class TorchBuilder(PythonBuilder):
         shape = enlarged(value.shape, before, after)
         return self.emit(f"F.pad({value.text}, {amounts}{fill})", shape, value.dtype)
 
+    def range(self, array: Array, dtype: str) -> str:
+        """`torch.arange`, which begins with 0 and counts in 64 bits unless it is said."""
+        first, stop, step = int(array[0]), int(array[-1]) + 1, int(array[1] - array[0])
+        bounds = [first, stop, step] if step > 1 else [first, stop] if first else [stop]
+        kind = [] if dtype == "i64" else [f"dtype={self.dtype(dtype)}"]
+        return f"torch.arange({', '.join([*map(str, bounds), *kind])})"
+
     def reduce(self, kind: str, value: Value, axes: tuple[int, ...]) -> Value:
         """`.sum`, `.amax`, …; `prod`, and of older releases `all` and `any`, take one axis."""
-        if not axes:
-            return value
-        if kind in _SINGLY:
-            for axis in reversed(axes):
-                text = f"{_REDUCE[kind]}({axis})"
-                value = self._method(value, text, reduced(value.shape, (axis,)))
-            return value
-        text = f"{_REDUCE[kind]}({axes_text(axes)})"
-        return self._method(value, text, reduced(value.shape, axes))
-
-    def position(self, kind: str, value: Value, axis: int) -> Value:
-        """`.argmax`; PyTorch gives the first among equals."""
-        shape = reduced(value.shape, (axis,))
-        return self.emit(f"{self._receiver(value)}.{kind}({axis})", shape, "i64")
-
-    def einsum(self, spec: str, values: Sequence[Value]) -> Value:
-        """`torch.einsum`."""
-        text = f"torch.einsum({spec!r}, {', '.join(map(self.full, values))})"
-        return self.emit(text.replace("'", '"'), einsum_shape(spec, values), values[0].dtype)
-
-    def draw(self, law: str, params: Sequence[float], shape: tuple[int, ...], dtype: str) -> Value:
-        """In place, into an empty tensor."""
-        if law == "bernoulli":
-            text = f"torch.rand({shape_text(shape)}) < {literal(params[0])}"
-            return self.once(text, shape, "bool", "keep")
-        if law not in ("uniform", "normal"):
-            raise Unsupported(f"PyTorch draws nothing from the law `{law}`")
-        numbers = ", ".join(map(literal, params))
-        text = f"torch.empty({shape_text(shape)}, dtype={self.dtype(dtype)}).{law}_({numbers})"
-        return self.once(text, shape, dtype, "noise")
-
-    def _receiver(self, value: Value) -> str:
-        return self.inner(value) if value.literal is None else self.tensor(value)
-
-    def _method(self, value: Value, call: str, shape: tuple[int, ...]) -> Value:
-        return self.emit(f"{self._receiver(value)}.{call}", shape, value.dtype)
-
-
-def _dim(axis: int) -> str:
-    return f", dim={axis}" if axis else ""
+        for axis in reversed(axes) if kind in _SINGLY else ():
+            value = super().reduce(kind, value, (axis,))
+        return value if kind in _SINGLY else super().reduce(_REDUCE.get(kind, kind), value, axes)
