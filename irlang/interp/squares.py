@@ -13,15 +13,15 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
+from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
-from irlang.interp.sums import Sums
 from irlang.interp.unfolding import inner_box, settled
 
 _FACTORS = 3  # products that are looked into, one inside another
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
-class Squares(Sums):
+class Squares(Pooled):
     """An evaluator that knows what squares are to products."""
 
     def _sign(self, expr: eq.Expr, box: Limits) -> int:

@@ -168,7 +168,13 @@ class Sums(Elements):
                     if found >= best:
                         break
                 best = min(best, found)
+        if left == _REPLACED and len(made.factors) > 1:
+            best = min(best, self.together(made, box, facts, left))
         return best
+
+    def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:  # noqa: ARG002
+        """The same of sums over the same indices; nothing is known here."""
+        return math.inf
 
     def _cased(self) -> bool:
         """Whether the proof under way, not one inside it, goes by cases."""
