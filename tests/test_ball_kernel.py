@@ -14,6 +14,7 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
@@ -135,8 +136,14 @@ def test_a_kernel_gives_what_numpy_gives(
     ("name", "batch"), [("lstm", 1), ("lstm", 5), ("gru", 5), ("simple_rnn", 4)]
 )
 @pytest.mark.parametrize("uncertain", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_products_of_every_step(
-    name: str, batch: int, uncertain: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    batch: int,
+    uncertain: bool,
+    dtype: str,
+    ran: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A recurrence whose projections go to BLAS, its weights exact or with radii."""
     random = np.random.default_rng(batch)
@@ -152,19 +159,22 @@ def test_products_of_every_step(
     assert op is not None
     given = {key: random.uniform(-0.2, 0.2, shape) for key, shape in shapes.items()}
     given = {key: array.astype(np.float32).astype(np.float64) for key, array in given.items()}
-    infos = {key: TensorInfo(shape, "f32") for key, shape in shapes.items()}
+    infos = {key: TensorInfo(shape, dtype) for key, shape in shapes.items()}
     made = expand(instantiate(op, infos, {}), CATALOG)
-    balls = {key: Ball(array, 1e-6 * np.abs(array)) for key, array in given.items()}
+    off = 16 * DTYPES[dtype].unit
+    balls = {key: Ball(array, off * np.abs(array)) for key, array in given.items()}
     if not uncertain:
         balls = {key: Ball(array) for key, array in given.items()}
-    found = rounding.evaluate(made, balls, "f32")
+    found = rounding.evaluate(made, balls, dtype)
     looped = [text for text in ran if "range(first, last)" in text]
     assert looped
     with monkeypatch.context() as patch:
         patch.setattr(rounding, "_NEST", 1 << 60)
-        expected = rounding.evaluate(made, balls, "f32")
+        expected = rounding.evaluate(made, balls, dtype)
     for output in made.outputs:
         same(output, found[output], expected[output])
+        ratio = np.asarray(found[output].bound) / np.asarray(expected[output].bound)
+        assert np.all((ratio > 0.9) & (ratio < 1.1))
 
 
 def test_a_root_of_what_cannot_be_negative_stays_known(ran: list[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,52 @@ from irlang.interp.endless import settled_sum
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[[eq.Equation], Ball]
 
-SINGLE = 2.0**-24  # unit roundoff of the bounds
-LEAST = (
-    2.0**-126
-)  # below it single precision loses digits; what is lost is less than `terms` times it
 _MOST = 1e15  # the largest factor whose products stay far from single precision's overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What bounds are computed in: a type, and its unit roundoff.
+
+    least: below it a number loses digits; what a product loses is less.
+    """
+
+    dtype: type[np.floating[Any]]
+    unit: float
+    least: float
+
+    def enlargement(self, terms: int) -> float:
+        """What a sum of products has to be multiplied by for its own roundings."""
+        return 1 + 2 * (terms + 2) * self.unit
+
+    def upward(self, parts: Sequence[tuple[Array, float]]) -> Array:
+        """The sum of |array| times a number over `parts`.
+
+        No element is smaller than it should be, and none is lost.
+        """
+        total: Array | None = None
+        for array, by in parts:
+            found = np.empty(array.shape, self.dtype)
+            np.abs(array, out=found, casting="same_kind")
+            if by != 1:
+                found *= self.dtype(by * (1 + 2 * self.unit))
+            if total is None:
+                total = found
+            else:
+                total += found
+        assert total is not None
+        total *= self.dtype(1 + 8 * self.unit)
+        total += self.dtype(self.least)
+        return total
+
+
+SINGLE = Bounds(np.float32, 2.0**-24, 2.0**-126)
+DOUBLE = Bounds(np.float64, 2.0**-53, 2.0**-1074)
+
+
+def bounds_of(domain: Balls) -> Bounds:
+    """The precision of bounds: single, but for a type that has numbers below its least."""
+    return SINGLE if domain.tiny >= SINGLE.least else DOUBLE
 
 
 class _Factor:
@@ -90,7 +132,7 @@ def product_ball(
     # one sum for the roundings and for what the radius of the first factor makes of it
     counted = domain.growth(terms + spare)
     growth = counted + domain.arithmetic.rougher(terms, 2, domain.unit)
-    bound = _single if domain.tiny >= LEAST else _double
+    bound = _single if bounds_of(domain) is SINGLE else _double
     radius = bound(product, (a, growth, 1 + growth), (b, 1, 1), terms)
     if b.radius is not None:
         radius += bound(product, (a, 1, 0), (b, 0, 1), terms)
@@ -154,7 +196,7 @@ Side = tuple[_Factor, float, float]  # and what to multiply its |value| and its 
 def _double(product: Contraction, left: Side, right: Side, terms: int) -> Array:
     """The sum of products, for a type whose least numbers single precision has not."""
     total = product.multiply([side[0].operand(_double_of(*side)) for side in (left, right)])
-    return total * (1 + 2 * (terms + 2) * 2.0**-53)
+    return total * DOUBLE.enlargement(terms)
 
 
 def _double_of(factor: _Factor, of_size: float, of_radius: float) -> Array:
@@ -174,44 +216,20 @@ def _single(product: Contraction, left: Side, right: Side, terms: int) -> Array:
         scales.append(scale)
         operands.append(factor.operand(array))
     total = product.multiply(operands)
-    found: Array = np.multiply(total, enlargement(terms) * scales[0] * scales[1], dtype=np.float64)
-    found += terms * LEAST * scales[0] * scales[1]
+    found: Array = np.multiply(
+        total, SINGLE.enlargement(terms) * scales[0] * scales[1], dtype=np.float64
+    )
+    found += terms * SINGLE.least * scales[0] * scales[1]
     return found
-
-
-def enlargement(terms: int) -> float:
-    """What a sum of products has to be multiplied by for its own roundings."""
-    return 1 + 2 * (terms + 2) * SINGLE
 
 
 def _scaled(parts: list[tuple[Array, float]]) -> tuple[Array, float]:
     """A sum of arrays in single precision, divided by a power of two if it is too large for it."""
-    found = upward(parts)
+    found = SINGLE.upward(parts)
     most = float(np.max(found, initial=0.0))
     if not most <= _MOST:  # but for those that are infinite, or beyond single precision
         most = float(np.max(found, initial=0.0, where=np.isfinite(found)))
     if most <= _MOST:
         return found, 1.0
     scale = 2.0 ** math.ceil(math.log2(most / _MOST))
-    return upward([(array / scale, by) for array, by in parts]), scale
-
-
-def upward(parts: list[tuple[Array, float]]) -> Array:
-    """The sum of |array| times a number over `parts`, in single precision.
-
-    No element is smaller than it should be, and none is lost.
-    """
-    total: Array | None = None
-    for array, by in parts:
-        found = np.empty(array.shape, np.float32)
-        np.abs(array, out=found, casting="same_kind")
-        if by != 1:
-            found *= np.float32(by * (1 + 2 * SINGLE))
-        if total is None:
-            total = found
-        else:
-            total += found
-    assert total is not None
-    total *= np.float32(1 + 8 * SINGLE)
-    total += np.float32(LEAST)
-    return total
+    return SINGLE.upward([(array / scale, by) for array, by in parts]), scale

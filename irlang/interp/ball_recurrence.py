@@ -17,7 +17,7 @@ from irlang import equations as eq
 from irlang.interp import ball_kernel, reference
 from irlang.interp.ball import Ball
 from irlang.interp.ball_kernel_source import Operands
-from irlang.interp.ball_products import LEAST, applies, count, enlargement, further, upward
+from irlang.interp.ball_products import applies, bounds_of, count, further
 from irlang.interp.balls import Balls
 from irlang.interp.contraction import Contraction
 from irlang.interp.running import accumulates
@@ -60,7 +60,7 @@ def plan(
 
     parts: as `reference.parted` gives them. operands: what is known of the tensors that are read.
     """
-    if domain.tiny < LEAST or accumulates(group.equations):
+    if accumulates(group.equations):
         return None
     members = frozenset(equation.target for equation in group.equations)
     made = {e.target: e.info for part in parts for e in part.group.equations}
@@ -146,10 +146,11 @@ class _Product:
         tensors[product.target] = self._ball
         values = {name: np.asarray(tensors[name].value) for name in (own.tensor, other.tensor)}
         self._growth = domain.growth(terms + spare)
-        self._factor = enlargement(terms)
-        self._floor = terms * (LEAST + domain.lost)
+        self._kind = bounds_of(domain)
+        self._factor = self._kind.enlargement(terms)
+        self._floor = terms * (self._kind.least + domain.lost)
         self._own, self._axis = tensors[own.tensor], axes[own.tensor]
-        self._grown = np.zeros(np.shape(self._own.value), np.float32)
+        self._grown = np.zeros(np.shape(self._own.value), self._kind.dtype)
         wide = [(fixed.value, 1.0)]
         if fixed.radius is not None:
             wide.append((np.broadcast_to(fixed.radius, np.shape(fixed.value)), 1.0))
@@ -162,12 +163,12 @@ class _Product:
                 self._bound(product, own.tensor, self._sizes, other.tensor, wide[1:], steps)
             )
 
-    @staticmethod
     def _bound(
-        product: Contraction, own: str, grown: Array, other: str, fixed: Parts, steps: int
+        self, product: Contraction, own: str, grown: Array, other: str, fixed: Parts, steps: int
     ) -> tuple[Step, Array]:
-        out = np.empty(product.shape, np.float32)
-        return product.stepper({own: grown, other: upward(fixed)}, _passing, out, steps), out
+        out = np.empty(product.shape, self._kind.dtype)
+        arrays = {own: grown, other: self._kind.upward(fixed)}
+        return product.stepper(arrays, _passing, out, steps), out
 
     def run(self, step: int) -> None:
         """The product of one step, of what the steps before it gave."""
@@ -189,8 +190,9 @@ class _Product:
         at = (slice(None),) * self._axis + (step,)
         value, radius = self._own.value[at], self._own.radius[at]
         if self._sizes is not None:
-            self._sizes[at] = upward([(value, 1.0)])
-        self._grown[at] = upward([(value, self._growth), (radius, 1 + self._growth)])
+            self._sizes[at] = self._kind.upward([(value, 1.0)])
+        parts = [(value, self._growth), (radius, 1 + self._growth)]
+        self._grown[at] = self._kind.upward(parts)
 
 
 def _passing(equation: eq.Equation, tensors: Mapping[str, Array]) -> Array:

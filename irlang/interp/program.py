@@ -117,8 +117,8 @@ def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD
     ball = Ball(array)
     if info.kind == "real" and arithmetic.flush:
         tiny = DTYPES[info.dtype].tiny
-        flushed = (ball.value < tiny) & (ball.value > -tiny) & (ball.value != 0)
-        if flushed.any():
+        small = np.abs(array) < tiny
+        if small.any() and (flushed := small & (ball.value != 0)).any():
             ball.radius = np.where(flushed, np.abs(ball.value) + tiny, 0.0)
     return ball
 
