@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import irlang
 from irlang import ast
@@ -41,6 +43,16 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._ops)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has the built-in definitions: only those that are over them are sent."""
+        known = builtin()
+        if self is known:
+            return builtin, ()
+        if any(name not in self._ops for name in known._ops):
+            return object.__reduce_ex__(self, 2)  # type: ignore[return-value]
+        own = [(self.families[op.name], op) for op in self if known.op(op.name) is not op]
+        return _over_builtin, (own, self.functions)
 
     def with_file(self, file: ast.File) -> Catalog:
         """This catalogue and the definitions of a file."""
@@ -136,3 +148,26 @@ def builtin() -> Catalog:
         ((family, op) for family, file in files for op in file.ops),
         {item.name: item for _, file in files for item in file.functions},
     )
+
+
+def _over_builtin(own: list[tuple[str, ast.Op]], functions: Mapping[str, ast.Let]) -> Catalog:
+    known = builtin()
+    found = Catalog([*((known.families[op.name], op) for op in known), *own])
+    found.functions = dict(functions)
+    return found
+
+
+def _sent(op: ast.Op) -> tuple[Any, ...]:
+    """What `pickle` writes of a definition: of a built-in one its name, and it stays the one."""
+    if builtin().op(op.name) is op:
+        return _named, (op.name,)
+    return object.__reduce_ex__(op, 2)  # type: ignore[return-value]
+
+
+def _named(name: str) -> ast.Op:
+    op = builtin().op(name)
+    assert op is not None, name
+    return op
+
+
+copyreg.pickle(ast.Op, _sent)

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
 from irlang.diff import batch, programs, runner
+from irlang.diff.apart import APART
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import Found, find
@@ -73,8 +75,9 @@ def test_what_is_finished_is_there_after_a_stop(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
     campaign = Campaign(folder, SETTINGS)
 
-    def stop(_: Campaign) -> None:
-        raise KeyboardInterrupt
+    def stop(now: Campaign) -> None:
+        if now.tally.programs:
+            raise KeyboardInterrupt
 
     campaign.run(stop)
     assert campaign.interrupted
@@ -318,6 +321,39 @@ def test_a_batch_is_recorded_after_its_findings(
     assert resumed.report()["programs"] == BATCH
     assert any(f["verdict"] == "accepted" for f in resumed.findings)
     resumed.close()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_finding_is_there_before_its_batch_is_done(tmp_path: Path, jobs: int) -> None:
+    seen = []
+
+    def look(now: Campaign) -> None:
+        seen.append((len(now.findings), now.tally.programs))
+
+    campaign = Campaign(tmp_path, Settings(("torch",), 1, BATCH, ops=("softplus",), jobs=jobs))
+    campaign.run(look)
+    assert any(findings and not programs for findings, programs in seen)
+    assert seen[-1] == (len(campaign.findings), BATCH)
+    campaign.close()
+
+
+def test_a_batch_that_is_cut_short_is_run_again(tmp_path: Path) -> None:
+    """Its time is over before the framework has started."""
+    settings = Settings(("torch",), 1, BATCH, ops=("softplus",))
+    start = time.monotonic()
+    campaign = Campaign(tmp_path / "cut", settings)
+    campaign.run(lambda _: None, seconds=0.1)
+    assert campaign.report()["programs"] == 0
+    assert sum(campaign.tally.apart["torch"].values()) < APART
+    assert [batch["cut"] for _, batch in campaign.store.batches()] == [True]
+    assert campaign.tally.seconds < time.monotonic() - start
+    campaign.close()
+    resumed, whole = _run(tmp_path / "cut", None), _run(tmp_path / "whole", settings)
+    assert resumed.tally.targets == whole.tally.targets
+    assert resumed.tally.apart == whole.tally.apart
+    assert {f["signature"] for f in whole.findings} <= {f["signature"] for f in resumed.findings}
+    for one in (resumed, whole):
+        one.close()
 
 
 def test_what_is_refused_for_one_reason_is_looked_into_twice() -> None:

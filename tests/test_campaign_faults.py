@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 from irlang.cli import status
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
-from irlang.diff.spread import Spread
+from irlang.diff.spread import Spread, tell
 from irlang.diff.store import Store
 
 SETTINGS = {"targets": ["torch"], "seed": 1, "programs": 32, "ops": [], "grad": False}
@@ -45,6 +46,35 @@ def test_work_whose_process_is_killed_is_run_again_and_at_last_left_out(tmp_path
     assert 5 in spread.lost
     assert found == {n: n * n for n in range(8) if n not in spread.lost}
     assert len(spread.lost) <= 3, "of those beside it, at most one a process is charged"
+
+
+def speak(folder: Path, number: int) -> int:
+    """Work that says what it is at, and once ends its process while it speaks."""
+    tell((number, "begun"))
+    mark = folder / "mark"
+    if number == 3 and not mark.exists():
+        mark.touch()
+        threading.Thread(target=tell, args=((number, bytes(1 << 26)),), daemon=True).start()
+        os.kill(os.getpid(), signal.SIGKILL)
+    tell((number, "done"))
+    return number
+
+
+def test_what_work_tells_is_heard_before_it_is_finished(tmp_path: Path) -> None:
+    said: list[tuple[int, str]] = []
+    looks: list[None] = []
+
+    def finished(number: int, result: int) -> None:
+        assert said.count((number, "done")) == 1
+        assert (number, "begun") in said[: said.index((number, "done"))]
+        said.append((result, "finished"))
+
+    work = functools.partial(speak, tmp_path)
+    spread = Spread(2, work, finished, said.append, lambda: looks.append(None))
+    spread.run(iter(range(6)))
+    assert sorted(n for n, word in said if word == "finished") == list(range(6))
+    assert not spread.lost
+    assert looks
 
 
 SPREAD = """

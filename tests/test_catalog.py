@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from irlang.catalog import builtin
+from irlang.parser import parse
 
 # Layers of Keras 2.4, and losses and optimizers; what they are here. Those that wrap or join other
 # layers, and those that change no value, are no operators.
@@ -44,3 +47,23 @@ def test_what_nobody_calls_so_is_only_suggested() -> None:
     assert builtin().called("convv") == []
     assert builtin().nearest("convv")[0] == "conv"
     assert builtin().called("") == []
+
+
+def test_another_process_is_sent_no_built_in_definition() -> None:
+    """A finding that is sent holds its catalogue, and its calls their definitions."""
+    own = "op twice[T: float](x: T[A..]) -> y: T[A..] { y[a..] = x[a..] + x[a..] }\n"
+    relu = "op relu[T: float](x: T[A..]) -> y: T[A..] { y[a..] = x[a..] }\n"
+    known = builtin()
+    written = pickle.dumps(known)
+    assert len(written) < 1000
+    assert pickle.loads(written) is known  # noqa: S301
+    for text in (own, relu):
+        mine = known.with_file(parse(f"nnir 1\n{text}", "own.nnir"))
+        read = pickle.loads(pickle.dumps(mine))  # noqa: S301
+        assert [*read] == [*mine]
+        assert read.functions == mine.functions
+        assert read.families == mine.families
+        (op,) = (op for op in mine if known.op(op.name) is not op)
+        assert pickle.loads(pickle.dumps(op)) == op  # noqa: S301
+        tanh = known.op("tanh")
+        assert pickle.loads(pickle.dumps(tanh)) is tanh is read.op("tanh")  # noqa: S301

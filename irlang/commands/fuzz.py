@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 132  # of a table where there is no terminal
 _INTERRUPTED = 130  # the exit status
+_ASIDE = ("warned", "unconfirmed", "timeout", "crash")  # of invalid calls, where there are any
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
@@ -195,9 +196,15 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
         disable=form == "json" or not sys.stderr.isatty(),
     ) as bar:  # fmt: skip
         task = bar.add_task("starting the targets", total=total)
+        shown = len(campaign.findings)
 
         def progress(now: Campaign) -> None:
+            nonlocal shown
             tally = now.tally
+            if not bar.disable:
+                for one in now.findings[shown:]:
+                    bar.console.print(_line(one), highlight=False, markup=False)
+            shown = len(now.findings)
             done = float(tally.programs) if settings.programs else tally.seconds
             rate = (tally.programs + tally.aside) / tally.seconds if tally.seconds else 0.0
             used = len(tally.covered.get("operators", ()))
@@ -206,10 +213,19 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
                 f"{len(now.findings)} findings  "
                 f"{used} operators"
             )
-            bar.update(task, completed=min(done, total), description=text)
+            begun = tally.programs or tally.aside or shown
+            bar.update(
+                task, completed=min(done, total),
+                description=text if begun else "starting the targets, drawing programs",
+            )  # fmt: skip
 
         with _asked_to_end():
             campaign.run(progress, seconds)
+
+
+def _line(found: dict[str, Any]) -> str:
+    """A finding as it is shown when it is met."""
+    return f"{found['id']}  {found['verdict']}  {found['target']}  {found['operator']}"
 
 
 def _show(campaign: Campaign, report: dict[str, Any]) -> None:
@@ -268,7 +284,7 @@ def _invalid(targets: dict[str, dict[str, int]]) -> str:
             [
                 f"{name} refused {counts.get('refused', 0)}",
                 f"accepted {counts.get('accepted', 0)}",
-                *(f"{v} {counts[v]}" for v in ("unconfirmed", "timeout", "crash") if counts.get(v)),
+                *(f"{verdict} {counts[verdict]}" for verdict in _ASIDE if counts.get(verdict)),
             ]
         )
         for name, counts in targets.items()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +19,19 @@ from irlang.diff.apart import APART, cases_apart, judge_apart
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
-from irlang.diff.programs import BATCH, Settings, drawn
-from irlang.diff.runner import Case, Session
+from irlang.diff.pace import PACE
+from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
+from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
-from irlang.diff.verdict import FINDINGS, at_edge, gravest, of_values, only_estimated
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
-_SPOILT = 32  # calls beside the programs of a batch that break a requirement
+_SPOILT = 64  # requirements that are broken beside the programs of a batch
+_AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 _SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
@@ -49,85 +53,127 @@ def close_sessions() -> None:
         _SESSION.popitem()[1].__exit__(None, None, None)
 
 
-def run_batch(settings: Settings, number: int) -> tuple[dict[str, Any], list[Found]]:
-    """One batch: its counts, and its disagreements localised."""
+def run_batch(
+    settings: Settings, number: int, told: Callable[[Found], None] = lambda _: None
+) -> tuple[dict[str, Any], list[Found]]:
+    """One batch: its counts, and its disagreements localised.
+
+    What finds most in a second comes first: calls apart, spoilt calls, then programs. told: called
+    with each finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has
+    not begun is left out, and the batch is `cut`.
+    """
     catalog = builtin()
     session = _session(settings.targets, settings.profile)
-    cases, numbers, tried = drawn(settings, number, catalog, session.can_run)
-    outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
-    targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     found: list[Found] = []
-    valid = 0
-    for (seed, case), outcome in zip(cases, outcomes, strict=True):
-        valid += outcome.refusal is None
-        for target, verdicts in outcome.verdicts.items():
-            verdict = gravest([v.verdict for v in verdicts])
-            if case.edge:
-                verdict = at_edge(verdict)
-            amiss = _at_edges(session, case, seed, target, found) if case.edge else []
-            if amiss:
-                verdict = gravest(amiss)
-            elif only_estimated(verdicts) and not _proved(session, case, target):
-                verdict = "unstable"
-            elif verdict in FINDINGS:
-                if (
-                    len(found) < _LOCALISED
-                    and not SEEN.explains(case.graph, target, verdict)
-                    and not SEEN.heard(target, verdicts)
-                ):
-                    if of_values(verdicts) and not _proved(session, case, target):
-                        verdict = "unstable"
-                    else:
-                        found.append(find(session, case, seed, target, outcome))
-                        SEEN.note(found[-1])
-            elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
-                # Radii grow with depth until an output says little: judge the calls one by one.
-                culprit = localise(session.only(target), case, target)
-                if culprit is not None:
-                    verdict = culprit.verdict.verdict
-                    if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict):
-                        found.append(charge(session, case, seed, target, culprit))
-                        SEEN.note(found[-1])
-                elif settings.grad:
-                    pulled = find_gradient(session, case, seed, target)
-                    if pulled is not None:
-                        verdict = pulled.verdict.verdict
-                        found.append(pulled)
-                        SEEN.note(pulled)
-            targets[target][verdict] += 1
-    stand = list(
-        cases_apart(catalog, settings.seed, number, settings.ops, settings.grad,
-                    -(-len(cases) * APART // BATCH), session.can_run)
+
+    def keep(more: Sequence[Found]) -> None:
+        for one in more:
+            found.append(one)
+            told(one)
+
+    count = planned(settings, number)
+    apart = {name: Counter[str]() for name in settings.targets}
+    stand = cases_apart(
+        catalog, settings.seed, number, settings.ops, settings.grad,
+        -(-count * APART // BATCH), session.can_run,
     )  # fmt: skip
-    lone, apart = judge_apart(session, stand, SEEN, settings.grad)
-    found += lone
+    while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):
+        lone, counts = judge_apart(session, some, SEEN, settings.grad)
+        for name, more in counts.items():
+            apart[name] += more
+        keep(lone)
     invalid: dict[str, Counter[str]] = {}
-    if not settings.grad:
-        seeds = [seed for seed, _ in cases[:_SPOILT]]
+    if not settings.grad and not PACE.over():
         first = number * _SPOILT + settings.seed
+        turns = range(first, first - (-count * _SPOILT // BATCH))
+        seeds = [program_seed(settings.seed, turn) for turn in turns]
         accepted, invalid = judge_invalid(
             session, catalog, seeds, settings.ops, first, SEEN.symptoms
         )
-        found += [find_accepted(session, taken, seed) for seed, taken in accepted]
+        keep([find_accepted(session, taken, seed) for seed, taken in accepted])
+    targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
+    judged: list[tuple[Case, Outcome]] = []
+    cut, tried = PACE.over(), 0
+    if not cut:
+        cases, numbers, tried = drawn(settings, number, catalog, session.can_run)
+        whole: list[Found] = []
+        outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
+        for (seed, case), outcome in zip(cases, outcomes, strict=True):
+            cut = PACE.over()
+            if cut:
+                break
+            before = len(whole)
+            for target, verdicts in outcome.verdicts.items():
+                verdict = _judged(session, settings, (seed, case, outcome), target, verdicts, whole)
+                targets[target][verdict] += 1
+            judged.append((case, outcome))
+            keep(whole[before:])
     covered = {
-        "operators": Counter(n.op.name for _, c in cases for n in c.graph.nodes),
-        "features": sum((features(c.graph) for _, c in cases), Counter()),
+        "operators": Counter(n.op.name for c, _ in judged for n in c.graph.nodes),
+        "features": sum((features(c.graph) for c, _ in judged), Counter()),
         "cells": Counter(
             _digest(target, *cell(node, case.graph))
-            for (_, case), outcome in zip(cases, outcomes, strict=True)
+            for case, outcome in judged
             for target, verdicts in outcome.verdicts.items()
             if not all(v.verdict == "unsupported" for v in verdicts)
             for node in case.graph.nodes
         ),
     }
     result = {
-        "programs": len(cases), "valid": valid, "tried": tried,
+        "programs": len(judged), "tried": tried,
+        "valid": sum(outcome.refusal is None for _, outcome in judged),
         "targets": {name: dict(counts) for name, counts in targets.items()},
         "apart": {name: dict(counts) for name, counts in apart.items()},
         "invalid": {name: dict(counts) for name, counts in invalid.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
+        "cut": cut,
     }  # fmt: skip
     return result, found
+
+
+def _judged(
+    session: Session,
+    settings: Settings,
+    ran: tuple[int, Case, Outcome],
+    target: str,
+    verdicts: list[Verdict],
+    found: list[Found],
+) -> str:
+    """The verdict on a program with its seed, on a target. What is found is added."""
+    seed, case, outcome = ran
+    verdict = gravest([v.verdict for v in verdicts])
+    if case.edge:
+        verdict = at_edge(verdict)
+    amiss = _at_edges(session, case, seed, target, found) if case.edge else []
+    if amiss:
+        return gravest(amiss)
+    if only_estimated(verdicts) and not _proved(session, case, target):
+        return "unstable"
+    if verdict in FINDINGS:
+        if (
+            len(found) < _LOCALISED
+            and not SEEN.explains(case.graph, target, verdict)
+            and not SEEN.heard(target, verdicts)
+        ):
+            if of_values(verdicts) and not _proved(session, case, target):
+                return "unstable"
+            found.append(find(session, case, seed, target, outcome))
+            SEEN.note(found[-1])
+    elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
+        # Radii grow with depth until an output says little: judge the calls one by one.
+        culprit = localise(session.only(target), case, target)
+        if culprit is not None:
+            verdict = culprit.verdict.verdict
+            if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict):
+                found.append(charge(session, case, seed, target, culprit))
+                SEEN.note(found[-1])
+        elif settings.grad:
+            pulled = find_gradient(session, case, seed, target)
+            if pulled is not None:
+                verdict = pulled.verdict.verdict
+                found.append(pulled)
+                SEEN.note(pulled)
+    return verdict
 
 
 def _proved(session: Session, case: Case, target: str) -> bool:

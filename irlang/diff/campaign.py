@@ -8,6 +8,7 @@ process or several (`jobs`), each with workers of its own.
 from __future__ import annotations
 
 import datetime as dt
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,10 +19,11 @@ from typing import Any
 from irlang.catalog import builtin
 from irlang.diff.batch import SEEN, close_sessions, run_batch
 from irlang.diff.finding import Found, write
+from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH
 from irlang.diff.programs import Settings as Settings
 from irlang.diff.seen import Known
-from irlang.diff.spread import Spread
+from irlang.diff.spread import Spread, tell
 from irlang.diff.store import Store
 from irlang.diff.suppress import known_as, read_known
 from irlang.diff.tally import Tally
@@ -36,20 +38,22 @@ from irlang.lower.template import adopt, sharing
 class _Work:
     """A batch as another process runs it: no process looks into what another has.
 
-    It is sent with every batch, with what is known by then. templates: of whose its workers are
-    forked (`irlang.lower.template`).
+    It is sent with every batch, with what is known by then. until: see `irlang.diff.pace`.
+    templates: of whose its workers are forked (`irlang.lower.template`).
     """
 
     settings: Settings
-    templates: str = ""
+    until: float
+    templates: str
     known: Known = (frozenset(), frozenset())
 
-    def __call__(self, number: int) -> tuple[dict[str, Any], list[Found], Known]:
-        """The batch of a number, and what this process knows after it."""
+    def __call__(self, number: int) -> tuple[dict[str, Any], Known]:
+        """The batch of a number, and what this process knows after it. Findings are told."""
+        PACE.until = self.until
         adopt(self.templates)
         SEEN.learn(self.known)
-        batch, found = run_batch(self.settings, number)
-        return batch, found, SEEN.known()
+        batch, _ = run_batch(self.settings, number, tell)
+        return batch, SEEN.known()
 
 
 class Campaign:
@@ -80,66 +84,80 @@ class Campaign:
         self.findings = self.store.findings()
 
     def run(self, progress: Callable[[Campaign], None], seconds: float | None = None) -> None:
-        """Runs until the programs or the time are used up; `progress` is called after batches.
+        """Runs until the programs or the time are used up; `progress` is called again and again.
 
         An interrupt ends it at once; what is recorded stays, and the rest is for `--resume`.
         """
         start = time.monotonic()
         limit = seconds if seconds is not None else self.settings.seconds
+        until = math.inf if limit is None else start + limit
         before = self.tally.seconds
 
-        def finished(number: int, batch: dict[str, Any], found: list[Found]) -> None:
-            for one in found:
-                self._keep(one)
-            self.store.add_batch(number, batch)  # last: a batch that is there is there with all
-            self.tally.add(batch)
+        def look() -> None:
             self.tally.seconds = before + time.monotonic() - start
             progress(self)
 
+        def found(one: Found) -> None:
+            self._keep(one)
+            look()
+
+        def finished(number: int, batch: dict[str, Any]) -> None:
+            self.store.add_batch(number, batch)  # last: a batch that is there is there with all
+            self.tally.add(batch)
+            look()
+
         try:
-            self._spread(self._numbers(start, limit), finished)
+            if self.settings.jobs <= 1:
+                self._alone(until, finished, found)
+            else:
+                self._spread(until, finished, found, look)
         except KeyboardInterrupt:
             self.interrupted = True
         self._reload()  # with what other processes have done
         self.tally.seconds = before + time.monotonic() - start
 
-    def _spread(
-        self, numbers: Iterator[int], finished: Callable[[int, dict[str, Any], list[Found]], None]
+    def _alone(
+        self,
+        until: float,
+        finished: Callable[[int, dict[str, Any]], None],
+        found: Callable[[Found], None],
     ) -> None:
-        """Runs batches here, or in as many processes as there are jobs."""
-        if self.settings.jobs <= 1:
-            try:
-                for number in numbers:
-                    finished(number, *run_batch(self.settings, number))
-            finally:
-                close_sessions()
-            return
+        """Runs batches in this process."""
+        PACE.until = until
+        SEEN.clear()
+        try:
+            for number in self._numbers(until):
+                finished(number, run_batch(self.settings, number, found)[0])
+        finally:
+            PACE.until = math.inf
+            close_sessions()
+
+    def _spread(
+        self,
+        until: float,
+        finished: Callable[[int, dict[str, Any]], None],
+        found: Callable[[Found], None],
+        look: Callable[[], None],
+    ) -> None:
+        """Runs batches in as many processes as there are jobs."""
         targets = [describe(name).worker for name in self.settings.targets]
         with sharing(targets, Limits()) as templates:
-            self._share(_Work(self.settings, templates), numbers, finished)
+            work = _Work(self.settings, until, templates)
 
-    def _share(
-        self,
-        work: _Work,
-        numbers: Iterator[int],
-        finished: Callable[[int, dict[str, Any], list[Found]], None],
-    ) -> None:
-        """Runs batches in processes that tell one another what they have found."""
+            def done(number: int, result: tuple[dict[str, Any], Known]) -> None:
+                batch, known = result
+                work.known = work.known[0] | known[0], work.known[1] | known[1]
+                finished(number, batch)
 
-        def heard(number: int, result: tuple[dict[str, Any], list[Found], Known]) -> None:
-            batch, found, known = result
-            work.known = work.known[0] | known[0], work.known[1] | known[1]
-            finished(number, batch, found)
+            spread = Spread(self.settings.jobs, work, done, found, look)
+            spread.run(self._numbers(until))
+            self.lost = spread.lost
 
-        spread = Spread(self.settings.jobs, work, heard)
-        spread.run(numbers)
-        self.lost = spread.lost
-
-    def _numbers(self, start: float, limit: float | None) -> Iterator[int]:
+    def _numbers(self, until: float) -> Iterator[int]:
         """Batches that are still to be done, while there is time."""
         number = 0
         while self.settings.programs is None or number * BATCH < self.settings.programs:
-            if limit is not None and time.monotonic() - start >= limit:
+            if time.monotonic() >= until:
                 return
             if self.store.claim(number):
                 yield number

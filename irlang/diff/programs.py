@@ -65,9 +65,8 @@ def drawn(
     coverage = Coverage()
     cases: list[tuple[int, Case]] = []
     numbers: list[int] = []
-    left = BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
     tried = 0
-    for offset in range(left):
+    for offset in range(planned(settings, number)):
         for attempt in range(_ATTEMPTS):
             seed = program_seed(settings.seed, number * BATCH + offset, attempt)
             case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able)
@@ -78,6 +77,11 @@ def drawn(
                 numbers.append(number * BATCH + offset)
                 break
     return cases, numbers, tried
+
+
+def planned(settings: Settings, number: int) -> int:
+    """How many programs a batch is to have."""
+    return BATCH if settings.programs is None else min(BATCH, settings.programs - number * BATCH)
 
 
 def program_seed(seed: int, number: int, attempt: int = 0) -> int:

@@ -22,6 +22,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.edits import Edit, apply, cost, typed
 from irlang.diff.localise import localise
+from irlang.diff.pace import PACE
 from irlang.diff.reduce_moves import PHASES, Proposals, structure
 from irlang.diff.runner import Outcome, Session
 from irlang.diff.stages import gradient_by_calls
@@ -109,7 +110,7 @@ def reduce(
 
     culprit: the operator that is to blame, which stays so. seconds, trials: the limits.
     """
-    alone = session.only(target)
+    alone, seconds = session.only(target), PACE.left(seconds)
     outcome = alone.compare([case], grad=grad)[0]
     seen, calls = symptom(case, outcome, target), False
     if not is_finding(seen) and grad:

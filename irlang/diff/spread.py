@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import queue
 import signal
 import threading
 import time
@@ -17,6 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
 from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -25,11 +28,14 @@ _LOOK = 0.5  # seconds between looks at whether the process that gives the work 
 
 
 @contextlib.contextmanager
-def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, and at once where what they are for is given up."""
+def processes(jobs: int, address: str = "") -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one, and at once where what they are for is given up.
+
+    address: where they may `tell` something while they work.
+    """
     before = {child.pid for child in multiprocessing.active_children()}
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),)) as pool:
+    with ProcessPoolExecutor(jobs, context, _begin, (os.getpid(), address)) as pool:
         try:
             yield pool
         except BaseException:
@@ -48,9 +54,25 @@ def submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *args: Any) -
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
-def _begin(parent: int) -> None:
+_parent: list[Connection[Any, Any]] = []  # of a process that works for another
+
+
+def tell(said: object) -> None:
+    """Tells the process that gave the work; it has heard it before it has the work's result."""
+    for connection in _parent:
+        connection.send(said)
+        connection.recv()
+
+
+def _connected(address: str) -> Connection[Any, Any]:
+    return Client(address, authkey=multiprocessing.current_process().authkey)
+
+
+def _begin(parent: int, address: str) -> None:
     """What a process does first: it leaves ^C to its parent, and watches that there is one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if address:
+        _parent.append(_connected(address))
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -60,29 +82,82 @@ def _begin(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+class _Ear:
+    """Hears what processes `tell`. A process that is killed while it speaks has said nothing."""
+
+    def __init__(self) -> None:
+        self._listener = Listener(authkey=multiprocessing.current_process().authkey)
+        self.address = str(self._listener.address)
+        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._closing = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while not self._closing:
+            try:
+                connection = self._listener.accept()
+            except (AuthenticationError, EOFError, OSError):
+                continue  # it was killed, or is none of ours
+            threading.Thread(target=self._hear, args=(connection,), daemon=True).start()
+
+    def _hear(self, connection: Connection[Any, Any]) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._heard.put(connection.recv())
+                connection.send(None)
+
+    def heard(self) -> Iterator[Any]:
+        """What was said since the last time."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield self._heard.get_nowait()
+
+    def close(self) -> None:
+        """Hears no more."""
+        self._closing = True
+        with contextlib.suppress(OSError):
+            _connected(self.address).close()  # which wakes who waits for one
+        self._listener.close()
+
+
 class Spread(Generic[Result]):
     """Runs `work` of numbers in `jobs` processes; `finished` is called here, as results come.
 
-    work: a function that can be sent to another process. lost: the numbers that were left out.
+    work: a function that can be sent to another process. heard: called here with what that one
+    `tell`s; look: again and again meanwhile. lost: the numbers that were left out.
     """
 
     def __init__(
-        self, jobs: int, work: Callable[[int], Result], finished: Callable[[int, Result], None]
+        self,
+        jobs: int,
+        work: Callable[[int], Result],
+        finished: Callable[[int, Result], None],
+        heard: Callable[[Any], None] = lambda _: None,
+        look: Callable[[], None] = lambda: None,
     ) -> None:
         self.jobs = jobs
         self.work = work
         self.finished = finished
+        self.heard = heard
+        self.look = look
+        self._ear = _Ear()
         self.lost: list[int] = []
         self._open: dict[int, None] = {}  # begun and not done, in order
         self._running: dict[Future[Result], int] = {}
 
     def run(self, numbers: Iterator[int]) -> None:
         """All the numbers, one more than there are processes under way."""
+        try:
+            self._run(numbers)
+        finally:
+            self._ear.close()
+
+    def _run(self, numbers: Iterator[int]) -> None:
         attempts: Counter[int] = Counter()
         while True:
             again, self._running = list(self._open), {}
             try:
-                with processes(self.jobs) as pool:
+                with processes(self.jobs, self._ear.address) as pool:
                     for number in itertools.chain(again, numbers):
                         self._open[number] = None
                         self._running[submit(pool, self.work, number)] = number
@@ -98,7 +173,10 @@ class Spread(Generic[Result]):
     def _collect(self, most: int) -> None:
         """What is done, until so many are left."""
         while len(self._running) > most:
-            done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            done, _ = wait(self._running, _LOOK, return_when=FIRST_COMPLETED)
+            for said in self._ear.heard():
+                self.heard(said)
+            self.look()
             for future in done:
                 number = self._running.pop(future)
                 result = future.result()

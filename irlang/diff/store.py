@@ -123,9 +123,13 @@ class Store:
         return False
 
     def claim(self, number: int) -> bool:
-        """Whether a batch is this process's to run: none has finished it, and none is at it."""
+        """Whether a batch is this process's to run: none has finished it, and none is at it.
+
+        One that was cut short is run again, from its start.
+        """
         with self._alone():
-            if self._one("select 1 from batches where number = ?", number):
+            done = self._one("select result from batches where number = ?", number)
+            if done is not None and not json.loads(done[0]).get("cut"):
                 return False
             row = self._one("select owner from claims where number = ?", number)
             if row is not None and self._alive(row[0]):
