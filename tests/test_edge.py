@@ -172,6 +172,23 @@ def test_what_is_surely_infinite_or_no_number_stays_known(
 
 
 @pytest.mark.parametrize(
+    ("call", "x"),
+    [(f"{name}(x)", NAN) for name in ("sign", "floor", "ceil", "round", "trunc")]
+    + [("exp2(x)", x) for x in (NAN, INF, -INF)],
+)
+def test_what_is_exact_is_known_beside_what_is_not(call: str, x: float) -> None:
+    """A denormal number may be flushed to zero, so that the step of it is not known."""
+    made = case("x: f32[3]", call)
+    made.inputs["x"] = np.array([x, 1e-40, 0.3], np.float32)
+    (ball,) = made.oracle().values()
+    value, bound = np.broadcast_to(ball.value, 3), np.broadcast_to(ball.bound, 3)
+    assert np.any(bound[1:] > 0)
+    assert np.isnan(value[0]) == np.isnan(x)
+    assert bound[0] == 0 or not np.isfinite(value[0])
+    assert not np.isinf(bound[0])
+
+
+@pytest.mark.parametrize(
     ("call", "x", "open_"),
     [
         ("soft_shrink(x)", [NAN, 1.0], [True, False]),
@@ -190,6 +207,22 @@ def test_where_formulas_of_the_field_differ_there_is_no_verdict(
     made.inputs["x"] = np.array(x, np.float32)
     (ball,) = made.oracle().values()
     assert np.isinf(np.broadcast_to(ball.bound, 2)).tolist() == open_
+
+
+def test_a_mean_of_nothing_is_open() -> None:
+    """ONNX says that it is undefined; others give NaN."""
+    made = case("x: f32[2, 0]", "reduce_mean(x; axes = [1])")
+    made.inputs["x"] = np.zeros((2, 0), np.float32)
+    (ball,) = made.oracle().values()
+    assert np.isinf(np.broadcast_to(ball.bound, 2)).all()
+
+
+def test_elimination_may_subtract_infinities() -> None:
+    made = case("a: f32[2, 2], b: f32[2, 2]", "solve(a, b)")
+    made.inputs["a"] = np.array([[2, 1], [1, 1]], np.float32)
+    made.inputs["b"] = np.array([[1, INF], [1, 1]], np.float32)
+    (ball,) = made.oracle().values()
+    assert np.isinf(np.broadcast_to(ball.bound, (2, 2))).tolist() == [[False, True], [False, True]]
 
 
 @pytest.mark.parametrize("size", [2, 4096])
