@@ -13,6 +13,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph
 from irlang.interp import gradient, program, values, vector
 from irlang.interp.shape import check
+from irlang.interp.tape import resumed
 from irlang.parser import parse
 
 LENET = """
@@ -127,6 +128,33 @@ def test_every_evaluator_gives_the_same() -> None:
     for name in one:  # both lie within the radius of rounding, or one of them is wrong
         for found in (one[name], other[name]):
             assert np.all(np.abs(found - balls[name].value) <= balls[name].bound)
+
+
+DROPPED = """
+model m(x: f64[4, 6] in [-1, 1]) -> y: f64[4, 6] {
+  y = multiply(tanh(dropout(layer_norm(x))), softmax(x))
+}
+"""
+
+
+@pytest.mark.parametrize("text", [LENET, ENCODER, RECURRENT, DROPPED])
+def test_nothing_is_evaluated_twice_for_a_gradient(text: str) -> None:
+    graph, given = graph_of(text)
+    backward = gradient.prepare(graph, builtin())
+    twice = []
+    for step in backward.steps:
+        forward = step.node.expansion(builtin())
+        rest, kept = resumed(step, forward)
+        own = {equation.target for equation in forward.equations}
+        assert own.isdisjoint(equation.target for equation in rest.equations)
+        assert own.issuperset(kept)
+        twice += [equation for equation in step.expansion.equations if equation.target in own]
+    assert twice or text == LENET  # there was something to save
+    found = gradient.gradients(graph, given, builtin())
+    anew = gradient.run(backward, program.run(graph, given, builtin()))
+    for name, array in found.items():
+        size = np.max(np.abs(anew[name]))
+        np.testing.assert_allclose(array, anew[name], rtol=1e-12, atol=1e-13 * (1 + size))
 
 
 def test_a_value_that_is_used_twice_adds_up() -> None:

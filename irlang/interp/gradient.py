@@ -23,6 +23,7 @@ from irlang.instance import Definitions
 from irlang.interp import program, reference, rounding, vector
 from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds
+from irlang.interp.tape import Tape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,7 +41,9 @@ def gradients(
     `InvalidInput` where a precondition on values fails.
     """
     backward = prepare(graph, definitions, of)
-    return run(backward, program.run(graph, values, definitions, evaluate), evaluate)
+    tape = Tape(backward, definitions, evaluate)
+    found = program.run(graph, values, definitions, tape.record)
+    return run(backward, found, evaluate, tape=tape)
 
 
 def run(
@@ -48,10 +51,12 @@ def run(
     found: Mapping[str, Array],
     evaluate: program.Evaluate = reference.evaluate,
     start: Array | None = None,
+    tape: Tape | None = None,
 ) -> dict[str, Array]:
     """The gradients, given every value of the graph as `irlang.interp.program.run` gives them.
 
     start: what flows back to what is differentiated; without it one to each of its elements.
+    tape: what was taken down when the values were found; what is not there is evaluated anew.
     """
     values = backward.graph.values
     parts: dict[str, list[Array]] = {
@@ -62,7 +67,8 @@ def run(
             formal: _sum(parts.get(name, ()), values[name]) for formal, name in step.seeds.items()
         }
         given = feeds(step.node, step.expansion, found)
-        tensors = evaluate(step.expansion, {**given, **cotangents})
+        rest, known = (step.expansion, {}) if tape is None else tape.rest(step)
+        tensors = evaluate(rest, {**given, **known, **cotangents})
         for output, name in step.gradients.items():
             parts.setdefault(name, []).append(tensors[output])
     return {name: _sum(parts.get(name, ()), values[name]) for name in backward.wanted}
