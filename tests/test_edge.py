@@ -182,9 +182,7 @@ def test_what_is_exact_is_known_beside_what_is_not(call: str, x: float) -> None:
     made.inputs["x"] = np.array([x, 1e-40, 0.3], np.float32)
     (ball,) = made.oracle().values()
     value, bound = np.broadcast_to(ball.value, 3), np.broadcast_to(ball.bound, 3)
-    assert np.any(bound[1:] > 0)
     assert np.isnan(value[0]) == np.isnan(x)
-    assert bound[0] == 0 or not np.isfinite(value[0])
     assert not np.isinf(bound[0])
 
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from irlang.catalog import builtin
 from irlang.diff import runner
 from irlang.diff.edits import (
+    ROUNDER,
     Attribute,
     Edit,
     Forward,
@@ -354,3 +355,14 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     again = CliRunner().invoke(command, [str(out), "--targets", "torch"], standalone_mode=False)
     assert again.return_value == 1
     assert "conv" in again.output
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_the_ends_of_integers_have_fewer_digits_inside_their_type(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    array = np.array([ends.min, ends.max, 37], dtype)
+    for how, rounder in ROUNDER.items():
+        found = rounder(array)
+        assert found.dtype == array.dtype, how
+        assert np.all((found >= ends.min) & (found <= ends.max)), how
+    assert ROUNDER["one digit"](array)[2] == 40

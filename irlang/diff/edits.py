@@ -104,6 +104,10 @@ Edit = Keep | Results | Forward | Omit | Attribute | Resize | Squeeze | Numbers 
 def _digits(count: int) -> Callable[[Array], Array]:
     def rounded(array: Array) -> Array:
         numbers = [float(f"{float(x):.{count}g}") for x in array]
+        if array.dtype.kind in "iu":  # what is rounded up may be beyond the type's end
+            ends = np.iinfo(array.dtype)
+            whole = [min(max(int(x), int(ends.min)), int(ends.max)) for x in numbers]
+            return np.array(whole, dtype=array.dtype)
         with np.errstate(over="ignore"):
             return np.array(numbers, dtype=array.dtype)
 
@@ -111,6 +115,8 @@ def _digits(count: int) -> Callable[[Array], Array]:
 
 
 def _whole(array: Array) -> Array:
+    if array.dtype.kind in "biu":
+        return array
     return np.round(array.astype(np.float64)).astype(array.dtype)
 
 

@@ -416,6 +416,7 @@ class BallFunctions:
         with np.errstate(invalid="ignore"):
             upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
             around = spread(value, lower, upper)
+        around = np.where(np.asarray(ball.bound) == 0, 0.0, around)  # exact, be it NaN
         # what nothing is known of may be NaN, of which a step is no whole number
         return settled(value, np.where(np.isinf(ball.bound), np.inf, around))
 
@@ -429,7 +430,8 @@ class BallFunctions:
             return Ball(value)
         with np.errstate(invalid="ignore"):
             upper, lower = (step(ball.value + sign * ball.bound, *given) for sign in (1, -1))
-            return Ball(value, spread(value, lower, upper))
+            around = spread(value, lower, upper)
+        return Ball(value, np.where(np.asarray(ball.bound) == 0, 0.0, around))  # exact, be it NaN
 
     def _quotient(self, function: str, args: list[Ball]) -> Ball:
         """`//`, `%` and `ceildiv`: exact on whole numbers; on reals a step, or a jump near one."""
@@ -480,7 +482,8 @@ class BallFunctions:
         with np.errstate(invalid="ignore"):
             fits = np.where(whole, True, np.maximum(a.value - a.bound, least(a)) >= 0)
         allowed = self.allowed(function)
-        return self._rounded(value, np.where(fits, slack, np.inf), allowed)
+        exact = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)  # be it infinite or NaN
+        return self._rounded(value, np.where(exact, 0.0, np.where(fits, slack, np.inf)), allowed)
 
     def _function(self, function: str, args: list[Ball]) -> Ball:
         """A function of one argument, by its monotone pieces or its Lipschitz constant."""
