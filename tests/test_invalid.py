@@ -150,6 +150,24 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
         assert counts["torch"] == {"refused": 1}
 
 
+def test_what_a_target_warns_of_is_counted_and_not_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def warning(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
+        assert isinstance(made.code, str)
+        return replace(made, code=f"import warnings\nwarnings.warn('beta is 0')\n{made.code}")
+
+    with Session(("torch",)) as session:
+        found, plain = judge_invalid(session, builtin(), SEEDS[:4], ("softplus",))
+        monkeypatch.setattr(invalid, "lower", warning)
+        assert judge_invalid(session, builtin(), SEEDS[:4], ("softplus",)) == (
+            [],
+            {"torch": {"warned": plain["torch"]["accepted"]}},
+        )
+    assert found
+
+
 def test_a_second_run_is_had_without_a_fork_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Worker, "spare", lambda *_: None)
     with Session(("torch",)) as session:

@@ -325,6 +325,14 @@ def test_what_is_printed_is_harmless(numpy_worker: Worker) -> None:
     assert result.status == "ok", result.error
 
 
+def test_what_is_warned_of_is_said_each_time(numpy_worker: Worker) -> None:
+    """But not that something will go in a later release."""
+    text = "import warnings\nwarnings.warn('{}', {})\nreturn {{}}"
+    texts = [("odd", "UserWarning"), ("odd", "UserWarning"), ("old", "DeprecationWarning")]
+    results = numpy_worker.submit([body(text.format(*one)) for one in texts])
+    assert [result.detail for result in results] == [{"warned": "odd"}, {"warned": "odd"}, {}]
+
+
 def test_closing_the_pipe_is_a_crash(numpy_worker: Worker) -> None:
     result = around(numpy_worker, body("os.closerange(3, 100)\nreturn {}"))
     assert result.status == "crash"

@@ -1,6 +1,7 @@
 """Invalid programs: a target that runs one, and says nothing, has accepted it; one whose process
 ends, or does not answer, has not refused it either. What is accepted is run a second time, in a
-process that has run nothing else: refused there, it is `unconfirmed`, counted and not reported.
+process that has run nothing else: refused there, it is `unconfirmed`, counted and not reported. Nor
+is what it warns of: that is not taken without a word.
 
 A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. That one is run tells only
 something where it reaches a target's own operator as it is (`irlang.lower.direct`) and where the
@@ -175,14 +176,24 @@ _TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
 
 
 def _judged(worker: Worker, programs: Sequence[Program], results: Sequence[Result]) -> list[str]:
-    """What each result says; `accepted` of what is run twice, else `unconfirmed`."""
-    told = [_TOLD.get(result.status, "refused") for result in results]
+    """What each result says; `accepted` of what is run twice without a word, else `unconfirmed`, or
+    `warned`.
+    """
+    told = [_told(result) for result in results]
     places = [place for place, one in enumerate(told) if one == "accepted"]
     again = _run_again(worker, [programs[place] for place in places])
     for place, result in zip(places, again, strict=True):
         if result is None or result.status != "ok":
             told[place] = "unconfirmed"
+        else:
+            told[place] = _told(result)
     return told
+
+
+def _told(result: Result) -> str:
+    if result.status == "ok" and result.detail.get("warned"):
+        return "warned"
+    return _TOLD.get(result.status, "refused")
 
 
 def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | None]:
@@ -210,8 +221,10 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog
         value = one.changed.value
         if not _numbers(value) <= numbers(lowered):
             return False  # what is computed from it is given instead
-        if isinstance(value, tuple) and len(value) < 2 and value not in lists(lowered):
-            return False  # one number is given as it is, and none not at all
+        if isinstance(value, tuple) and len(value) < 2:
+            python = isinstance(lowered.code, str)
+            if value not in lists(lowered) or (python and value):
+                return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (_lowered(graph, target, catalog) for graph in one.beside)
     return all(other is None or says(other) != text for other in others)

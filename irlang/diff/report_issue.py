@@ -272,6 +272,7 @@ _SAYS = {
     "edge": "gives another result", "nonfinite": "gives NaN or infinity",
     "crash": "its process dies", "timeout": "does not answer", "memory": "runs out of memory",
     "refused": "refuses it", "accepted": "runs it", "unconfirmed": "no verdict",
+    "warned": "warns of it",
 }  # fmt: skip
 
 

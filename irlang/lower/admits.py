@@ -40,6 +40,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
         "bincount": {"in_range": "torch.bincount: size is the least number of places"},
         "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
+        "pairwise_distance": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
         "logit": {"eps": "torch.logit: below eps it counts as eps, above 1 - eps as that"},
     },
     "tf": {
@@ -53,6 +54,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "dense": {"w.rank": "tf.matmul: further axes in front are those of a batch"},
         "bincount": {"in_range": "tf.math.bincount: integers from maxlength on are left out"},
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
+        "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
+        "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
         "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
     },

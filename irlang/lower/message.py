@@ -41,8 +41,9 @@ class Result:
     last ``output``, which may be earlier programs' too; ``programs_before``, how many it had run,
     as a crash may be an earlier program's doing; and ``peak``, its most resident bytes. A memory
     result of an allocation that merely failed has the details of a refusal. `error` is one
-    message, empty when ok. Outputs are kept when only the gradients failed. bfloat16 arrays have
-    dtype ``ml_dtypes.bfloat16``.
+    message, empty when ok; `detail` has then, if anything, what the framework ``warned`` of.
+    Outputs are kept when only the gradients failed. bfloat16 arrays have dtype
+    ``ml_dtypes.bfloat16``.
     """
 
     status: Status

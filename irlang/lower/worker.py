@@ -60,6 +60,7 @@ import struct
 import time
 import traceback
 import types
+import warnings
 from typing import (
     IO,
     TYPE_CHECKING,
@@ -455,12 +456,17 @@ def execute(program: Program, options: Mapping[str, Any]) -> Tuple[Dict[str, Any
     try:
         if program.kind not in _KINDS:
             raise ContractError(f"unknown kind of program: {program.kind}")
-        values, gradients = _KINDS[program.kind](program, options)
-        stage = "run"
-        answer["outputs"] = _pack_named(values(), body)
-        if program.grad:
-            stage = "gradient"
-            answer["gradients"] = _pack_named(gradients(), body)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            values, gradients = _KINDS[program.kind](program, options)
+            stage = "run"
+            answer["outputs"] = _pack_named(values(), body)
+            if program.grad:
+                stage = "gradient"
+                answer["gradients"] = _pack_named(gradients(), body)
+        said = [one for one in warned if one.category in (UserWarning, RuntimeWarning)]
+        if said:
+            answer["detail"] = {"warned": str(said[0].message)[:MESSAGE_LIMIT]}
     except MemoryError as error:
         answer.update(_failure(error, stage), status="memory")
     except (ContractError, WireError) as error:
