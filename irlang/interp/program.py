@@ -65,6 +65,18 @@ def last_reads(graph: Graph, keep: Collection[str]) -> dict[int, list[str]]:
     return found
 
 
+def _first_reads(graph: Graph, names: Collection[str]) -> dict[int, list[str]]:
+    """By the number of a node, which of the values it reads first; by that of none, the unread."""
+    first: dict[str, int] = {}
+    for number, node in enumerate(graph.nodes):
+        for name in node.operands():
+            first.setdefault(name, number)
+    found: dict[int, list[str]] = {}
+    for name in names:
+        found.setdefault(first.get(name, len(graph.nodes)), []).append(name)
+    return found
+
+
 def _loaded(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
     """Values as the evaluators take them; what is left open has no place in the graph."""
     return {
@@ -88,16 +100,19 @@ def balls(
     keep: the values that are wanted, as in `run`. Raises `InvalidInput`, placed at the call, where
     a precondition on values fails.
     """
-    loaded = _loaded(graph, values)
-    found = {
-        name: given_ball(graph.values[name], array, arithmetic)
-        if name in graph.values
-        else Ball(array)
-        for name, array in loaded.items()
-    }
+
+    def given(name: str) -> Ball:
+        return given_ball(graph.values[name], load(graph.values[name], values[name]), arithmetic)
+
+    # those that are given are turned into double precision where they are first read: of a large
+    # model, most have been dropped again by then
+    waiting = [name for name in values if name in graph.values]
+    found = {name: Ball(array) for name, array in values.items() if name not in graph.values}
     dropped = last_reads(graph, keep) if keep is not None else {}
     units: dict[str, float] = {}  # the least of those that have gone into a value
+    first = _first_reads(graph, waiting)
     for number, node in enumerate(graph.nodes):
+        found.update((name, given(name)) for name in first.pop(number, ()))
         results = _results(node, found, definitions, dtype, arithmetic)
         own = DTYPES[call_precision(node.expansion(definitions), dtype)].unit
         least = min((units[n] for n in node.operands() if n in units), default=own)
@@ -105,6 +120,7 @@ def balls(
         found.update(results)
         for name in dropped.get(number, ()):
             del found[name]
+    found.update((name, given(name)) for names in first.values() for name in names)
     return {n: Ball(b.value, rounding.oracle_error(b, units.get(n, 1.0))) for n, b in found.items()}
 
 
