@@ -16,6 +16,8 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.sums import Sums
 from irlang.interp.unfolding import inner_box, settled
 
+_FAR_OFF = 4.0  # times the size of the terms: so far off as to be of no use
+
 Added = tuple[eq.Expr, float, eq.Reduce]  # an element, its factor, and the sum that it is
 
 
@@ -33,14 +35,24 @@ class Pooled(Sums):
                 groups.setdefault(extents, []).append(added)
         best = math.inf
         for extents, group in groups.items():
+            signs = {factor > 0 for _, factor, _ in group}
+            count = math.prod(extents)
+            if count * count * self.own.row.unit > _FAR_OFF:
+                continue
             own = [atom for atom, _, _ in group]
             rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
-            if len(group) > 1:
-                end = self._by_terms(group, math.prod(extents), Sum({}), box, facts)
+            if len(signs) > 1:
+                end = self._by_terms(group, count, Sum({}), box, facts)
                 best = min(best, end + self.upper(rest, box, facts, left - 1))
-            if rest.factors:  # a share of it beside every term
-                best = min(best, self._by_terms(group, math.prod(extents), rest, box, facts))
+            if rest.factors and all(self._is_end(atom, box) for atom in rest.factors):
+                # a share of it beside every term
+                best = min(best, self._by_terms(group, count, rest, box, facts))
         return best
+
+    def _is_end(self, atom: eq.Expr, box: Limits) -> bool:
+        """Whether an element is the largest or the least of some."""
+        term = self.meaning(atom, box)
+        return isinstance(term, eq.Reduce) and term.kind in ("max", "min")
 
     def _added(self, atom: eq.Expr, factor: float, box: Limits) -> Added | None:
         """The sum that an element is, or a multiple of one."""
