@@ -42,8 +42,9 @@ $(STAMP): pyproject.toml constraints.txt
 fuzz: setup
 	@$(BIN)/irlang fuzz --targets $(TARGETS) --time $(TIME) $(ARGS) || test $$? -eq 1
 
+# Neighbours share what a file starts: each process gets a stretch of the tests, not every second.
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,16 @@ class Case:
     catalog: Catalog
     inputs: dict[str, Array]
     params: dict[str, Array]
+    _oracle: dict[str, Ball] | None = None
 
     def oracle(self) -> dict[str, Ball]:
-        """Value and radius of every output."""
-        found = balls(
-            self.graph, {**self.inputs, **self.params}, self.catalog, precision(self.graph)
-        )
-        return {name: found[value] for name, value in self.graph.outputs.items()}
+        """Value and radius of every output, which are the same for all targets."""
+        if self._oracle is None:
+            found = balls(
+                self.graph, {**self.inputs, **self.params}, self.catalog, precision(self.graph)
+            )
+            self._oracle = {name: found[value] for name, value in self.graph.outputs.items()}
+        return self._oracle
 
     def faults(self, outputs: dict[str, Array]) -> list[str]:
         """What is wrong with the results of a target, by result."""
@@ -68,6 +72,12 @@ class Case:
             for name, ball in self.oracle().items()
         }
         return [f"{name}: {found}" for name, found in pairs.items() if found is not None]
+
+
+@cache
+def every_case(dtype: str) -> tuple[Case, ...]:
+    """All calls, in their order; made once for all targets."""
+    return tuple(case(declared, call, dtype) for declared, call in calls())
 
 
 def case(declared: str, call: str, dtype: str = "f32", definitions: str = "") -> Case:

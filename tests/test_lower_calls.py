@@ -16,7 +16,7 @@ from irlang.lower.lower import lower, tables
 from irlang.lower.pool import Program, Worker
 from irlang.lower.spelling import plain
 from irlang.lower.target import FIRST, describe
-from tests.lower_calls import calls, case, operator
+from tests.lower_calls import calls, every_case, operator
 
 # What these targets compute less well than any order of evaluation would, by operator: ONNX
 # Runtime's sigmoid has an absolute error (1.6e-7 in f32), and its Shrink computes f64 in f32;
@@ -141,8 +141,7 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
     known = describe(target)
     if not known.installed:
         pytest.skip(known.reason)
-    chosen = calls()[:: _EVERY.get((target, native), 1)]
-    cases = [case(declared, call, dtype) for declared, call in chosen]
+    cases = every_case(dtype)[:: _EVERY.get((target, native), 1)]
     programs, sent, refused = [], [], set()
     own = 0
     for one in cases:
@@ -153,7 +152,7 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
         own += bool(lowered.native)
         sent.append(one)
         programs.append(Program(lowered.kind, lowered.code, one.inputs, lowered.params))
-    called = {operator(call) for _, call in chosen}
+    called = {operator(one.call) for one in cases}
     assert refused == called & UNSUPPORTED.get((target, native, dtype), set())
     assert own == 0 if not native else own > 0.25 * len(cases)
     hurried = replace(known.worker, environment={**known.worker.environment, **_HURRY})

@@ -90,7 +90,10 @@ def test_resize_is_that_of_tensorflow(data: st.DataObject) -> None:
         ),
     ):
         native = tf.image.resize(last, out, method, antialias=antialias)
-        result = call("resize", {"x": x}, size=out, **attrs)["y"]
+        # The exact meaning of the widest weights takes a second a channel; they know no channels.
+        shown = 1 if method == "bicubic" else 2
+        native = native[..., :shown]
+        result = call("resize", {"x": x[:, :shown]}, size=out, **attrs)["y"]
         decided = np.isfinite(result.radius)
         gap = np.abs(np.moveaxis(native.numpy(), -1, 1) - result.value)
         assert gap[decided].max(initial=0) <= 64 * 2.0**-24 * 10
