@@ -108,6 +108,18 @@ def test_gradients_are_asked_for_where_results_overflow_as_well() -> None:
     assert 2 in {number % 3 for number in overflown}
 
 
+def test_a_call_that_no_target_can_run_is_drawn_anew() -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def able(case: Case) -> bool:
+        asked.append(tuple(a.size for a in case.values.values()))
+        return len(asked) % 3 == 0  # of the program, and of a first call by itself, it says no
+
+    (one, *_) = cases_apart(builtin(), 5, 0, ("square",), False, 1, able)
+    assert one[2].graph.nodes[0].op.name == "square"
+    assert len(set(asked)) > 1
+
+
 def test_every_second_round_is_at_all_edges_at_once() -> None:
     """And rounds differ in the types of what is fed."""
     kinds: list[set[str]] = [set(), set()]

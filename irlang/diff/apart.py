@@ -15,6 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -39,6 +40,8 @@ from irlang.interp.values import initial_values, inputs
 
 APART = 84  # such programs beside a batch
 CALLS = 3  # of each
+_DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
+_FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
@@ -78,8 +81,13 @@ def cases_apart(
         if case is not None and able(case):
             made = [case]
         else:
-            alone = (case_apart(catalog, own, [name], grad, around) for name in called)
-            made = [one for one in alone if one is not None and able(one)]
+            made = []
+            for name in called:
+                drawn = (
+                    case_apart(catalog, own ^ (again << _FURTHER), [name], grad, around)
+                    for again in range(_DRAWN)
+                )
+                made += islice((one for one in drawn if one is not None and able(one)), 1)
         yield from ((number, own, one) for one in made)
 
 
