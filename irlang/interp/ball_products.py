@@ -38,13 +38,14 @@ class Bounds:
     least: float
 
     def enlargement(self, terms: int) -> float:
-        """What a sum of products has to be multiplied by for its own roundings."""
-        return 1 + 2 * (terms + 2) * self.unit
+        """What a sum of products of two `upward` has to be multiplied by for all roundings."""
+        return 1 + 2 * (terms + 12) * self.unit
 
     def upward(self, parts: Sequence[tuple[Array, float]]) -> Array:
         """The sum of |array| times a number over `parts`.
 
-        No element is smaller than it should be, and none is lost.
+        No element is smaller than it should be by more than eight roundings, which `enlargement`
+        makes good, and none is lost.
         """
         total: Array | None = None
         for array, by in parts:
@@ -57,7 +58,6 @@ class Bounds:
             else:
                 total += found
         assert total is not None
-        total *= self.dtype(1 + 8 * self.unit)
         total += self.dtype(self.least)
         return total
 
