@@ -282,6 +282,22 @@ model m(x: f32[2], w: f32[2]) -> y: f32[2] {
     assert not np.any(found.bound)
 
 
+def test_a_mask_may_be_a_factor() -> None:
+    """PyTorch multiplies what flows back to a minimum by where it is: NaN is then everywhere."""
+    graph, given = graph_of("""
+model m(x: f32[2], w: f32[]) -> y: f32[] {
+  h = reduce_min(x)
+  y = rsqrt(subtract(add(h, w), w))
+}
+""")
+    given.update(x=np.array([0.5, 1], np.float32), w=np.array(1e8, np.float32))
+    assert np.isinf(gradient.gradient_balls(graph, given, builtin())["x"].bound).all()
+    given["w"] = np.array(0, np.float32)
+    found = gradient.gradient_balls(graph, given, builtin())["x"]
+    assert found.value[0] < 0 == found.value[1] == found.bound[1]
+    assert np.isfinite(found.bound).all()
+
+
 def test_nothing_is_known_of_what_flows_back_from_no_number() -> None:
     """The norm of zeros has no gradient; a choice may multiply that by zero, or drop it."""
     graph, given = graph_of(

@@ -117,13 +117,14 @@ def gradient_balls(
         unknown = not all(np.all(np.isfinite(ball.value)) for ball in cotangents.values())
         unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
         open_ = any(np.any(np.isinf(ball.bound)) for ball in cotangents.values())
-        deaf = _deaf(step.expansion, step.seeds) if open_ else frozenset()
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = replace(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
-            if unknown or output in deaf:
+            if open_:
+                ball = _without_zeros(ball)
+            if unknown:
                 ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
@@ -135,16 +136,13 @@ def gradient_balls(
     }
 
 
-def _deaf(expansion: eq.Expansion, seeds: Collection[str]) -> frozenset[str]:
-    """The outputs of adjoint equations into which nothing flows, as a factor is the number 0.
+def _without_zeros(ball: Ball) -> Ball:
+    """What has flown back, some of which may be infinite, with nothing known where it is zero.
 
-    A program may multiply by it what flows back, which makes NaN of what is not finite.
+    There is a factor 0, or another element was chosen; a program that multiplies by the factor, or
+    by a mask, makes NaN of what is not finite.
     """
-    heard = set(seeds)
-    for equation in expansion.equations:
-        if heard.intersection(eq.reads(equation.body)):
-            heard.add(equation.target)
-    return frozenset(expansion.outputs) - heard
+    return replace(ball, radius=np.where(np.asarray(ball.value) == 0, np.inf, ball.bound))
 
 
 def without_poles(ball: Ball) -> Ball:
