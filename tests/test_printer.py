@@ -217,9 +217,10 @@ def test_a_file_reads_back_as_itself(file: ast.File) -> None:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_texts_of_the_repository_read_back(path: Path) -> None:
+def test_texts_of_the_repository_are_as_the_formatter_writes_them(path: Path) -> None:
     file = parse(path.read_text("utf-8"))
     text = print_file(file)
+    assert text == path.read_text("utf-8")
     assert same(parse(text), file)
     assert print_file(parse(text)) == text
 
