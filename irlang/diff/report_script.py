@@ -209,10 +209,10 @@ def _dictionary(values: Mapping[str, str]) -> str:
 def _written(array: Array) -> str:
     """An array as NumPy code; of bfloat16 the programs take the bits."""
     if array.dtype.name == "bfloat16":
-        return f"bits({_listed(array)})" if array.size else f"np.zeros({array.shape}, np.uint16)"
+        return f"bits({listed(array)})" if array.size else f"np.zeros({array.shape}, np.uint16)"
     if array.size == 0:
         return f"np.zeros({array.shape}, np.{_type(array)})"
-    return f"np.array({_listed(array)}, np.{_type(array)})"
+    return f"np.array({listed(array)}, np.{_type(array)})"
 
 
 def _quoted(text: str) -> str:
@@ -231,10 +231,10 @@ def _type(array: Array) -> str:
     return "bool_" if array.dtype == bool else array.dtype.name
 
 
-def _listed(array: Array) -> str:
+def listed(array: Array) -> str:
     """Nested lists; reals by the shortest text that is the same number in their own type."""
     if array.ndim:
-        return f"[{', '.join(map(_listed, array))}]" if array.shape[0] else "[]"
+        return f"[{', '.join(map(listed, array))}]" if array.shape[0] else "[]"
     text = str(array[()])
     return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
 
