@@ -36,6 +36,7 @@ from irlang.diff.runner import Case, Session
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
+from irlang.lower import template
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits
 from irlang.parser import parse
@@ -325,14 +326,16 @@ def test_what_ends_a_process_is_reduced_to_one_call(
 
 
 def test_a_crash_that_a_fork_does_not_show_is_reduced_all_the_same(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It needs a process that forks nothing: here by its parent's name."""
+    """It needs a process that forks nothing: here by its parent's name, so there is no template."""
+    monkeypatch.setattr(template, "use", lambda *_: "")
     parent = "open('/proc/%d/cmdline' % __import__('os').getppid()).read()"
     fault = f"('worker.py' in {parent} or __import__('os').abort()) and torch.sigmoid("
     plant(monkeypatch, r"torch\.sigmoid\(", fault)
     case = case_of("model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = sigmoid(a)\n}")
-    made = reduce(session, case, "torch", trials=6)
+    with Session(["torch"]) as session:
+        made = reduce(session, case, "torch", trials=6)
     assert made is not None
     assert made.symptom.verdict == "crash"
     assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]

@@ -102,7 +102,8 @@ def _is_of_type(found: Found) -> bool:
     said = found.verdict.message
     if found.verdict.expected is None and said.startswith(("type ", "shape ")):
         return True
-    return not any(np.size(ball.value) for ball in found.expected.values())
+    sizes = [np.size(ball.value) for ball in found.expected.values()]
+    return bool(sizes) and not any(sizes)
 
 
 def _expected(found: Found, typed: bool) -> dict[str, str]:

@@ -75,8 +75,9 @@ def _lines(
     shown = []
     for name, text in lines.results.items():
         got = _TYPED.format(text) if typed else _TEXT.format(text)
-        shown.append(f"print({f'{name} expected'!r}, {expected.get(name, _ELSEWHERE)!r})")
-        shown.append(f"print({f'{name} got     '!r}, {got})")
+        wanted = expected.get(name, _ELSEWHERE)
+        shown.append(f"print({_quoted(f'{name} expected')}, {_quoted(wanted)})")
+        shown.append(f"print({_quoted(f'{name} got     ')}, {got})")
     telling = f'print("python", sys.version.split()[0], {versions})'
     main = [telling, lines.given, lines.body, "\n".join(shown)]
     return [

@@ -241,9 +241,10 @@ def _per_channel(op: str, **more: str) -> Native:
 def _local_response(call: Onnx) -> Value | None:
     x = call.input("x")
     centred = call["size"] % 2 == 1 and call["before"] == call["size"] // 2
-    if x.rank != 4 or not centred:  # ONNX Runtime refuses what ONNX allows
-        return None
     numbers = {name: float(call[name]) for name in ("alpha", "beta", "bias")}
+    without = numbers["alpha"] == 0 or numbers["beta"] == 0
+    if x.rank != 4 or not centred or without:  # ONNX Runtime refuses what ONNX allows
+        return None
     return call.build.op("LRN", [x], x.shape, size=call["size"], **numbers)
 
 

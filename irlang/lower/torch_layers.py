@@ -263,7 +263,7 @@ def _batch_norm(call: Torch) -> Value | None:
 
 def _batch_norm_train(call: Torch) -> list[Value] | None:
     x = call.input("x")
-    if x.rank < 2 or call["n"] < 2:
+    if x.rank < 2 or call["n"] < 2 or float(call["eps"]) == 0:  # which PyTorch refuses
         return None
     axis, eps = call.axis("axis", x.rank), call["eps"]
     given = [None, None, call.text("scale"), call.text("bias")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -229,6 +230,13 @@ def _cosine(call: Torch) -> Value | None:
     return found if isinstance(found, Value) else None
 
 
+_TRIPLET = _of_rows("F.triplet_margin_loss", margin="margin", p="p", eps="eps", swap="swap")
+
+
+def _triplet(call: Torch) -> Value | Sequence[Value] | None:
+    return None if float(call["margin"]) == 0 else _TRIPLET.rule(call)  # which PyTorch refuses
+
+
 SEQUENCES: dict[str, Native] = {
     "simple_rnn": Native("torch.rnn_tanh, torch.rnn_relu", _rnn),
     "gru": Native("torch.gru", _gru),
@@ -243,9 +251,7 @@ SEQUENCES: dict[str, Native] = {
     "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
     "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
     "soft_margin": replace(_loss("F.soft_margin_loss"), constant=("target",)),
-    "triplet_margin": _of_rows(
-        "F.triplet_margin_loss", margin="margin", p="p", eps="eps", swap="swap"
-    ),
+    "triplet_margin": Native("F.triplet_margin_loss", _triplet),
     "multi_margin": _of_rows("F.multi_margin_loss", p="p", margin="margin"),
     "multilabel_margin": _of_rows("F.multilabel_margin_loss"),
     "kl_div": _loss("F.kl_div", log_target="log_target"),

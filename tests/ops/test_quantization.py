@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irlang import loads
 from irlang.catalog import builtin
 from irlang.equations import TensorInfo
 from irlang.expand import expand
@@ -16,6 +17,7 @@ from irlang.instance import instantiate
 from irlang.interp import exact, reference, rounding
 from irlang.interp.balls import Ball
 from irlang.interp.plain import load
+from irlang.interp.program import balls
 from tests.ops.compare import info
 from tests.ops.oracle import Array, call
 
@@ -210,3 +212,24 @@ def test_nothing_is_said_of_a_zero_point_that_the_result_cannot_hold() -> None:
         x = {"x": np.array([2.0], np.float32), "scale": one, "zero_point": np.array(zero_point)}
         ((_, radius),) = found("fake_quantize", x, low=-8, high=7)
         assert np.isinf(radius).item() is not known
+
+
+def test_nothing_is_said_of_an_integer_for_what_is_no_number() -> None:
+    one, none = np.array(1.0, np.float32), np.array(0.0, np.float32)
+    zero, x = np.array(0, np.int64), np.array([[2]])
+    for scale, known in ((one, True), (none, False)):
+        given = {"a": x, "a_scale": none, "a_zero": zero, "b": x, "b_zero": zero}
+        given |= {"b_scale": one, "y_scale": scale, "y_zero": zero}
+        ((_, radius),) = found("qlinear_matmul", given)
+        assert np.isinf(radius).item() is not known
+        conv = {"x": x[None], "x_scale": none, "x_zero": zero, "w": x[None], "w_zero": zero}
+        conv |= {"w_scale": one, "y_scale": scale, "y_zero": zero}
+        ((_, radius),) = found("qlinear_conv", conv)
+        assert np.isinf(radius).item() is not known
+    text = "nnir 1\nmodel m(x: f32[2]) -> y: u8[2], scale: f32[], z: u8[] {\n"
+    graph = loads(f"{text}  y, scale, z = dynamic_quantize_linear(x)\n}}").graph
+    for number in (np.nan, np.inf):
+        made = balls(graph, {"x": np.array([1, number], np.float32)}, builtin(), "f32")
+        assert np.isinf(made["y"].bound).all()
+        assert np.isinf(made["z"].bound)
+        assert not np.isinf(made["scale"].bound)  # which follows from the equations
