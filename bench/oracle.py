@@ -19,6 +19,7 @@ from collections.abc import Callable  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
 from typing import Any  # noqa: E402
 
+import numba  # noqa: E402, F401 (as in a process that has computed for a second)
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnx.reference  # noqa: E402
@@ -137,7 +138,7 @@ def main() -> None:
     for make in (convolution, product, lstm):
         case = make(catalog, rng)
         expected = case.torch()
-        for _ in range(5):  # a kernel is compiled once the time for it was spent without it
+        for _ in range(20):  # a kernel is compiled once the time for it was spent without it
             result = case.oracle()
         gaps = " ".join(f"{np.abs(r - expected).max():.0e}" for r in (result, case.onnx()))
         times = fastest([case.oracle, case.torch, case.onnx])
