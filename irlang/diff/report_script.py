@@ -57,19 +57,19 @@ def script(
     straight_lines = lowered.kind == "python" and not lowered.gradients
     lines = straight(str(lowered.code), written) if straight_lines else None
     if lines is not None:
-        parts = _lines(lines, head, expected, typed)
+        parts = _lines(lines, head, inline, expected, typed)
     else:
-        parts = _functions(lowered, inputs, written, head, expected, narrow, typed)
+        parts = _functions(lowered, inputs, written, head, inline, expected, narrow, typed)
     return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
 def _lines(
-    lines: Lines, head: Sequence[str], expected: Mapping[str, str], typed: bool
+    lines: Lines, head: Sequence[str], inline: bool, expected: Mapping[str, str], typed: bool
 ) -> list[str]:
     """The parts of a script without functions of its own."""
     about, *functions = head
     imports = lines.imports
-    if any(part for part in functions if "json" in part):
+    if not inline:
         imports = f"import json\n{imports.replace('import sys', _FILES, 1)}"
     versions = ", ".join(f'"{name}", {text}' for name, text in lines.versions.items())
     shown = []
@@ -90,6 +90,7 @@ def _functions(
     inputs: Mapping[str, Array],
     written: Mapping[str, str],
     head: Sequence[str],
+    inline: bool,
     expected: Mapping[str, str],
     narrow: Sequence[str],
     typed: bool,
@@ -111,7 +112,7 @@ def _functions(
     )
     return [
         about,
-        _imports(body, not any("json" in part for part in functions)),
+        _imports(body, inline),
         *functions,
         _NUMBERS if narrow else "",
         _without_imports(body),

@@ -64,6 +64,7 @@ class JaxBuilder(SpeltBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
     words: Mapping[str, str] = MappingProxyType(_WORDS)
+    wide = _WIDE
     framework = "JAX"
     prefix = "jnp"
     copied = "jnp.array({})"
@@ -75,13 +76,10 @@ class JaxBuilder(SpeltBuilder):
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
-        found = self.infix(function, args)
+        found = self.infix(function, args) or self.widened(function, args)
         if found is not None:
             return found
         shape, dtype = broadcast(args), args[0].dtype
-        if function in _WIDE and DTYPES[dtype].bits == 16:
-            wide = self.apply(function, [self.cast(arg, "f32") for arg in args])
-            return self.cast(wide, dtype)
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)

@@ -11,7 +11,6 @@ from irlang.lower.python_builder import (
 )
 from irlang.lower.spelt_builder import SpeltBuilder
 from irlang.lower.value import (
-    Array,
     Sizes,
     Unsupported,
     Value,
@@ -34,7 +33,7 @@ _LACKED = ("bf16", "i16", "u16", "u32", "u64")
 _WORDS = {
     "tensor": "mx.np.array({number}, dtype={dtype})",
     "zeros": "mx.np.zeros({shape}, dtype={dtype})",
-    "range": "mx.np.arange({bounds}, dtype={dtype})",
+    "range": "mx.np.arange({stepped}, dtype={dtype})",
     "array": "mx.np.array({numbers}, dtype={dtype})",
     "cast": "{it}.astype({dtype})",
     "reshape": "mx.np.reshape({x}, {shape})",
@@ -71,11 +70,6 @@ class MxBuilder(SpeltBuilder):
     def movable(self, value: Value) -> Value:
         """Truth values cannot be cut and joined: numbers instead."""
         return self.cast(value, "i32") if value.dtype == "bool" else value
-
-    def range(self, array: Array, dtype: str) -> str:
-        """`mx.np.arange`, with its step."""
-        first, stop, step = int(array[0]), int(array[-1]) + 1, int(array[1] - array[0])
-        return self.spell("range", bounds=f"{first}, {stop}, {step}", dtype=self.dtype(dtype))
 
     def cast(self, value: Value, dtype: str) -> Value:
         """`.astype`, but for truth values."""

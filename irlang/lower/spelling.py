@@ -59,15 +59,20 @@ def of_wide(row: Native) -> Native:
     return replace(row, rule=lambda call: row.rule(call) if call.out.dtype in _WIDE else None)
 
 
-def over_axes(function: str, since: tuple[int, ...] = ()) -> Native:
-    """A reduction over `axes`; they must be named, since naming none means all."""
+def over_axes(
+    function: str, since: tuple[int, ...] = (), axis: str = "axis", keepdims: str = "keepdims"
+) -> Native:
+    """A reduction over `axes`; they must be named, since naming none means all.
+
+    axis, keepdims: the names of the function's arguments.
+    """
 
     def rule(call: Call[Any]) -> Value | None:
         x = call.input("x")
         axes = call.axes("axes", x.rank) if x.rank else ()
         if not axes:
             return None
-        axis: Any = axes[0] if len(axes) == 1 else axes
-        return call.value(invoke(function, x, axis=axis, keepdims=call["keepdims"] or None))
+        which: Any = axes[0] if len(axes) == 1 else axes
+        return call.value(invoke(function, x, **{axis: which, keepdims: call["keepdims"] or None}))
 
     return Native(function, rule, since=since)

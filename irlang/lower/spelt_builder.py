@@ -6,13 +6,14 @@ A word is a template. In it stand
 - `{number}`, the text of a bare number; `{dtype}`, the target's name of a type;
 - `{shape}`, sizes or axes as a tuple, `{sizes}`, as a list, and `{bare}`, as arguments;
 - `{axis}`, and `{at}`, the same as an argument that is left out where the axis is the first;
-- what a primitive has beside these: `{indices}`, `{spec}`, `{kind}`, `{bounds}`, `{pairs}`, ….
+- what a primitive has beside these: `{indices}`, `{spec}`, `{kind}`, `{pairs}`, …; of a range
+  `{stepped}`, and `{bounds}`, which leaves out a step of 1.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -48,10 +49,12 @@ class SpeltBuilder(PythonBuilder, ABC):
 
     framework: its name for people. words: the templates, by primitive. One that is not there is a
     method of the subclass; without `flip`, subscripts may have negative steps; without `zeros`, a
-    list can say all sizes. at: the argument for an axis.
+    list can say all sizes. wide: the functions that are not there in 16 bits. at: the argument for
+    an axis.
     """
 
     words: Mapping[str, str] = MappingProxyType({})
+    wide: Collection[str] = ()
     framework = ""
     at = ", axis={}"
 
@@ -73,6 +76,13 @@ class SpeltBuilder(PythonBuilder, ABC):
     def receiver(self, value: Value) -> str:
         """The text of `value` where a method or a subscript follows."""
         return self.inner(value) if value.literal is None else self.tensor(value)
+
+    def widened(self, function: str, args: Sequence[Value]) -> Value | None:
+        """A function of `wide` that is computed in f32 for a type of 16 bits; else None."""
+        dtype = args[0].dtype
+        if function not in self.wide or DTYPES[dtype].bits != 16:
+            return None
+        return self.cast(self.apply(function, [self.cast(arg, "f32") for arg in args]), dtype)
 
     # ---- hooks
 
@@ -105,9 +115,10 @@ class SpeltBuilder(PythonBuilder, ABC):
 
     def range(self, array: Array, dtype: str) -> str:
         """The text of an arithmetic progression."""
-        step = int(array[1] - array[0])
-        bounds = [int(array[0]), int(array[-1]) + 1, *([step] if step > 1 else [])]
-        return self.spell("range", bounds=", ".join(map(str, bounds)), dtype=self.dtype(dtype))
+        first, stop, step = int(array[0]), int(array[-1]) + 1, int(array[1] - array[0])
+        stepped = f"{first}, {stop}, {step}"
+        bounds = stepped if step > 1 else f"{first}, {stop}"
+        return self.spell("range", bounds=bounds, stepped=stepped, dtype=self.dtype(dtype))
 
     def cast(self, value: Value, dtype: str) -> Value:
         """Truncates to integers, and wraps between them."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
-from irlang.dtypes import DTYPES
 from irlang.lower.spelt_builder import SpeltBuilder
 from irlang.lower.value import (
     Unsupported,
@@ -102,6 +101,7 @@ class TensorFlowBuilder(LimitedBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
     words: Mapping[str, str] = MappingProxyType(_WORDS)
+    wide = _WIDE
     framework = "TensorFlow"
     prefix = "tf"
     copied = "tf.identity({})"
@@ -113,13 +113,10 @@ class TensorFlowBuilder(LimitedBuilder):
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
         args = self.turned(args)
-        found = self.infix(function, args)
+        found = self.infix(function, args) or self.widened(function, args)
         if found is not None:
             return found
         shape, dtype = broadcast(args), args[0].dtype
-        if function in _WIDE and DTYPES[dtype].bits == 16:
-            wide = self.apply(function, [self.cast(arg, "f32") for arg in args])
-            return self.cast(wide, dtype)
         if function == "trunc":
             x = self.let(args[0], "v").text
             text = f"tf.floor(tf.maximum({x}, 0.0)) + tf.math.ceil(tf.minimum({x}, 0.0))"

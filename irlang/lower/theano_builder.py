@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from irlang.lower.spelt_builder import SpeltBuilder
 from irlang.lower.value import (
-    Array,
     Sizes,
     Unsupported,
     Value,
@@ -38,7 +37,7 @@ _BOOL = ("isnan", "isinf", "not", "==", "!=")
 _OTHERS = ("f64", "f16", "bf16", "u16", "u32", "u64")
 _WORDS = {
     "tensor": "T.constant({number}, dtype={dtype})",
-    "range": "T.arange({bounds}, dtype={dtype})",
+    "range": "T.arange({stepped}, dtype={dtype})",
     "array": "T.constant(np.array({numbers}, {dtype}))",
     "cast": "T.cast({x}, {dtype})",
     "reshape": "T.reshape({x}, {sizes}, ndim={rank})",
@@ -121,11 +120,6 @@ class TheanoBuilder(SpeltBuilder):
         order = [kept.index(letter) for letter in result]
         text = text if order == sorted(order) else f"{text}.dimshuffle({order})"
         return self.emit(text, einsum_shape(spec, values), values[0].dtype)
-
-    def range(self, array: Array, dtype: str) -> str:
-        """`T.arange`, with its step."""
-        first, stop, step = int(array[0]), int(array[-1]) + 1, int(array[1] - array[0])
-        return self.spell("range", bounds=f"{first}, {stop}, {step}", dtype=self.dtype(dtype))
 
     def placed(self, text: str, shape: tuple[int, ...], dtype: str, axis: int) -> Value:
         """An axis may have become one of size 1."""

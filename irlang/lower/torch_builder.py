@@ -71,6 +71,7 @@ class TorchBuilder(SpeltBuilder):
     """Implements `irlang.lower.value.Builder`."""
 
     words: Mapping[str, str] = MappingProxyType(_WORDS)
+    wide = _WIDE
     framework = "PyTorch"
     at = ", dim={}"
     prefix = "torch"
@@ -79,13 +80,10 @@ class TorchBuilder(SpeltBuilder):
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
-        found = self.infix(function, args)
+        found = self.infix(function, args) or self.widened(function, args)
         if found is not None:
             return found
         shape, dtype = broadcast(args), args[0].dtype
-        if function in _WIDE and DTYPES[dtype].bits == 16:
-            wide = self.apply(function, [self.cast(arg, "f32") for arg in args])
-            return self.cast(wide, dtype)
         if function == "softplus":
             x = self.full(args[0])
             return self.emit(f"torch.logaddexp({x}, torch.zeros_like({x}))", shape, dtype)

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, over_axes
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _reduction(function: str) -> Native:
-    """Over the axes; they must be named, since naming none means all."""
-
-    def rule(call: Torch) -> Value | None:
-        x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
-        if not axes:
-            return None
-        dim: Any = axes[0] if len(axes) == 1 else axes
-        return call.value(invoke(function, x, dim=dim, keepdim=call["keepdims"] or None))
-
-    return Native(function, rule)
 
 
 def _count(call: Torch) -> Value | None:
@@ -95,8 +79,8 @@ def _cov(call: Torch) -> Value:
 
 STATISTICS: dict[str, Native] = {
     "count_nonzero": Native("torch.count_nonzero", _count),
-    "reduce_nansum": _reduction("torch.nansum"),
-    "reduce_nanmean": _reduction("torch.nanmean"),
+    "reduce_nansum": over_axes("torch.nansum", axis="dim", keepdims="keepdim"),
+    "reduce_nanmean": over_axes("torch.nanmean", axis="dim", keepdims="keepdim"),
     "quantile": Native("torch.quantile, torch.median", _quantile),
     "bucketize": Native("torch.bucketize", _bucketize),
     "bincount": Native("torch.bincount", _bincount),
