@@ -28,7 +28,7 @@ _UNARY = {
 }  # fmt: skip
 _BINARY = {"max": "np.maximum", "min": "np.minimum", "pow": "np.power"}
 _COMPARING = ("<", "<=", ">", ">=", "==", "!=")
-_MOST_AXES = 5
+MOST_AXES = 5
 _LACKED = ("bf16", "i16", "u16", "u32", "u64")
 _WORDS = {
     "tensor": "mx.np.array({number}, dtype={dtype})",
@@ -63,8 +63,8 @@ class MxBuilder(SpeltBuilder):
         self, text: str, shape: tuple[int, ...], dtype: str, *, atom: bool = True, hint: str = "v"
     ) -> Value:
         """An expression; of many axes MXNet has few."""
-        if len(shape) > _MOST_AXES:
-            raise Unsupported(f"MXNet computes with {_MOST_AXES} axes at most")
+        if len(shape) > MOST_AXES:
+            raise Unsupported(f"MXNet computes with {MOST_AXES} axes at most")
         return super().emit(text, shape, dtype, atom=atom, hint=hint)
 
     def movable(self, value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""How MXNet spells operators: `mx.np` where NumPy has them, `mx.npx` for those of networks."""
+"""How MXNet spells operators on elements, axes and places: `mx.np`, and `mx.npx` for some."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
-from irlang.lower.legalise import Windows, around, windows
-from irlang.lower.mx_builder import MxBuilder
+from irlang.lower.mx_builder import MOST_AXES, MxBuilder
+from irlang.lower.mx_layers import LAYERS
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
-_MOST_SPACE = 3
 _WIDE = ("f32", "f64")
 
 
@@ -215,141 +214,161 @@ def _trace(call: Mx) -> Value | None:
 
 
 def _take(call: Mx) -> Value | None:
+    """An index below zero is one from the end where the axis goes round."""
     x, ids = call.input("x"), call.input("ids")
-    if call["negative"] != "refused":
+    mode = '"raise"' if call["negative"] == "refused" else '"wrap"'
+    if x.dtype == "bool":
         return None
-    options = {"axis": call.axis("axis", x.rank), "mode": '"clip"'}
-    return call.value(invoke("mx.np.take", x, ids, **options))
+    return call.value(invoke("mx.np.take", x, ids, axis=call.axis("axis", x.rank), mode=mode))
+
+
+def _pick(call: Mx) -> Value | None:
+    """One element along an axis."""
+    x, ids = call.input("x"), call.input("ids")
+    axis = call.axis("axis", x.rank)
+    if ids.shape[axis] != 1 or call["negative"] != "refused":
+        return None
+    places = call.build.reshape(ids, (*ids.shape[:axis], *ids.shape[axis + 1 :]))
+    return call.value(invoke("mx.npx.pick", x, places, axis=axis, keepdims=True))
 
 
 def _one_hot(call: Mx) -> Value | None:
     ids = call.input("ids")
     last = call["axis"] in (-1, ids.rank) and call["negative"] == "off"
-    if not last or call.out.dtype not in _WIDE:
+    if not last or call.out.kind == "bool":
         return None
     options = {"on_value": float(call["on"]), "off_value": float(call["off"])}
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("mx.npx.one_hot", ids, call["depth"], dtype=dtype, **options))
 
 
-# ---- layers
+def _prelu(call: Mx) -> Value | None:
+    """One slope for every channel, which are the second axis."""
+    x, slope = call.input("x"), call.input("slope")
+    ahead = x.rank - slope.rank
+    shape = (1,) * ahead + slope.shape
+    if x.rank < 2 or math.prod(shape) != shape[1] or shape[1] != x.shape[1]:
+        return None
+    flat = slope if slope.rank == 1 else call.build.reshape(slope, (shape[1],))
+    return call.value(invoke("mx.npx.leaky_relu", x, flat, act_type='"prelu"'))
 
 
-def _matmul(call: Mx) -> Value | None:
-    """Of matrices, and of a batch of them along one axis."""
+def _top_k(call: Mx) -> list[Value] | None:
+    x = call.input("x")
+    if call["nans"] != "open" or not call["k"]:
+        return None
+    options = {
+        "k": call["k"], "axis": call.axis("axis", x.rank), "ret_typ": '"both"',
+        "is_ascend": None if call["largest"] else True, "dtype": '"int64"',
+    }  # fmt: skip
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    call.build.lines.append(f"{', '.join(names)} = {invoke('mx.npx.topk', x, **options)}")
+    infos = zip(names, call.outputs, strict=True)
+    return [Value(name, info.shape, info.dtype) for name, info in infos]
+
+
+def _slice(call: Mx) -> Value | None:
+    x = call.input("x")
+    if x.dtype == "bool":
+        return None
+    begin, end, step = [0] * x.rank, list(x.shape), [1] * x.rank
+    rows = zip(call["axes"], call["begin"], call["end"], call["step"], strict=True)
+    for axis, low, high, by in rows:
+        begin[axis], end[axis], step[axis] = low, high, by
+    return call.value(
+        invoke("mx.npx.slice", x, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    )
+
+
+def _diff(call: Mx) -> Value | None:
+    x = call.input("x")
+    if x.rank > MOST_AXES:
+        return None
+    return call.value(invoke("mx.np.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+
+
+def _histogram(call: Mx) -> Value | None:
+    if call["outside"] != "dropped":
+        return None
+    x, ends = call.input("x"), (float(call["low"]), float(call["high"]))
+    return call.value(f"{invoke('mx.np.histogram', x, bins=call['bins'], range=ends)}[0]")
+
+
+def _rot90(call: Mx) -> Value:
+    x = call.input("x")
+    return call.value(invoke("mx.np.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
+
+
+def _tensordot(call: Mx) -> Value | None:
     a, b = call.input("a"), call.input("b")
-    if a.dtype not in _WIDE or a.rank != b.rank or a.rank not in (2, 3):
+    if call.out.dtype not in _WIDE:
         return None
-    if a.rank == 3:
-        if a.shape[0] != b.shape[0]:
-            return None
-        options = {name: call[name] or None for name in ("transpose_a", "transpose_b")}
-        return call.value(invoke("mx.npx.batch_dot", a, b, **options))
-    sides = [
-        call.build.transpose(value, (1, 0)) if call[f"transpose_{name}"] else value
-        for name, value in (("a", a), ("b", b))
-    ]
-    return call.value(invoke("mx.np.dot", *sides))
+    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    return call.value(invoke("mx.np.tensordot", a, b, axes=str(axes)))
 
 
-def _dense(call: Mx) -> Value:
-    """The weight has its axes in the other order."""
-    x, w = call.input("x"), call.input("w")
-    given = [x, call.build.transpose(w, (1, 0)), *([call.input("b")] if call.has("b") else [])]
-    options = {"num_hidden": w.shape[1], "no_bias": not call.has("b"), "flatten": False}
-    return call.value(invoke("mx.npx.fully_connected", *given, **options))
-
-
-def _framed(call: Mx, number: float = 0.0) -> tuple[Value, Windows]:
-    """The input and its windows; padding that is not the same at both ends made part of it."""
-    x, frame = call.input("x"), windows(call)
-    return (x, frame) if frame.symmetric else around(call, x, frame, number)
-
-
-def _conv(call: Mx) -> Value | None:
-    x, frame = _framed(call)
-    if not 1 <= frame.rank <= _MOST_SPACE:
+def _outer(call: Mx) -> Value | None:
+    a, b = call.input("a"), call.input("b")
+    if a.rank != 1 or b.rank != 1 or call.out.dtype not in _WIDE:
         return None
-    given = [x, call.input("w"), *([call.input("b")] if call.has("b") else [])]
-    options = {
-        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
-        "pad": frame.before, "num_filter": call.out.shape[1], "num_group": call["groups"],
-        "no_bias": not call.has("b"),
-    }  # fmt: skip
-    return call.value(invoke("mx.npx.convolution", *given, **options))
+    return call.value(invoke("mx.np.outer", a, b))
 
 
-def _pool(kind: str) -> Native:
-    def rule(call: Mx) -> Value | None:
-        x, frame = call.input("x"), windows(call)
-        plain_windows = 1 <= frame.rank <= _MOST_SPACE and set(frame.dilation) == {1}
-        if not plain_windows or not frame.symmetric or call["ceil_mode"]:
-            return None
-        if x.dtype not in ("f32", "f64"):
-            return None
-        options: dict[str, Any] = {
-            "kernel": frame.window, "stride": frame.stride, "pad": frame.before,
-            "pool_type": f'"{kind}"',
-        }  # fmt: skip
-        if kind == "avg":
-            options["count_include_pad"] = bool(call["count_include_pad"])
-        return call.value(invoke("mx.npx.pooling", x, **options))
-
-    return Native("mx.npx.pooling", rule)
+def _meshgrid(call: Mx) -> list[Value] | None:
+    values = call.family("xs")
+    if call.out.kind == "bool":
+        return None
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    text = invoke("mx.np.meshgrid", *values, indexing=f'"{call["indexing"]}"')
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
-def _global(kind: str) -> Native:
-    def rule(call: Mx) -> Value | None:
-        x = call.input("x")
-        if not 1 <= x.rank - 2 <= _MOST_SPACE or not call["keepdims"] or x.dtype == "f16":
-            return None
-        kernel = (1,) * (x.rank - 2)
-        options: dict[str, Any] = {"kernel": kernel, "global_pool": True, "pool_type": f'"{kind}"'}
-        return call.value(invoke("mx.npx.pooling", x, **options))
-
-    return Native("mx.npx.pooling", rule)
-
-
-def _layer_norm(call: Mx) -> Value | None:
+def _ldexp(call: Mx) -> Value:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
-    scaled = call.has("gamma") and call.has("beta")
-    if len(axes) != 1 or call["eps_to"] != "variance" or not scaled:
+    power = call.build.cast(call.input("n"), x.dtype)
+    return call.value(invoke("mx.np.ldexp", x, power))
+
+
+# ---- made of numbers alone
+
+
+def _eye(call: Mx) -> Value | None:
+    if call.out.kind == "bool":
         return None
-    given = [x, call.input("gamma"), call.input("beta")]
-    return call.value(invoke("mx.npx.layer_norm", *given, axis=axes[0], eps=float(call["eps"])))
+    sizes = call["rows"], call["columns"]
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("mx.np.eye", *sizes, k=call["k"] or None, dtype=dtype))
 
 
-def _batch_norm(call: Mx) -> Value | None:
-    x = call.input("x")
-    names = ("scale", "bias", "mean", "var")
-    if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2:
+def _full(call: Mx) -> Value | None:
+    if call.out.kind != "real":
         return None
-    options = {
-        "eps": float(call["eps"]), "axis": call.axis("axis", x.rank), "fix_gamma": False,
-        "use_global_stats": True,
-    }  # fmt: skip
-    return call.value(invoke("mx.npx.batch_norm", x, *map(call.input, names), **options))
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("mx.np.full", call.out.shape, float(call["value"]), dtype=dtype))
 
 
-def _embedding(call: Mx) -> Value:
-    table = call.input("table")
-    options = {"input_dim": table.shape[0], "output_dim": table.shape[1]}
-    return call.value(invoke("mx.npx.embedding", call.input("ids"), table, **options))
+def _arange(call: Mx) -> Value | None:
+    """Of whole numbers, of which it is sure how many there are."""
+    ends = [call[name] for name in ("start", "stop", "step")]
+    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+        return None
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("mx.np.arange", *map(int, ends), dtype=dtype))
 
 
-def _softmax(function: str) -> Native:
-    def rule(call: Mx) -> Value:
-        x = call.input("x")
-        return call.value(invoke(function, x, axis=call.axis("axis", x.rank)))
-
-    return Native(function, rule)
+def _linspace(call: Mx) -> Value:
+    ends = float(call["start"]), float(call["stop"])
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("mx.np.linspace", *ends, call["count"], dtype=dtype))
 
 
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal floor ceil trunc sqrt exp expm1 log log1p sin cos "
     "tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh acosh=arccosh "
-    "atanh=arctanh maximum minimum equal not_equal less less_equal greater greater_equal"
+    "atanh=arctanh maximum minimum equal not_equal less less_equal greater greater_equal "
+    "round=rint cbrt log2 log10 atan2=arctan2 hypot copysign deg2rad=radians rad2deg=degrees "
+    "bit_xor=bitwise_xor logical_not"
 )
 
 TABLE: dict[str, Native] = {
@@ -367,8 +386,6 @@ TABLE: dict[str, Native] = {
     "gelu": Native("mx.npx.leaky_relu", _gelu),
     "sigmoid": plain("mx.npx.sigmoid"),
     "clip": Native("mx.np.clip", _clip),
-    "softmax": _softmax("mx.npx.softmax"),
-    "log_softmax": _softmax("mx.npx.log_softmax"),
     "reduce_sum": _reduction("mx.np.sum"),
     "reduce_mean": _reduction("mx.np.mean"),
     "reduce_prod": _reduction("mx.np.prod"),
@@ -402,15 +419,21 @@ TABLE: dict[str, Native] = {
     "broadcast_to": Native("mx.np.broadcast_to", _broadcast),
     "trace": Native("mx.np.trace", _trace),
     "gather": Native("mx.np.take", _take),
+    "take_along_axis": Native("mx.npx.pick", _pick),
+    "prelu": Native("mx.npx.leaky_relu", _prelu),
+    "top_k": Native("mx.npx.topk", _top_k),
+    "slice": Native("mx.npx.slice", _slice),
+    "differences": Native("mx.np.diff", _diff),
+    "histogram": Native("mx.np.histogram", _histogram),
+    "rot90": Native("mx.np.rot90", _rot90),
+    "tensordot": Native("mx.np.tensordot", _tensordot),
+    "outer": Native("mx.np.outer", _outer),
+    "meshgrid": Native("mx.np.meshgrid", _meshgrid),
+    "ldexp": Native("mx.np.ldexp", _ldexp),
+    "eye": Native("mx.np.eye", _eye),
+    "full": Native("mx.np.full", _full),
+    "arange": Native("mx.np.arange", _arange),
+    "linspace": Native("mx.np.linspace", _linspace),
     "one_hot": Native("mx.npx.one_hot", _one_hot),
-    "matmul": Native("mx.np.dot, mx.npx.batch_dot", _matmul),
-    "dense": Native("mx.npx.fully_connected", _dense),
-    "conv": Native("mx.npx.convolution", _conv),
-    "max_pool": _pool("max"),
-    "avg_pool": _pool("avg"),
-    "global_max_pool": _global("max"),
-    "global_avg_pool": _global("avg"),
-    "layer_norm": Native("mx.npx.layer_norm", _layer_norm),
-    "batch_norm": Native("mx.npx.batch_norm", _batch_norm),
-    "embedding": Native("mx.npx.embedding", _embedding),
+    **LAYERS,
 }

@@ -1,0 +1,313 @@
+"""How MXNet spells layers: products, windows, norms, chance and recurrence of `mx.npx`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from irlang.lower.call import Call, Native
+from irlang.lower.legalise import Windows, around, windows
+from irlang.lower.mx_builder import MxBuilder
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+Mx = Call[MxBuilder]
+_MOST_SPACE = 3
+_WIDE = ("f32", "f64")
+
+
+def _matmul(call: Mx) -> Value | None:
+    """Of matrices, and of a batch of them along one axis."""
+    a, b = call.input("a"), call.input("b")
+    if a.dtype not in _WIDE or a.rank != b.rank or a.rank not in (2, 3):
+        return None
+    if a.rank == 3:
+        if a.shape[0] != b.shape[0]:
+            return None
+        options = {name: call[name] or None for name in ("transpose_a", "transpose_b")}
+        return call.value(invoke("mx.npx.batch_dot", a, b, **options))
+    sides = [
+        call.build.transpose(value, (1, 0)) if call[f"transpose_{name}"] else value
+        for name, value in (("a", a), ("b", b))
+    ]
+    return call.value(invoke("mx.np.dot", *sides))
+
+
+def _dense(call: Mx) -> Value:
+    """The weight has its axes in the other order."""
+    x, w = call.input("x"), call.input("w")
+    given = [x, call.build.transpose(w, (1, 0)), *([call.input("b")] if call.has("b") else [])]
+    options = {"num_hidden": w.shape[1], "no_bias": not call.has("b"), "flatten": False}
+    return call.value(invoke("mx.npx.fully_connected", *given, **options))
+
+
+def _framed(call: Mx, number: float = 0.0) -> tuple[Value, Windows]:
+    """The input and its windows; padding that is not the same at both ends made part of it."""
+    x, frame = call.input("x"), windows(call)
+    return (x, frame) if frame.symmetric else around(call, x, frame, number)
+
+
+def _conv(call: Mx) -> Value | None:
+    x, frame = _framed(call)
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
+    given = [x, call.input("w"), *([call.input("b")] if call.has("b") else [])]
+    options = {
+        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
+        "pad": frame.before, "num_filter": call.out.shape[1], "num_group": call["groups"],
+        "no_bias": not call.has("b"),
+    }  # fmt: skip
+    return call.value(invoke("mx.npx.convolution", *given, **options))
+
+
+def _depthwise(call: Mx) -> Value | None:
+    """A group for every channel."""
+    x, frame = _framed(call)
+    w = call.input("w")
+    if not 1 <= frame.rank <= _MOST_SPACE:
+        return None
+    flat = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
+    given = [x, flat, *([call.input("b")] if call.has("b") else [])]
+    options = {
+        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
+        "pad": frame.before, "num_filter": flat.shape[0], "num_group": w.shape[0],
+        "no_bias": not call.has("b"),
+    }  # fmt: skip
+    return call.value(invoke("mx.npx.convolution", *given, **options))
+
+
+def _conv_transpose(call: Mx) -> Value | None:
+    """Padding takes as much away at both ends; what the windows leave over is added behind."""
+    rank, w = len(call["S"]), call.input("w")
+    before = tuple(call["lo"])
+    ends = zip(call["full"], call["O"], before, call["output_padding"], strict=True)
+    after = [full - out - low for full, out, low, _ in ends]
+    if not 1 <= rank <= _MOST_SPACE or any(a > b for a, b in zip(after, before, strict=True)):
+        return None
+    # What is cut off behind less than before is what `adj` adds there.
+    adjacent = tuple(
+        e + low - high for e, low, high in zip(call["output_padding"], before, after, strict=True)
+    )
+    if any(e >= s for e, s in zip(adjacent, call["stride"], strict=True)):
+        return None
+    given = [call.input("x"), w, *([call.input("b")] if call.has("b") else [])]
+    options = {
+        "kernel": tuple(call["K"]), "stride": tuple(call["stride"]),
+        "dilate": tuple(call["dilation"]), "pad": before,
+        "adj": adjacent if any(adjacent) else None, "num_filter": call.out.shape[1],
+        "num_group": call["groups"], "no_bias": not call.has("b"),
+    }  # fmt: skip
+    return call.value(invoke("mx.npx.deconvolution", *given, **options))
+
+
+def _full_counts(frame: Windows) -> bool:
+    """Whether there are as many windows as MXNet's convention `full` has."""
+    sizes = zip(frame.size, frame.before, frame.after, frame.window, frame.stride, strict=True)
+    full = tuple(1 + -((-n - low - high + k) // step) for n, low, high, k, step in sizes)
+    return frame.out == full
+
+
+def _pool(kind: str) -> Native:
+    def rule(call: Mx) -> Value | None:
+        x, frame = call.input("x"), windows(call)
+        plain_windows = 1 <= frame.rank <= _MOST_SPACE and set(frame.dilation) == {1}
+        if not plain_windows or not frame.symmetric or call.out.kind != "real":
+            return None
+        if call["ceil_mode"] and (kind != "max" or not _full_counts(frame)):
+            return None
+        options: dict[str, Any] = {
+            "kernel": frame.window, "stride": frame.stride, "pad": frame.before,
+            "pool_type": f'"{kind}"',
+        }  # fmt: skip
+        if call["ceil_mode"]:
+            options["pooling_convention"] = '"full"'
+        if kind == "avg":
+            options["count_include_pad"] = bool(call["count_include_pad"])
+        if kind == "lp":
+            if call["p"] not in (1, 2, 3):
+                return None
+            options["p_value"] = int(call["p"])
+        return call.value(invoke("mx.npx.pooling", x, **options))
+
+    return Native("mx.npx.pooling", rule)
+
+
+def _global(kind: str) -> Native:
+    def rule(call: Mx) -> Value | None:
+        x = call.input("x")
+        if not 1 <= x.rank - 2 <= _MOST_SPACE or not call["keepdims"] or x.dtype == "f16":
+            return None
+        kernel = (1,) * (x.rank - 2)
+        options: dict[str, Any] = {"kernel": kernel, "global_pool": True, "pool_type": f'"{kind}"'}
+        return call.value(invoke("mx.npx.pooling", x, **options))
+
+    return Native("mx.npx.pooling", rule)
+
+
+def _layer_norm(call: Mx) -> Value | None:
+    x = call.input("x")
+    axes = call.axes("axes", x.rank)
+    scaled = call.has("gamma") and call.has("beta")
+    if len(axes) != 1 or call["eps_to"] != "variance" or not scaled:
+        return None
+    given = [x, call.input("gamma"), call.input("beta")]
+    return call.value(invoke("mx.npx.layer_norm", *given, axis=axes[0], eps=float(call["eps"])))
+
+
+def _batch_norm(call: Mx) -> Value | None:
+    x = call.input("x")
+    names = ("scale", "bias", "mean", "var")
+    if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2:
+        return None
+    options = {
+        "eps": float(call["eps"]), "axis": call.axis("axis", x.rank), "fix_gamma": False,
+        "use_global_stats": True,
+    }  # fmt: skip
+    return call.value(invoke("mx.npx.batch_norm", x, *map(call.input, names), **options))
+
+
+def _embedding(call: Mx) -> Value:
+    table = call.input("table")
+    options = {"input_dim": table.shape[0], "output_dim": table.shape[1]}
+    return call.value(invoke("mx.npx.embedding", call.input("ids"), table, **options))
+
+
+def _softmax(function: str) -> Native:
+    def rule(call: Mx) -> Value:
+        x = call.input("x")
+        return call.value(invoke(function, x, axis=call.axis("axis", x.rank)))
+
+    return Native(function, rule)
+
+
+# ---- losses, regions, chance
+
+
+def _smooth_l1(call: Mx) -> Value | None:
+    """Of a difference, of which MXNet's parameter is the root of the reciprocal of beta."""
+    if call["beta"] <= 0 or call["reduction"] != "none":
+        return None
+    prediction, target = call.input("prediction"), call.input("target")
+    build = call.build
+    error = build.apply("-", [prediction, target])
+    text = invoke("mx.npx.smooth_l1", error, scalar=float(call["beta"]) ** -0.5)
+    return call.value(text)
+
+
+def _roi_pool(call: Mx) -> Value | None:
+    x, size = call.input("x"), call["size"]
+    if x.rank != 4 or x.dtype not in _WIDE:
+        return None
+    options = {"pooled_size": tuple(size), "spatial_scale": float(call["scale"])}
+    return call.value(invoke("mx.npx.roi_pooling", x, call.input("rois"), **options))
+
+
+def _sequence_mask(call: Mx) -> Value | None:
+    """Of ones, those are left that lie inside."""
+    lengths = call.input("lengths")
+    if lengths.rank != 1:
+        return None
+    ones = call.build.expand(call.build.scalar(1.0, "f32"), call.out.shape)
+    options = {"use_sequence_length": True, "axis": 1 if call["batch_first"] else 0}
+    text = invoke("mx.npx.sequence_mask", ones, lengths, **options)
+    return call.value(f"{text} != 0")
+
+
+def _dropout(call: Mx) -> list[Value] | None:
+    if call.wants("mask") or not call["training"] or call["rate"] == 1:
+        return None
+    x = call.input("x")
+    axes = call.axes("shared_axes", x.rank) or None
+    options = {"p": float(call["rate"]), "mode": '"always"', "axes": axes}
+    return [call.build.once(invoke("mx.npx.dropout", x, **options), x.shape, x.dtype, "dropped")]
+
+
+# ---- recurrence
+
+# The gates of MXNet, in terms of the language's.
+_GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
+
+
+def _layer(call: Mx, mode: str, states: tuple[str, ...]) -> list[Value] | None:
+    """One layer in one direction: all weights, then all biases, in one vector."""
+    if call.has("mask") or call["clip"] != math.inf:
+        return None
+    build, x, r = call.build, call.input("x"), call.input("r")
+    if x.dtype not in _WIDE:
+        return None
+    units, gates = r.shape[-1], _GATES.get(mode, ())
+    x = build.transpose(x, (1, 0, 2)) if call["batch_first"] else x
+    x = build.slice(x, 0, x.shape[0] - 1, -1, -1) if call["reverse"] else x
+
+    def flat(name: str) -> Value:
+        if name not in call.values:
+            size = max(len(gates), 1) * units
+            return build.expand(build.scalar(0.0, x.dtype), (size,))
+        value = call.input(name)
+        if gates:
+            value = build.take(value, build.constant(np.array(gates), "i64"), 0)
+        return build.reshape(value, (math.prod(value.shape),))
+
+    parameters = build.concat([flat(name) for name in ("w", "r", "b", "rb")], 0)
+    shape = (1, x.shape[1], units)
+    zero = build.scalar(0.0, x.dtype)
+    begun = [
+        build.reshape(call.input(n), shape) if call.has(n) else build.expand(zero, shape)
+        for n in states
+    ]
+    options = {
+        "mode": f'"{mode}"', "state_size": units, "num_layers": 1, "state_outputs": True,
+    }  # fmt: skip
+    names = [build.names.fresh(name) for name in call.node.outputs]
+    text = invoke("mx.npx.rnn", x, parameters, *begun, **options)
+    build.lines.append(f"{', '.join(names)} = {text}")
+    infos = zip(names[1:], call.outputs[1:], strict=True)
+    last = [build.reshape(Value(n, shape, x.dtype), info.shape) for n, info in infos]
+    y = Value(names[0], (*x.shape[:2], units), x.dtype)
+    y = build.slice(y, 0, x.shape[0] - 1, -1, -1) if call["reverse"] else y
+    return [build.transpose(y, (1, 0, 2)) if call["batch_first"] else y, *last]
+
+
+def _lstm(call: Mx) -> list[Value] | None:
+    usual = (call["activation"], call["recurrent_activation"], call["hidden"])
+    if usual != ("tanh", "sigmoid", "tanh") or call["input_forget"] or call.has("p"):
+        return None
+    return _layer(call, "lstm", ("h0", "c0"))
+
+
+def _gru(call: Mx) -> list[Value] | None:
+    usual = (call["activation"], call["recurrent_activation"]) == ("tanh", "sigmoid")
+    return _layer(call, "gru", ("h0",)) if usual and call["reset_after"] else None
+
+
+def _simple(call: Mx) -> list[Value] | None:
+    kind = call["activation"]
+    return _layer(call, f"rnn_{kind}", ("h0",)) if kind in ("tanh", "relu") else None
+
+
+LAYERS: dict[str, Native] = {
+    "softmax": _softmax("mx.npx.softmax"),
+    "log_softmax": _softmax("mx.npx.log_softmax"),
+    "matmul": Native("mx.np.dot, mx.npx.batch_dot", _matmul),
+    "dense": Native("mx.npx.fully_connected", _dense),
+    "conv": Native("mx.npx.convolution", _conv),
+    "depthwise_conv": Native("mx.npx.convolution", _depthwise),
+    "conv_transpose": Native("mx.npx.deconvolution", _conv_transpose),
+    "max_pool": _pool("max"),
+    "avg_pool": _pool("avg"),
+    "lp_pool": _pool("lp"),
+    "global_max_pool": _global("max"),
+    "global_avg_pool": _global("avg"),
+    "layer_norm": Native("mx.npx.layer_norm", _layer_norm),
+    "batch_norm": Native("mx.npx.batch_norm", _batch_norm),
+    "embedding": Native("mx.npx.embedding", _embedding),
+    "smooth_l1": Native("mx.npx.smooth_l1", _smooth_l1),
+    "max_roi_pool": Native("mx.npx.roi_pooling", _roi_pool),
+    "sequence_mask": Native("mx.npx.sequence_mask", _sequence_mask),
+    "dropout": Native("mx.npx.dropout", _dropout),
+    "lstm": Native("mx.npx.rnn", _lstm),
+    "gru": Native("mx.npx.rnn", _gru),
+    "simple_rnn": Native("mx.npx.rnn", _simple),
+}
