@@ -35,7 +35,8 @@ class Scalar:
     program hits. steepest: of a function that is neither, the largest slope over an interval.
     image: of a function that is not monotone, an interval around its values on intervals.
     near: of a function whose value stays close to its argument, least and largest difference.
-    symbol: how it is printed where it is an operator.
+    poles: where it is infinite by itself, at finite arguments; of one argument without it, at the
+    ends of the domain. symbol: how it is printed where it is an operator.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Scalar:
     steepest: Callable[[Array, Array], Array] | None = None
     image: Callable[..., tuple[float, float] | None] | None = None
     near: tuple[float, float] | None = None
+    poles: Callable[..., Array] | None = None
 
 
 _INF = math.inf
@@ -75,6 +77,7 @@ _ROWS = (
         ("1 / b", "-y / b"),
         ulps=1,
         symbol=True,
+        poles=values.zero_divisor,
     ),
     Scalar(
         "//",
@@ -84,6 +87,7 @@ _ROWS = (
         lambda a, b: mpmath.floor(values.exact_divide(a, b)),
         ("", ""),
         symbol=True,
+        poles=values.zero_divisor,
     ),
     Scalar(
         "%",
@@ -223,6 +227,7 @@ _ROWS = (
         ("", ""),
     ),
     # integers as bits, two's complement; shifts by 0 to 63 places
+        poles=values.zero_divisor,
     Scalar("bit_and", 2, "same", np.bitwise_and, operator.and_, ("", "")),
     Scalar("bit_or", 2, "same", np.bitwise_or, operator.or_, ("", "")),
     Scalar("bit_xor", 2, "same", np.bitwise_xor, operator.xor, ("", "")),
@@ -279,6 +284,7 @@ _ROWS = (
         ulps=16,
     ),
     # exponentials and logarithms
+        poles=lambda a, b: (np.asarray(a) == 0) & (np.asarray(b) < 0),
     Scalar("exp", 1, "real", values.ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
     Scalar(
         "expm1", 1, "real", values.ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8
@@ -452,6 +458,7 @@ _ROWS = (
         image=scalar_images.log_gamma,
     ),
     # the derivative of digamma, as often as the first argument says
+        poles=special.gamma_poles,
     Scalar(
         "polygamma",
         2,
@@ -464,6 +471,7 @@ _ROWS = (
         image=scalar_images.polygamma,
     ),
     Scalar(
+        poles=lambda _, a: special.gamma_poles(a),
         "erfc",
         1,
         "real",

@@ -80,6 +80,11 @@ def remainder(a: Array, b: Array) -> Array:
         return np.remainder(a, b)
 
 
+def zero_divisor(_: Array, b: Array) -> Array:
+    """Where a quotient has a pole."""
+    return np.asarray(b) == 0
+
+
 def round_even(x: Any) -> Any:
     """The nearest whole number; of two, the even one."""
     return mpmath.nint(x)

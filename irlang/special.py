@@ -48,6 +48,12 @@ def _lgamma(x: float) -> float:
 lgamma = elementwise(_lgamma)
 
 
+def gamma_poles(x: Array) -> Array:
+    """Where the gamma function and its derivatives have poles."""
+    x = np.asarray(x)
+    return (x <= 0) & (np.floor(x) == x)
+
+
 def lgamma_exact(x: Any) -> Any:
     """The logarithm of |gamma(x)|."""
     if mpmath.isnan(x):

@@ -27,6 +27,7 @@ import numpy as np
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
+from irlang.interp.overflow import shown
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -170,8 +171,9 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         return Verdict(name, target, "agrees", 0.0, 0.0)
     if info.kind == "int":
         return _judge_whole(name, target, ball, array)
-    value = np.broadcast_to(np.asarray(ball.value, dtype=np.float64), info.shape)
-    radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), info.shape)
+    value, radius = (
+        np.broadcast_to(np.asarray(part, dtype=np.float64), info.shape) for part in shown(ball)
+    )
     actual = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         same = (value == actual) | (np.isnan(value) & np.isnan(actual))

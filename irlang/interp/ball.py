@@ -24,6 +24,8 @@ class Ball:
     `least`: no true value is smaller, whatever the radius, nor is what any program computes there
     (a square, a sum of squares).
     `running`: of what a recurrence adds up, the terms so far.
+    `beyond`: where one operation of exact numbers has left the type's range. Nothing is known
+    there, but that a program which shows this very result shows an infinity.
     """
 
     value: Any
@@ -34,6 +36,7 @@ class Ball:
     share: float = 0.0
     least: float = -math.inf
     running: Running | None = None
+    beyond: Any = None
 
     @property
     def roundings(self) -> int:

@@ -20,6 +20,7 @@ from irlang.dtypes import DTYPES
 from irlang.interp import wide
 from irlang.interp.ball import Ball, coarse, gamma, gap, least, magnitude, running, settled, spread
 from irlang.interp.endless import settled_sum
+from irlang.interp.overflow import exceeding
 from irlang.interp.running import Running, chosen
 from irlang.scalar import SCALARS, WHOLE, Scalar
 from irlang.special import steepest_polygamma
@@ -41,6 +42,7 @@ _LIPSCHITZ = {
 
 _CORRECTLY = Allowance(0.5)
 _CANCELLED = 8.0  # units in the last place of 1
+_LARGEST = DTYPES["f64"].largest
 _FRACTION = (1 << 52) - 1  # the bits of a float64 that a power of two has not
 
 
@@ -122,9 +124,18 @@ class BallFunctions:
             args = [Ball(np.asarray(a.value, dtype=np.float64), a.radius) for a in args]
         rule = _RULES.get(function)
         found = self._function(function, args) if rule is None else rule(self, function, args)
+        self._overflown(function, args, found)
         if found.radius is not None:
             found.least = self.least(function, args)
         return found
+
+    def _overflown(self, function: str, args: list[Ball], found: Ball) -> None:
+        """Nothing is known of what has overflowed, but what it is by itself."""
+        margin = 1 + 2 * self.unit * (1 + self.allowed(function).ulps)
+        limit = min(self.dtype.largest * margin, _LARGEST)
+        found.beyond, endless = exceeding(SCALARS[function], args, found.value, limit)
+        if endless is not None and endless.any():
+            found.radius = np.where(endless, np.inf, found.bound)
 
     def mixed(self, args: list[Ball], *, real: bool = False) -> list[Ball]:
         """Whole numbers beside reals, or all where `real`, as the type's nearest numbers."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from irlang.interp.kernel_functions import HELPERS as PLAIN
 from irlang.interp.kernel_functions import ON_REALS
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, Scalar
 
 # The slope, and how fast it grows: |f''| <= c |f'|, so that |f'(a + t)| <= |f'(a)| exp(c t), and
 # f moves by no more than f' r (1 + c r) while c r <= 1. That of erf is the largest in the ball.
@@ -36,6 +36,11 @@ _RULES = {
     "bounded": (
         "def bounded(v, r, size, largest):\n"
         "    return r if (size + r <= largest) | ((r == r) & (not finite(v))) else np.inf\n"
+    ),
+    # finite operands, an infinite result: a program may scale, fuse or associate otherwise
+    "overflown": (
+        "def overflown(v, r, a, b):\n"
+        "    return np.inf if (abs(v) == np.inf) & finite(a) & finite(b) else r\n"
     ),
     "own": (
         "def own(v, place, absolute, least):\n"
@@ -69,7 +74,8 @@ _RULES = {
         "    zero = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & (b == 0.0))\n"
         "    free = zero | ((r == 0.0) & plain)\n"
         "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
-        "    return v, 0.0 if no_number(a, ra, b, rb) else bounded(v, r, abs(v), largest)\n"
+        "    r = 0.0 if no_number(a, ra, b, rb) else bounded(v, r, abs(v), largest)\n"
+        "    return v, overflown(v, r, a, b)\n"
     ),
     "times": (
         "def times(a, ra, b, rb, place, absolute, least, tiny, largest, grid, reach):\n"
@@ -82,7 +88,8 @@ _RULES = {
         "    free = free | ((rb == 0.0) & ((b == 0.0) | power_of_two(b)))\n"
         "    free = free & ((a == 0.0) | (b == 0.0) | (abs(v) >= tiny))\n"
         "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
-        "    return v, 0.0 if sure else bounded(v, r, abs(v), largest)\n"
+        "    r = 0.0 if sure else bounded(v, r, abs(v), largest)\n"
+        "    return v, overflown(v, r, a, b)\n"
     ),
     "over": (
         "def over(a, ra, b, rb, place, absolute, least, tiny, largest, grid, reach, floor):\n"
@@ -95,7 +102,8 @@ _RULES = {
         "    free = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & power_of_two(b))\n"
         "    free = free & ((a == 0.0) | (b == 0.0) | (abs(v) >= tiny))\n"
         "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
-        "    return v, 0.0 if sure else bounded(v, r, abs(v), largest)\n"
+        "    r = 0.0 if sure else bounded(v, r, abs(v), largest)\n"
+        "    return v, overflown(v, r, a, b) if b != 0.0 else r\n"
     ),
     "any_order": (
         "def any_order(v, r, slack, total, growth, largest):\n"
@@ -128,6 +136,13 @@ _RULES = {
         "    return np.inf if (r != r) | (finite(v) & (abs(v) + r > most)) else r\n"
     ),
 }
+
+
+def _overflown(row: Scalar) -> str:
+    """The radius of a value, nothing being known where it has overflowed."""
+    poles = [f"(a != {end!r})" for end in row.domain if abs(end) != float("inf")]
+    found = "overflown(v, slack, a, a)"
+    return f"({found} if {' & '.join(poles)} else slack)" if poles else found
 
 
 def _compiled(name: str) -> str:
@@ -174,7 +189,8 @@ def _compiled(name: str) -> str:
         "    slack = slack if r != 0.0 else 0.0",
         "    sure = (r == 0.0) & (a == 0.0) & (v == 0.0)",
         "    slack += own(abs(v) + slack, place, absolute, least)",
-        "    return v, 0.0 if sure else bounded(v, slack, abs(v), largest)",
+        "    slack = 0.0 if sure else bounded(v, slack, abs(v), largest)",
+        f"    return v, {_overflown(row)}",
     ]
     return "\n".join(lines) + "\n"
 

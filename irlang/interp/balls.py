@@ -270,12 +270,25 @@ class Balls(BallFunctions):
             doubtful = doubtful | (np.asarray(doubt) > 0)
         return Ball(found.value, np.where(doubtful, np.inf, found.bound))
 
+    def within(self, inside: Any, positions: list[Ball], shape: tuple[int, ...]) -> Ball:
+        """Whether positions are inside a shape; in doubt where another is not surely outside."""
+        doubtful, outside = np.zeros((), dtype=bool), np.zeros((), dtype=bool)
+        for at, size in zip(positions, shape, strict=True):
+            if at.radius is None:
+                outside = outside | (np.asarray(at.value) < 0) | (np.asarray(at.value) >= size)
+                continue
+            with np.errstate(invalid="ignore"):
+                least, most = at.value - at.bound, at.value + at.bound
+            doubtful = doubtful | (np.asarray(at.bound) > 0)
+            outside = outside | (most < 0) | (least >= size)
+        return Ball(np.asarray(inside), np.asarray(doubtful & ~outside, np.float64))
+
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
         """Assignment to a tensor: conversion, and nothing finite beyond the largest number."""
         value = np.asarray(np.broadcast_to(convert(ball.value, info), shape), order="C")
         if info.kind == "real":
             (ball,) = self.mixed([ball], real=True)
-        radius = ball.radius
+        radius, beyond = ball.radius, ball.beyond
         if info.kind == "real":
             narrow = DTYPES[info.dtype]
             less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
@@ -286,6 +299,9 @@ class Balls(BallFunctions):
                     np.abs(value) + (0 if radius is None else radius) > narrow.largest
                 )
             if np.any(over):
+                if beyond is None:
+                    exact = np.asarray(ball.bound) == 0
+                    beyond = exact & over & (np.abs(value) > narrow.largest * (1 + 2 * narrow.unit))
                 radius = np.where(over, np.inf, 0.0 if radius is None else radius)
         elif radius is not None:
             radius = _wrapped(ball, info)
@@ -297,6 +313,8 @@ class Balls(BallFunctions):
         if ball.terms > 1 and info.kind == "real":
             stored.terms, stored.spare = ball.terms, ball.spare
             stored.magnitude = whole(magnitude(ball), shape)
+        if beyond is not None and info.kind == "real":
+            stored.beyond = whole(beyond, shape)
         if ball.running is not None and info.kind == "real":
             stored.running = ball.running.changed(lambda array: whole(array, shape))
         return stored

@@ -88,6 +88,10 @@ class Plain:
         """Elements at computed positions."""
         return value[index]
 
+    def within(self, inside: Any, positions: list[Any], shape: tuple[int, ...]) -> Value:  # noqa: ARG002
+        """Whether positions are inside a shape, as `inside` says of their values."""
+        return np.asarray(inside)
+
     def store(self, value: Value, info: eq.TensorInfo, shape: tuple[int, ...]) -> Value:
         """A value converted to the kind of a tensor and spread to `shape`."""
         return np.asarray(np.broadcast_to(convert(value, info), shape), order="C")

@@ -121,7 +121,12 @@ def balls(
         for name in dropped.get(number, ()):
             del found[name]
     found.update((name, given(name)) for names in first.values() for name in names)
-    return {n: Ball(b.value, rounding.oracle_error(b, units.get(n, 1.0))) for n, b in found.items()}
+    return {n: _judged(b, units.get(n, 1.0)) for n, b in found.items()}
+
+
+def _judged(ball: Ball, unit: float) -> Ball:
+    """A ball with the oracle's own error; unit: see `rounding.oracle_error`."""
+    return Ball(ball.value, rounding.oracle_error(ball, unit), beyond=ball.beyond)
 
 
 def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD) -> Ball:
@@ -152,7 +157,7 @@ def node_balls(
     """
     results = _results(node, found, definitions, dtype, arithmetic)
     unit = DTYPES[call_precision(node.expansion(definitions), dtype)].unit
-    return {n: Ball(b.value, rounding.oracle_error(b, unit)) for n, b in results.items()}
+    return {n: _judged(b, unit) for n, b in results.items()}
 
 
 def _results(
@@ -174,7 +179,7 @@ def _results(
     for formal, name in node.results().items():
         ball = tensors[formal]
         radius = stored(ball.value, ball.radius, expansion, formal)
-        results[name] = Ball(ball.value, radius, least=ball.least)
+        results[name] = Ball(ball.value, radius, least=ball.least, beyond=ball.beyond)
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
     return results

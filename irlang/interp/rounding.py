@@ -19,6 +19,7 @@ from irlang.interp.ball_kernel_source import Operands
 from irlang.interp.ball_products import applies, further, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
+from irlang.interp.overflow import alone
 from irlang.interp.reference import Part, parted, work_of, worth
 from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
@@ -231,7 +232,10 @@ class _Run:
         self.walk.recurrence(group)
 
     def _vector(self, equation: eq.Equation) -> Ball:
-        return self.walk.equation(equation)  # type: ignore[no-any-return]
+        ball: Ball = self.walk.equation(equation)
+        if ball.beyond is not None and not alone(equation.body):
+            ball.beyond = None
+        return ball
 
 
 def _unspecify(walk: Vector, mask: eq.Equation) -> None:
@@ -247,6 +251,8 @@ def _unspecify(walk: Vector, mask: eq.Equation) -> None:
     open_ = np.broadcast_to(open_, mask.info.shape)
     ball = walk.tensors[mask.target]
     ball.radius = np.where(open_, np.inf, ball.bound)
+    if ball.beyond is not None:
+        ball.beyond = ball.beyond & ~open_
 
 
 def oracle_error(ball: Ball, unit: float) -> Any:

@@ -352,15 +352,16 @@ class Vector:
         if every or expr.default is None:
             return value
         default = self(expr.default, frame.where(~np.asarray(inside)))
-        return self.domain.select(self.domain.array(np.asarray(inside)), value, default)
+        return self.domain.select(self.domain.within(inside, positions, shape), value, default)
 
     def _inside(self, expr: eq.Inside, frame: Frame) -> Value:
         shape = self.infos[expr.tensor].shape
+        positions = [self(position, frame) for position in expr.index]
         inside: Any = np.asarray(True)
-        for position, size in zip(expr.index, shape, strict=True):
-            index = np.asarray(self.domain.sample(self(position, frame)))
+        for position, size in zip(positions, shape, strict=True):
+            index = np.asarray(self.domain.sample(position))
             inside = inside & (index >= 0) & (index < size)
-        return self.domain.array(inside)
+        return self.domain.within(inside, positions, shape)
 
     @staticmethod
     def _whole(index: Any) -> Any:
