@@ -19,6 +19,7 @@ from irlang.diff.reduce_names import short
 from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.stages import blamed_gradient
+from irlang.diff.unfold import is_composed, unfolded
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.graph import Node
 from irlang.interp.balls import Ball
@@ -28,6 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
+_OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
 _FEW = 3  # calls whose names together say what is wrong
 
 
@@ -40,8 +42,8 @@ class Found:
     that still shows it. others: the verdicts of other targets on that. expected: the oracle's
     balls, got: the target's values, both of the reduced case. versions: of all targets, with
     those of Python and NumPy. fault: what makes the program invalid, and
-    requirement: the name of what that breaks; both empty of a valid one. signature: what makes two
-    findings one.
+    requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
+    operator in whose composition it was met. signature: what makes two findings one.
     """
 
     seed: int
@@ -59,6 +61,7 @@ class Found:
     got: dict[str, Array] = field(default_factory=dict)
     fault: str = ""
     requirement: str = ""
+    within: Found | None = None
 
     @property
     def signature(self) -> str:
@@ -100,7 +103,7 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
             return charge(session, case, seed, target, culprit)
-    return _reduced(session, case, case, seed, target, None, verdict)
+    return _in_parts(session, _reduced(session, case, case, seed, target, None, verdict))
 
 
 def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found | None:
@@ -129,7 +132,26 @@ def charge(session: Session, case: Case, seed: int, target: str, culprit: Culpri
     again = session.only(target).compare([alone])[0].verdicts[target]
     shows = gravest([v.verdict for v in again]) in FINDINGS
     start = alone if shows else case
-    return _reduced(session, case, start, seed, target, culprit.node, culprit.verdict)
+    made = _reduced(session, case, start, seed, target, culprit.node, culprit.verdict)
+    return _in_parts(session, made)
+
+
+def _in_parts(session: Session, found: Found) -> Found:
+    """Of a call that a target composes, the finding of the operator that is wrong in there, if that
+    one is the target's own; else the finding as it is.
+    """
+    case, target = found.reduced, found.target
+    forward = found.verdict.verdict in _OF_VALUES and found.verdict.stage != "backward"
+    if not forward or len(case.graph.nodes) > 1 or not is_composed(case, target):
+        return found
+    parts = unfolded(case, target)
+    culprit = localise(session.only(target), parts, target) if parts is not None else None
+    if parts is None or culprit is None or culprit.node.op.name == found.operator:
+        return found
+    alone, node = isolate(parts, culprit), culprit.node
+    made = _reduced(session, found.whole, alone, found.seed, target, node, culprit.verdict)
+    own = len(made.reduced.graph.nodes) == 1 and not is_composed(made.reduced, target)
+    return replace(made, within=found) if own else found
 
 
 def _reduced(

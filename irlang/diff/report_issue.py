@@ -17,12 +17,15 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
+from irlang.diff.unfold import is_composed
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.gen.spoil import RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
+from irlang.lower.direct import operators
+from irlang.lower.lower import lower
 from irlang.parser.printer import print_file
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 _SHORT = 100  # characters of a title that attributes, or what a framework says, may take
 _LONG = 120  # lines of a script that is named rather than shown
 _FEW = 3  # calls whose definitions are shown
+_PARTS = 8  # operators of a composition that are named
 _MOST = 16  # elements of a result that are shown
 _MESSAGE = 1500  # characters of what a framework says
 _WIDTH = 100  # of a line of that
@@ -117,7 +121,21 @@ def _what(found: Found) -> list[str]:
             "Each call by itself is right: with the values between them as results, the "
             "disagreement goes. They are wrong only together, as after a fusion."
         )
-    return lines
+    if found.within is not None:
+        lines.append(f"It was met in `{found.within.operator}`, which is computed by it there.")
+    return lines + _composed(found)
+
+
+def _composed(found: Found) -> list[str]:
+    """What a call is written as where the target has no operator for it."""
+    case = found.reduced
+    if len(case.graph.nodes) > 1 or found.fault or not is_composed(case, found.target):
+        return []
+    own = operators(lower(case.graph, found.target, case.catalog, case.params))
+    many = [f"`{name}`" for name in own]
+    if not 1 < len(many) <= _PARTS:
+        return []
+    return [f"The call is written as {', '.join(many[:-1])} and {many[-1]} for {found.target}."]
 
 
 def _how(found: Found, script: str, name: str) -> list[str]:

@@ -57,9 +57,11 @@ class Seen:
         self.symptoms |= known[1]
 
     def note(self, found: Found) -> None:
-        """Remembers the calls that a finding blames."""
-        held = calls_of(found.operator, found.attributes)
-        self.culprits.setdefault((found.target, found.verdict.verdict, held), 1)
+        """Remembers the calls that a finding blames, and those that are composed of them."""
+        for one in (found, found.within):
+            if one is not None:
+                held = calls_of(one.operator, one.attributes)
+                self.culprits.setdefault((one.target, one.verdict.verdict, held), 1)
 
     def explains(self, graph: Graph, target: str, verdict: str) -> bool:
         """Whether a program that disagrees holds a known culprit; counts it.

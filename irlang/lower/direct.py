@@ -39,6 +39,15 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
     return len(own) == 1 and own[0] not in _WRITTEN
 
 
+def operators(lowered: Lowered) -> list[str]:
+    """The names of the operators of a program, each once, as the target has them."""
+    if isinstance(lowered.code, bytes):
+        kinds = [node.op_type for node in _model(lowered.code).graph.node]
+    else:
+        kinds = [call.func.attr for call in _calls(lowered.code)]
+    return list(dict.fromkeys(kinds))
+
+
 def says(lowered: Lowered) -> str:
     """What is handed over beside the tensors: the operator's name and its arguments."""
     if isinstance(lowered.code, bytes):

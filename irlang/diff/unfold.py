@@ -1,0 +1,65 @@
+"""A call that a target composes, as the calls that it is composed of.
+
+Where a target has no operator of its own, its program is written from several, and one of those may
+be what is wrong. The program is read back from ONNX, in which every target's compositions can be
+written down; what comes out is a program like any other, to be localised and reduced.
+"""
+
+from __future__ import annotations
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.graph import Graph
+from irlang.importers import onnx_file, onnx_model
+from irlang.importers.files import Imported
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values
+from irlang.lower.direct import is_direct
+from irlang.lower.lower import lower
+from irlang.lower.target import describe
+from irlang.parser import parse
+
+_VIA = "onnxruntime"  # whose programs can be read back
+
+
+def is_composed(case: Case, target: str) -> bool:
+    """Whether a target's program of a case is more than one operator of its own."""
+    lowered = lower(case.graph, target, case.catalog, case.params)
+    return not lowered.unsupported and not is_direct(lowered, shaped=True)
+
+
+def unfolded(case: Case, target: str) -> Case | None:
+    """The case in other operators; None where ONNX cannot write it, or it is the same again.
+
+    For a runtime of ONNX models these are the very operators that it ran. For others they are
+    those that follow from the definition.
+    """
+    via = target if describe(target).framework == _VIA else _VIA
+    model = lower(case.graph, via, case.catalog, case.params, native=via == target)
+    if model.unsupported or not isinstance(model.code, bytes):
+        return None
+    try:
+        proto = onnx_file.message(model.code, case.graph.name)
+        read = onnx_model.translate(proto, None, "parameters", catalog=case.catalog)
+        graph = _checked(Imported(read.text, read.writer), case.catalog)
+    except InvalidInput:
+        return None
+    names = {name: read.writer.original(name) for name in (*graph.inputs, *graph.params)}
+    if not set(case.values).issuperset(names[name] for name in graph.inputs):
+        return None
+    inputs = {name: case.values[names[name]] for name in graph.inputs}
+    made = Case(graph, inputs, initial_values(graph, 0), case.catalog, edge=case.edge)
+    before, after = ([n.op.name for n in one.graph.nodes] for one in (case, made))
+    return made if len(after) > 1 and before != after else None
+
+
+def _checked(read: Imported, catalog: Catalog) -> Graph:
+    """The one model of an importer's text. Raises `InvalidInput` where it has faults."""
+    found = check(parse(read.text), catalog)
+    errors = [d for d in found.diagnostics if d.severity == "error"]
+    if errors or not found.graphs:
+        raise InvalidInput(*errors)
+    graph = found.graphs[0]
+    read.fill(graph)
+    return graph

@@ -1,0 +1,80 @@
+"""A defect in what a target composes is charged to the operator of the target's that has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.api import loads
+from irlang.diff.calls import Case
+from irlang.diff.finding import find
+from irlang.diff.report_issue import issue
+from irlang.diff.runner import Session
+from irlang.diff.seen import Seen
+from irlang.diff.unfold import is_composed, unfolded
+from irlang.interp.program import run
+
+LOWEST = np.iinfo(np.int64).min
+
+
+def _case(text: str, **inputs: object) -> Case:
+    model = loads(text)
+    given = {
+        n: np.asarray(a, model.graph.inputs[n].info.dtype.replace("i", "int").replace("f", "float"))
+        for n, a in inputs.items()
+    }
+    return Case(model.graph, given, {}, model.catalog)
+
+
+SEGMENTS = """
+model m(x: i64[4], ids: i64[4]) -> y: i64[2] { y = segment_reduce(x, ids; segments = 2) }
+"""
+SCORES = "model m(x: f32[2, 5]) -> y: f32[2, 5] { y = sparsemax(x) }"
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "torch"])
+@pytest.mark.parametrize(
+    ("text", "inputs"),
+    [
+        (SEGMENTS, {"x": [1, 2, 3, 4], "ids": [0, 0, 1, 1]}),
+        (SCORES, {"x": [[0.1, 0.2, 0.7, -1, 0], [3, 1, 2, 0, 0]]}),
+    ],
+)
+def test_the_parts_of_a_call_give_what_it_gives(
+    text: str, inputs: dict[str, object], target: str
+) -> None:
+    case = _case(text, **inputs)
+    parts = unfolded(case, target)
+    assert parts is not None
+    assert len(parts.graph.nodes) > 1
+    whole, again = (run(c.graph, c.values, c.catalog) for c in (case, parts))
+    np.testing.assert_allclose(
+        [whole[v] for v in case.graph.outputs.values()],
+        [again[v] for v in parts.graph.outputs.values()],
+        rtol=1e-6,  # the parts are rounded one by one
+    )
+
+
+def test_what_a_target_has_is_not_composed() -> None:
+    case = _case("model m(x: f32[3]) -> y: f32[3] { y = relu(x) }", x=[1, 2, 3])
+    assert not is_composed(case, "onnxruntime")
+    assert unfolded(case, "onnxruntime") is None
+
+
+def test_a_sum_of_whole_numbers_is_blamed_and_not_who_uses_it() -> None:
+    """ONNX Runtime adds 64-bit whole numbers in another type (docs/findings.md)."""
+    case = _case(SEGMENTS, x=[LOWEST, LOWEST, LOWEST + 7, 0], ids=[0, 0, 0, 1])
+    case.edge = True
+    with Session(["onnxruntime"]) as session:
+        outcome = session.compare([case])[0]
+        found = find(session, case, 1, "onnxruntime", outcome)
+    assert found.operator == "reduce_sum"
+    assert found.within is not None
+    assert found.within.operator == "segment_reduce"
+    assert not is_composed(found.reduced, "onnxruntime")
+    assert "It was met in `segment_reduce`" in issue(found, "", "")
+    assert "`Where` and `ReduceSum` for onnxruntime" in issue(found.within, "", "")
+    seen = Seen()
+    seen.note(found)
+    assert seen.explains(case.graph, "onnxruntime", found.verdict.verdict) is False  # the second
+    assert seen.explains(case.graph, "onnxruntime", found.verdict.verdict)
