@@ -225,9 +225,9 @@ _ROWS = (
         values.ceildiv,
         lambda a, b: mpmath.ceil(values.exact_divide(a, b)),
         ("", ""),
+        poles=values.zero_divisor,
     ),
     # integers as bits, two's complement; shifts by 0 to 63 places
-        poles=values.zero_divisor,
     Scalar("bit_and", 2, "same", np.bitwise_and, operator.and_, ("", "")),
     Scalar("bit_or", 2, "same", np.bitwise_or, operator.or_, ("", "")),
     Scalar("bit_xor", 2, "same", np.bitwise_xor, operator.xor, ("", "")),
@@ -282,9 +282,9 @@ _ROWS = (
         values.exact_pow,
         ("b * pow(a, b - 1)", "y * log(a)"),
         ulps=16,
+        poles=lambda a, b: (np.asarray(a) == 0) & (np.asarray(b) < 0),
     ),
     # exponentials and logarithms
-        poles=lambda a, b: (np.asarray(a) == 0) & (np.asarray(b) < 0),
     Scalar("exp", 1, "real", values.ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
     Scalar(
         "expm1", 1, "real", values.ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8
@@ -456,9 +456,9 @@ _ROWS = (
         least=1.0,
         steepest=lambda low, high: special.steepest_polygamma(-1, low, high),
         image=scalar_images.log_gamma,
+        poles=special.gamma_poles,
     ),
     # the derivative of digamma, as often as the first argument says
-        poles=special.gamma_poles,
     Scalar(
         "polygamma",
         2,
@@ -469,9 +469,9 @@ _ROWS = (
         ulps=16,
         least=1.0,
         image=scalar_images.polygamma,
+        poles=lambda _, a: special.gamma_poles(a),
     ),
     Scalar(
-        poles=lambda _, a: special.gamma_poles(a),
         "erfc",
         1,
         "real",
