@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from irlang.affine import (
     surely_inside,
 )
 from irlang.interp.gemm import Operand, matrices, product
+from irlang.interp.views import Frame, view
 from irlang.kinds import kind
 
 Array = np.ndarray[Any, Any]
@@ -42,18 +43,20 @@ class Factor:
     """One factor of a product, over the indices `names`.
 
     equation: that evaluates it where it is no view; the same object at every run of a contraction,
-    so that an evaluator may remember what it found out about it.
+    so that an evaluator may remember what it found out about it. frame: its indices.
     """
 
     expr: eq.Expr
     names: tuple[str, ...]
     equation: eq.Equation | None = None
+    frame: Frame = field(default_factory=lambda: Frame({}, []), compare=False)
 
     def evaluated(self, target: str, extents: Mapping[str, int]) -> Factor:
         """The factor with its equation."""
         binders = tuple((name, eq.Size(name, extents[name])) for name in self.names)
         info = eq.TensorInfo(tuple(extents[name] for name in self.names), "f64")
-        return Factor(self.expr, self.names, eq.Equation(target, binders, self.expr, info))
+        frame = Frame({name: n for n, name in enumerate(self.names)}, [(0, n) for n in info.shape])
+        return Factor(self.expr, self.names, eq.Equation(target, binders, self.expr, info), frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +177,10 @@ class Contraction:
             moves.append(sum(c * s for c, s in zip(coefficients, array.strides, strict=True)))
         for factor, read in zip(self.factors, reads, strict=True):
             assert isinstance(read, eq.Read)
-            shape = tuple(self.extents[name] for name in factor.names)
-            view = _view(read, factor.names, shape, arrays[read.tensor], self.step, first)
-            if view is None:
+            lies = self.view(factor, arrays[read.tensor], first)
+            if lies is None:
                 return None
-            views.append(view)
+            views.append(lies)
         parted = out.reshape([self.extents[name] for name in self.free])
         left, right = ((v, f.names) for v, f in zip(views, self.factors, strict=True))
         found = matrices(left, right, parted, self.free)
@@ -209,18 +211,35 @@ class Contraction:
         return [*(o for k, o in enumerate(operands) if k not in (i, j)), (out, names)]
 
     def view(self, factor: Factor, array: Array, at: int = 0) -> Array | None:
-        """A factor that reads `array` as a view of it; None where that is no affine read."""
-        if not isinstance(factor.expr, eq.Read):
+        """A factor that reads `array` as a view of it, of a padded copy where it may lie outside.
+
+        None where that is no affine read, or outside there is no number, or too much of it.
+        """
+        read, frame = factor.expr, factor.frame
+        if not isinstance(read, eq.Read):
             return None
-        shape = tuple(self.extents[name] for name in factor.names)
-        return _view(factor.expr, factor.names, shape, array, self.step, at)
+        if self.step:
+            frame = Frame(frame.axes, frame.ranges, {self.step: at})
+        found = view(read, frame, array.shape)
+        if found is None:
+            return None
+        if found.padded:
+            around = zip(found.below, array.shape, found.above, strict=True)
+            size = math.prod(map(sum, around))
+            if not isinstance(read.default, (eq.Const, eq.Size)) or (
+                size > _PADDED * array.size + 1024
+            ):
+                return None
+            array = found.pad(array, float(read.default.value))
+        lies = found.of(array)
+        return lies if lies.dtype.kind == "f" else lies.astype(np.float64)
 
     def _gather(self, factor: Factor, arrays: Arrays, evaluate: Evaluate, at: int) -> Array:
         """The factor as an array with one axis for each of its indices."""
         if isinstance(factor.expr, eq.Read):
-            view = self.view(factor, arrays[factor.expr.tensor], at)
-            if view is not None:
-                return view
+            lies = self.view(factor, arrays[factor.expr.tensor], at)
+            if lies is not None:
+                return lies
         equation = factor.equation
         assert equation is not None
         if self.step:
@@ -274,55 +293,6 @@ def _steps_inside(
         else:
             first, last = max(first, -(room // -move)), min(last, least // -move + 1)
     return range(first, max(first, last))
-
-
-def _view(
-    read: eq.Read, names: tuple[str, ...], shape: tuple[int, ...], array: Array, step: str, at: int
-) -> Array | None:
-    """A strided view of what is read, of a padded copy where it may lie outside."""
-    if 0 in shape:
-        return np.empty(shape)
-    forms: list[Affine] = []
-    padding: list[tuple[int, int]] = []
-    extents = dict(zip(names, shape, strict=True))
-    for part, extent in zip(read.index, array.shape, strict=True):
-        form = affine(part)
-        if form is None:
-            return None
-        if step in form.coefficients:
-            form = form.plus(Affine({step: 1}, -at), -form.coefficients[step])
-        spans = [c * (extents[name] - 1) for name, c in form.coefficients.items()]
-        least = form.constant + sum(span for span in spans if span < 0)
-        largest = form.constant + sum(span for span in spans if span > 0)
-        forms.append(form)
-        padding.append((max(0, -least), max(0, largest - extent + 1)))
-    if any(before or after for before, after in padding):
-        padded = _padded(array, padding, read.default)
-        if padded is None:
-            return None
-        array = padded
-    strides = dict.fromkeys(names, 0)
-    offset = 0
-    for form, (before, _), stride in zip(forms, padding, array.strides, strict=True):
-        offset += (form.constant + before) * stride
-        for name, coefficient in form.coefficients.items():
-            strides[name] += coefficient * stride
-    view = np.ndarray(shape, array.dtype, array, offset, tuple(strides.values()))
-    return view if array.dtype.kind == "f" else view.astype(np.float64)
-
-
-def _padded(
-    array: Array, padding: Sequence[tuple[int, int]], default: eq.Expr | None
-) -> Array | None:
-    if not isinstance(default, (eq.Const, eq.Size)):
-        return None
-    pairs = list(zip(padding, array.shape, strict=True))
-    shape = [before + extent + after for (before, after), extent in pairs]
-    if math.prod(shape) > _PADDED * array.size + 1024:
-        return None
-    padded = np.full(shape, float(default.value), array.dtype if array.dtype.kind == "f" else float)
-    padded[tuple(slice(before, before + extent) for (before, _), extent in pairs)] = array
-    return padded
 
 
 # ---- contractions of an equation --------------------------------------------------------------

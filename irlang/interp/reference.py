@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,22 +21,22 @@ from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.interp import contraction, kernel, kernel_cache, vector, wide
 from irlang.interp.draws import completed
+from irlang.interp.notes import Notes
 from irlang.interp.plain import Plain, load
 from irlang.interp.schedule import Recurrence, hoist, schedule, separate
 from irlang.scalar import SPECIAL
 
 Array = np.ndarray[Any, Any]
-T = TypeVar("T")
 
 SMALL = 200_000  # scalar steps (about a nanosecond each) that NumPy has done before a kernel loads
-COMPILE = 200_000_000  # scalar steps by NumPy that are worth a compilation
+COMPILE = 250_000  # scalar steps by NumPy that are worth compiling a character of a kernel
 LOAD = 2_000_000  # that are worth loading a kernel that was compiled before
 IMPORT = 1_000_000_000  # that are worth importing numba, once in a process
 LONGEST = 12_000  # characters of a kernel that are compiled in two or three seconds
 _PRODUCT = 4096  # multiplications from which on BLAS is worth its preparation
 _FASTER = 8  # multiplications of a product of matrices that NumPy does in one scalar step
 _NUMBER = 100  # scalar steps of a function that is called for every number by itself
-_CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
+CALL = 5_000  # scalar steps that the calls for one node of one step cost NumPy
 
 _spent: dict[str, int] = {}  # scalar steps that NumPy has done in place of each kernel, and of all
 
@@ -65,20 +65,13 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
     return {name: wide.narrowed(run.tensors[name]) for name in expansion.tensors}
 
 
-class _Plan:
+class _Plan(Notes):
     """What evaluations of one expansion share: the order, and how equations are taken apart."""
 
     def __init__(self, expansion: eq.Expansion) -> None:
+        super().__init__()
         self.equations = expansion.equations
         self.steps = schedule(expansion.equations)
-        self._notes: dict[tuple[str, int], tuple[object, Any]] = {}
-
-    def note(self, what: str, item: object, make: Callable[[], T]) -> T:
-        """What `make` gave for this very item the first time."""
-        key = what, id(item)
-        if key not in self._notes:
-            self._notes[key] = item, make()  # the item is kept, so that its id stays its own
-        return cast(T, self._notes[key][1])
 
     def reads(self, item: object, expr: eq.Expr) -> frozenset[str]:
         """The tensors that an expression of an item reads."""
@@ -100,7 +93,7 @@ class _Run:
         self._plan = plan
         self.infos: dict[str, eq.TensorInfo] = dict(expansion.tensors)
         self._checks = list(expansion.checks)
-        self._vectors = vector.Vector(Plain(), self.tensors, self.infos)
+        self._vectors = vector.Vector(Plain(), self.tensors, self.infos, plan)
 
     def check(self) -> None:
         """Runs the checks whose tensors are there; raises with all that do not hold."""
@@ -125,8 +118,8 @@ class _Run:
         if not size:
             return np.empty(equation.info.shape, kernel.STORED[equation.info.kind])
         work = size * plan.note("work", equation, lambda: work_of(equation.body))
-        if work <= SMALL // 10 or self._wide(equation, plan):
-            return self._vector(equation)
+        if work <= SMALL // 10 or plan.note("wide", equation, lambda: self._wide(equation, plan)):
+            return self._vector(equation, plan)
         products, rest = plan.note(
             "products", equation, lambda: contraction.find(equation, self.infos)
         )
@@ -137,7 +130,7 @@ class _Run:
         if work <= SMALL or not plan.note(
             "compiles", equation, lambda: kernel.compiles(equation.body)
         ):
-            return self._vector(equation)
+            return self._vector(equation, plan)
         return self._nest(equation, work, plan)
 
     def _wide(self, equation: eq.Equation, plan: _Plan) -> bool:
@@ -183,14 +176,16 @@ class _Run:
             np.add(array, self.equation(term, plan), out=array)
         return array
 
-    def _vector(self, equation: eq.Equation) -> Array:
-        return self._vectors.equation(equation)  # type: ignore[no-any-return]
+    def _vector(self, equation: eq.Equation, plan: _Plan) -> Array:
+        own = plan is self._plan  # nothing is remembered of what is made for one step
+        walk = self._vectors if own else vector.Vector(Plain(), self.tensors, self.infos)
+        return walk.equation(equation)  # type: ignore[no-any-return]
 
     def _nest(self, equation: eq.Equation, work: int, plan: _Plan) -> Array:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
         before, prepared = plan.note("nest", equation, lambda: _nested(equation, self.infos))
         if not worth([prepared], work):
-            return self._vector(equation)
+            return self._vector(equation, plan)
         for part in before:
             self._keep(part.target, part.info, self.equation(part, plan))
         targets = prepared.targets()
@@ -203,13 +198,12 @@ class _Run:
         """Fills in the tensors of a group of equations that read one another."""
         steps = group.length
         if not all(kernel.compiles(equation.body) for equation in group.equations):
-            vector.Vector(Plain(), self.tensors, self.infos).recurrence(group)
+            self._vectors.recurrence(group)
             return
         before, parts, work = self._plan.note("parts", group, lambda: parted(group, self.infos))
         wanted = not any(self._wide(equation, self._plan) for equation in group.equations)
         if not (wanted and worth([part.kernel for part in parts], work)):
-            evaluator = vector.Vector(Plain(), self.tensors, self.infos)
-            evaluator.recurrence(group)
+            self._vectors.recurrence(group)
             return
         for equation in before:
             self._keep(equation.target, equation.info, self.equation(equation))
@@ -261,13 +255,12 @@ def parted(
     group: Recurrence, infos: Mapping[str, eq.TensorInfo]
 ) -> tuple[tuple[eq.Equation, ...], list[Part], int]:
     """What is evaluated before the loop, the parts of a step, and the work for NumPy alone."""
-    called = (eq.Apply, eq.Read, eq.Reduce)
-    nodes = sum(isinstance(n, called) for e in group.equations for n in eq.walk(e.body))
+    nodes = sum(calls_of(equation.body) for equation in group.equations)
     before, rest = hoist(group, infos)
     known = {**infos, **{e.target: e.info for e in (*before, *rest.equations)}}
     parts = _parts(rest, known)
     work = sum(part.work for part in parts)
-    return before, parts, work + group.length * nodes * _CALL
+    return before, parts, work + group.length * nodes * CALL
 
 
 def _nested(
@@ -324,6 +317,12 @@ def work_of(expr: eq.Expr) -> int:
     return (_NUMBER if slow else 1) + sum(map(work_of, eq.children(expr)))
 
 
+def calls_of(expr: eq.Expr) -> int:
+    """Nodes of an expression for which NumPy is called."""
+    called = (eq.Apply, eq.Read, eq.Reduce)
+    return sum(isinstance(node, called) for node in eq.walk(expr))
+
+
 def _pays(product: contraction.Contraction) -> bool:
     return product.work >= _PRODUCT and (not product.narrow or (product.bare and product.plain))
 
@@ -339,7 +338,12 @@ def worth(prepared: Sequence[kernel.Prepared], work: int) -> bool:
         _spent[key] = _spent.get(key, 0) + work
     if "numba" not in sys.modules and _spent["numba"] < IMPORT:
         return False
-    return all(_spent[p.source.text] >= (LOAD if p.ready else COMPILE) for p in missing)
+    return all(_spent[p.source.text] >= _price(p) for p in missing)
+
+
+def _price(prepared: kernel.Prepared) -> int:
+    """Scalar steps that getting a kernel takes."""
+    return LOAD if prepared.ready else COMPILE * len(prepared.source.text)
 
 
 # ---- what is given ----------------------------------------------------------------------------

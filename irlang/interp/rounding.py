@@ -6,9 +6,9 @@ Sums of many products go to BLAS (`ball_products`), all else to vectorised NumPy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,37 +19,27 @@ from irlang.interp.ball_kernel_source import Operands
 from irlang.interp.ball_products import applies, further, product_ball
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import draw
+from irlang.interp.notes import Notes
 from irlang.interp.overflow import alone
-from irlang.interp.reference import Part, parted, work_of, worth
+from irlang.interp.reference import CALL, Part, calls_of, parted, work_of, worth
 from irlang.interp.schedule import Recurrence, Step, schedule, separate
 from irlang.interp.vector import Vector, inner, run_ready
-from irlang.interp.views import Frame
-
-T = TypeVar("T")
 
 _PRODUCT = 1 << 15  # multiplications from which on BLAS is worth its preparation
 _NEST = 20_000_000  # scalar steps that NumPy has done for an equation before its kernel is written
 _STEP = 50_000  # scalar steps that one step of a recurrence takes at least
 _LOOSER = 4  # what a step over balls costs NumPy, in steps over numbers
-_SLOWER = 30  # what NumPy needs for a scalar step over balls, in scalar steps of a kernel
 
 
-class _Plan:
+class _Plan(Notes):
     """What evaluations of one expansion share: the order, and the products in each equation."""
 
     def __init__(self, expansion: eq.Expansion) -> None:
+        super().__init__()
         self.steps: tuple[Step, ...] = schedule(expansion.equations)
         self._all = {e.target for e in expansion.equations}
         self._read = frozenset(n for e in expansion.equations for n in eq.reads(e.body))
         self._spent: dict[int, int] = {}
-        self._notes: dict[tuple[Any, ...], tuple[object, Any]] = {}
-
-    def note(self, what: str, item: object, make: Callable[[], T], *key: object) -> T:
-        """What `make` gave for this very item, and for an equal key, the first time."""
-        full = what, id(item), *key
-        if full not in self._notes:
-            self._notes[full] = item, make()  # the item is kept, so that its id stays its own
-        return cast(T, self._notes[full][1])
 
     def often(self, item: object, work: int) -> bool:
         """Whether an equation or a recurrence has been so much work that a kernel is asked for."""
@@ -94,7 +84,8 @@ class _Plan:
         tensors: Mapping[str, Ball],
     ) -> ball_kernel.Prepared | None:
         """The kernel of an equation, for these operands; None where there is none."""
-        operands = ball_kernel.known(eq.reads(equation.body), tensors, domain.unit)
+        names = self.note("reads", equation, lambda: eq.reads(equation.body))
+        operands = ball_kernel.known(names, tensors, domain.unit)
         if operands is None:
             return None
         name = equation.target
@@ -105,6 +96,12 @@ class _Plan:
             lambda: ball_kernel.prepare(equation, infos, domain, operands, kept),
             *_key(domain, operands),
         )
+
+
+def _work(equation: eq.Equation) -> int:
+    """Scalar steps that an equation takes NumPy, which calls for each as often as for numbers."""
+    steps = math.prod(equation.info.shape) * work_of(equation.body)
+    return _LOOSER * (steps + CALL * calls_of(equation.body))
 
 
 def _key(domain: Balls, operands: Operands) -> tuple[object, ...]:
@@ -177,7 +174,7 @@ class _Run:
     ) -> None:
         self.tensors = tensors
         self.infos = infos
-        self.walk = Vector(domain, tensors, infos)
+        self.walk = Vector(domain, tensors, infos, plan)
         self._domain = domain
         self._plan = plan
 
@@ -205,8 +202,7 @@ class _Run:
 
     def _nest(self, equation: eq.Equation) -> Ball:
         """By a compiled loop nest if there is one, or if it is worth compiling."""
-        size = math.prod(equation.info.shape)
-        work = _SLOWER * size * work_of(equation.body)
+        work = self._plan.note("work", equation, lambda: _work(equation))
         if not self._plan.often(equation, work):
             return self._vector(equation)
         before, rest = self._plan.parts(equation, self.infos)
@@ -242,11 +238,7 @@ def _unspecify(walk: Vector, mask: eq.Equation) -> None:
     """No verdict where the definition leaves the value open."""
     if 0 in mask.info.shape:
         return
-    frame = Frame(
-        {name: axis for axis, (name, _) in enumerate(mask.binders)},
-        [(0, n) for n in mask.info.shape],
-    )
-    told = walk(mask.body, frame)
+    told = walk(mask.body, walk.frame(mask))
     open_ = np.asarray(told.value, dtype=bool) | (np.asarray(told.bound) > 0)  # or in doubt
     open_ = np.broadcast_to(open_, mask.info.shape)
     ball = walk.tensors[mask.target]

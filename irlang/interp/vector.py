@@ -17,30 +17,39 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.affine import Affine
 from irlang.diagnostics import InvalidInput, fail
 from irlang.interp.draws import completed
+from irlang.interp.notes import Notes
 from irlang.interp.plain import Plain, load
 from irlang.interp.running import accumulates
 from irlang.interp.schedule import Recurrence, hoist, schedule
-from irlang.interp.views import Frame, extent, form, pad, strided
+from irlang.interp.views import Frame, View, view
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = Any  # what the domain says: an array or number, or a value with its radius
+_KEPT = 1 << 12  # elements of which positions are kept for the next evaluation
 _CHUNK = 1 << 21  # elements of a temporary array; more are done piece by piece
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "all": True, "any": False}
 _WHOLE = {"max": np.iinfo(np.int64).min, "min": np.iinfo(np.int64).max}
 
 
 class Vector:
-    """Evaluates equations over a domain. `tensors` holds what has been computed."""
+    """Evaluates equations over a domain. `tensors` holds what has been computed.
+
+    notes: what evaluations of one expansion share.
+    """
 
     def __init__(
-        self, domain: Any, tensors: dict[str, Value], infos: Mapping[str, eq.TensorInfo]
+        self,
+        domain: Any,
+        tensors: dict[str, Value],
+        infos: Mapping[str, eq.TensorInfo],
+        notes: Notes | None = None,
     ) -> None:
         self.domain = domain
         self.tensors = tensors
         self.infos = infos
+        self._notes = notes or Notes()
 
     def __call__(self, expr: eq.Expr, frame: Frame) -> Value:
         """The value of an expression at all points of a frame at once."""
@@ -53,18 +62,26 @@ class Vector:
         shape = equation.info.shape
         if 0 in shape:  # nothing is read, nothing can be wrong
             return self.domain.empty(equation.info)
-        names = [name for name, _ in equation.binders]
-        pieces = self._pieces(equation.body, shape)
-        whole = self.domain.empty(equation.info) if len(pieces) > 1 else None
-        for ranges in pieces:
-            frame = Frame({name: axis for axis, name in enumerate(names)}, ranges)
-            part = self.domain.store(self(equation.body, frame), equation.info, frame.shape)
-            if whole is None:
-                return part
-            self.domain.assign(whole, tuple(slice(*r) for r in ranges), part)
-        return whole
+        ranges = self._notes.note(
+            "ranges", equation, lambda: self._ranges(equation.body, shape), self.domain.cached
+        )
+        if len(ranges) == 1:
+            return self._part(equation, self.frame(equation))
+        found = self.domain.empty(equation.info)
+        for piece in ranges:
+            place = tuple(slice(*r) for r in piece)
+            self.domain.assign(found, place, self._part(equation, _frame(equation, piece)))
+        return found
 
-    def _pieces(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
+    def _part(self, equation: eq.Equation, frame: Frame) -> Value:
+        return self.domain.store(self(equation.body, frame), equation.info, frame.shape)
+
+    def frame(self, equation: eq.Equation) -> Frame:
+        """The frame of all elements of an equation."""
+        whole = [(0, size) for size in equation.info.shape]
+        return self._notes.note("frame", equation, lambda: _frame(equation, whole))
+
+    def _ranges(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
         """Ranges that keep temporary arrays small: the longest axis is cut where it must be.
 
         Of numbers alone, element by element, so small that the processor's cache has them: there
@@ -88,7 +105,7 @@ class Vector:
 
     def recurrence(self, group: Recurrence) -> None:
         """Runs a group of equations step by step; their tensors are filled in place."""
-        hoisted, group = hoist(group, dict(self.infos))
+        hoisted, group = self._notes.note("hoist", group, lambda: hoist(group, dict(self.infos)))
         for equation in hoisted:
             self.infos = {**self.infos, equation.target: equation.info}
             self.tensors[equation.target] = self.equation(equation)
@@ -289,43 +306,30 @@ class Vector:
     def _read(self, expr: eq.Read, frame: Frame) -> Value:
         tensor = self.tensors[expr.tensor]
         shape = np.shape(self.domain.sample(tensor))
-        forms = [form(position, frame) for position in expr.index]
-        if all(one is not None for one in forms):
-            value = self._view(expr, tensor, shape, [f for f in forms if f is not None], frame)
-            if value is not None:
-                return value
-        return self._gather(expr, tensor, shape, frame)
-
-    def _view(
-        self,
-        expr: eq.Read,
-        tensor: Value,
-        shape: tuple[int, ...],
-        forms: list[Affine],
-        frame: Frame,
-    ) -> Value | None:
-        """A strided view, of the tensor or of a padded copy; None where neither will do."""
-        if 0 in frame.shape or 0 in shape:
-            return None
-        below, above, apart = [], [], False
-        for one, size in zip(forms, shape, strict=True):
-            least, greatest = extent(one, frame)
-            below.append(max(-least, 0))
-            above.append(max(greatest - size + 1, 0))
-            apart = apart or greatest < 0 or least >= size
-        if apart and expr.default is not None:
+        found = view(expr, frame, shape)
+        if found is None or (found.padded and not self._pads(expr, found, shape)):
+            return self._gather(expr, tensor, shape, frame)
+        if found.apart and expr.default is not None:
             return self(expr.default, frame)
-        if any(below) or any(above):
-            if not isinstance(expr.default, (eq.Const, eq.Size)):
-                return None
-            if sum(below) + sum(above) > 4 * sum(shape) + 64:
-                return None
+        if found.padded:
+            assert isinstance(expr.default, (eq.Const, eq.Size))
             default = self.domain.number(expr.default.value)
-            tensor = self.domain.padded(tensor, default, lambda a, d: pad(a, d, below, above))
-        return self.domain.parts(tensor, lambda a: strided(a, forms, below, frame))
+            tensor = self.domain.padded(tensor, default, found.pad)
+        return self.domain.parts(tensor, found.of)
+
+    @staticmethod
+    def _pads(expr: eq.Read, found: View, shape: tuple[int, ...]) -> bool:
+        """Whether what is read outside the tensor is a number, and not much of it."""
+        if found.apart and expr.default is not None:
+            return True  # nothing is inside
+        around = sum(found.below) + sum(found.above)
+        return isinstance(expr.default, (eq.Const, eq.Size)) and around <= 4 * sum(shape) + 64
 
     def _gather(self, expr: eq.Read, tensor: Value, shape: tuple[int, ...], frame: Frame) -> Value:
         """Elements at computed positions, checked against the shape."""
+        key = "gather", id(expr), shape
+        if key in frame.known:
+            return self.domain.gather(tensor, frame.known[key][1], [])
         positions = [self(position, frame) for position in expr.index]
         found = [self._whole(self.domain.sample(p)) for p in positions]
         inside: Any = True
@@ -349,6 +353,13 @@ class Vector:
             np.clip(index, 0, size - 1) for index, size in zip(found, shape, strict=True)
         )
         value = self.domain.gather(tensor, clipped, positions) if clipped else tensor
+        if (
+            every
+            and clipped
+            and math.prod(frame.shape) <= _KEPT
+            and not any(map(eq.reads, expr.index))
+        ):
+            frame.known[key] = expr, clipped
         if every or expr.default is None:
             return value
         default = self(expr.default, frame.where(~np.asarray(inside)))
@@ -384,6 +395,10 @@ _WALK: dict[type, Callable[[Vector, Any, Frame], Value]] = {
     eq.Apply: Vector._apply,
     eq.Reduce: Vector._reduce,
 }
+
+
+def _frame(equation: eq.Equation, ranges: list[tuple[int, int]]) -> Frame:
+    return Frame({name: axis for axis, (name, _) in enumerate(equation.binders)}, ranges)
 
 
 def _factors(expr: eq.Expr) -> list[eq.Expr]:

@@ -22,30 +22,36 @@ class Frame:
 
     active: where the value is wanted at all (None: everywhere); outside it, a read past the end of
     a tensor is no error.
+    known: what does not hang on any tensor's numbers and was found out before, for all frames with
+    these indices: frames inside, and by the expression what is read.
     """
 
     axes: dict[str, int]
     ranges: list[tuple[int, int]]
     fixed: dict[str, int] = field(default_factory=dict)
     active: Any = None
+    known: dict[Any, Any] = field(default_factory=dict)
 
     def deeper(self, extents: list[tuple[str, int]]) -> Frame:
         """This frame with more axes behind."""
-        axes, ranges = dict(self.axes), list(self.ranges)
-        for name, extent in extents:
-            axes[name] = len(ranges)
-            ranges.append((0, extent))
+        key = tuple(extents)
+        found: Frame | None = self.known.get(key)
+        if found is None:
+            axes, ranges = dict(self.axes), list(self.ranges)
+            for name, extent in extents:
+                axes[name] = len(ranges)
+                ranges.append((0, extent))
+            found = self.known[key] = Frame(axes, ranges, self.fixed)
         active = self.active
-        if active is not None:
-            active = (
-                active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
-            )
-        return Frame(axes, ranges, self.fixed, active)
+        if active is None:
+            return found
+        active = active.reshape(active.shape + (1,) * len(extents)) if np.ndim(active) else active
+        return Frame(found.axes, found.ranges, self.fixed, active, found.known)
 
     def where(self, condition: Any) -> Frame:
         """This frame, with values wanted only where `condition` holds."""
         active = condition if self.active is None else self.active & condition
-        return Frame(self.axes, self.ranges, self.fixed, active)
+        return Frame(self.axes, self.ranges, self.fixed, active, self.known)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,29 +105,74 @@ def extent(form: Affine, frame: Frame) -> tuple[int, int]:
     return least, greatest
 
 
-def strided(array: Any, forms: list[Affine], below: list[int], frame: Frame) -> Array:
-    """The view whose axes are those of the frame (extent 1 where an index takes no part)."""
-    strides, shape = [0] * len(frame.ranges), [1] * len(frame.ranges)
-    offset = 0
-    for form, shift, stride in zip(forms, below, array.strides, strict=True):
-        base = form.constant + shift
-        for name, coefficient in form.coefficients.items():
+@dataclass(frozen=True, slots=True)
+class View:
+    """The elements of a tensor at affine positions, with an axis for every index of a frame.
+
+    shape: of the view, 1 where an index takes no part. first: the first element, by axis of the
+    tensor, `below` included. moves: how many elements (third) of an axis of the tensor (second) a
+    step along an axis of the view (first) goes. below, above: how far positions go past either end
+    of each axis. apart: whether none of them is inside.
+    """
+
+    shape: tuple[int, ...]
+    first: tuple[int, ...]
+    moves: tuple[tuple[int, int, int], ...]
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+    apart: bool
+
+    @property
+    def padded(self) -> bool:
+        """Whether the tensor needs something around it."""
+        return any(self.below) or any(self.above)
+
+    def of(self, array: Any) -> Array:
+        """The view of an array, which has been padded where that is needed."""
+        strides = [0] * len(self.shape)
+        for axis, of, elements in self.moves:
+            strides[axis] += elements * array.strides[of]
+        offset = sum([at * stride for at, stride in zip(self.first, array.strides, strict=True)])
+        return np.ndarray(self.shape, array.dtype, array, offset, strides)
+
+    def pad(self, array: Any, default: Any) -> Array:
+        """A copy of an array with a default around it."""
+        sizes = list(zip(self.below, array.shape, self.above, strict=True))
+        dtype = np.result_type(array, default) if array.dtype.kind != "f" else array.dtype
+        padded = np.full([b + n + a for b, n, a in sizes], default, dtype=dtype)
+        padded[tuple(slice(b, b + n) for b, n, _ in sizes)] = array
+        return padded
+
+
+def view(read: eq.Read, frame: Frame, shape: tuple[int, ...]) -> View | None:
+    """The view that a read of a tensor of that shape is; None where it is none."""
+    key = id(read), shape
+    if key not in frame.known:  # the expression is kept: its id stays its own
+        frame.known[key] = read, _view(read, frame, shape)
+    found: View | None = frame.known[key][1]
+    return found
+
+
+def _view(read: eq.Read, frame: Frame, shape: tuple[int, ...]) -> View | None:
+    if 0 in frame.shape or 0 in shape:
+        return None
+    extents, first, moves = [1] * len(frame.ranges), [], []
+    below, above, apart = [], [], False
+    for of, (position, size) in enumerate(zip(read.index, shape, strict=True)):
+        one = form(position, frame)
+        if one is None:
+            return None
+        least, greatest = extent(one, frame)
+        below.append(max(-least, 0))
+        above.append(max(greatest - size + 1, 0))
+        apart = apart or greatest < 0 or least >= size
+        start = one.constant + below[-1]
+        for name, coefficient in one.coefficients.items():
             axis = frame.axes[name]
-            start, stop = frame.ranges[axis]
-            strides[axis] += coefficient * stride
-            shape[axis] = stop - start
-            base += coefficient * start
-        offset += base * stride
-    return np.ndarray(shape, array.dtype, array, offset, strides)
-
-
-def pad(array: Any, default: Any, below: list[int], above: list[int]) -> Array:
-    """A copy of an array with a default around it, by axis."""
-    shape = [b + n + a for b, n, a in zip(below, array.shape, above, strict=True)]
-    padded = np.full(
-        shape,
-        default,
-        dtype=np.result_type(array, default) if array.dtype.kind != "f" else array.dtype,
-    )
-    padded[tuple(slice(b, b + n) for b, n in zip(below, array.shape, strict=True))] = array
-    return padded
+            begin, stop = frame.ranges[axis]
+            moves.append((axis, of, coefficient))
+            extents[axis] = stop - begin
+            start += coefficient * begin
+        first.append(start)
+    ends = tuple(below), tuple(above)
+    return View(tuple(extents), tuple(first), tuple(moves), *ends, apart)
