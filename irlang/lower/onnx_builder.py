@@ -59,6 +59,11 @@ _TRUTH = frozenset(
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 
 
+def code_of(dtype: str) -> int:
+    """The number of an element type in a model file."""
+    return _CODES[dtype]
+
+
 @dataclass(slots=True)
 class _Node:
     op: str
@@ -165,6 +170,10 @@ class OnnxBuilder:
             self._constants[name] = (dtype, stored)
         return Value(self._by_content[key], stored.shape, dtype)
 
+    def detach(self, value: Value) -> Value:
+        """`value`: nothing is differentiated here."""
+        return value
+
     def cast(self, value: Value, dtype: str) -> Value:
         """`Cast`; of a constant, here and now."""
         if value.dtype == dtype:
@@ -172,10 +181,12 @@ class OnnxBuilder:
         if value.text in self._constants:
             array = self._constants[value.text][1]
             return self.constant(array != 0 if dtype == "bool" else array, dtype)
-        (result,) = self.node(
-            "Cast", [value.text], [TensorInfo(value.shape, dtype)], to=_CODES[dtype]
-        )
-        return result
+        return self.converted(value, dtype)
+
+    def converted(self, value: Value, dtype: str) -> Value:
+        """`Cast`, be there something to convert or not."""
+        info = TensorInfo(value.shape, dtype)
+        return self.node("Cast", [value.text], [info], to=_CODES[dtype])[0]
 
     def number(self, number: float, like: Value) -> Value:
         """A number of the type of `like`."""

@@ -7,6 +7,7 @@ import numpy as np
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import windows
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_layers import placed
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
@@ -78,6 +79,64 @@ def _max_pool(call: Onnx) -> list[Value] | None:
     return call.build.node("MaxPool", [x.text], call.outputs, **options)
 
 
+def _max_unpool(call: Onnx) -> Value | None:
+    """By windows that lie beside one another up to the size that is asked for."""
+    x, size = call.input("x"), call["size"]
+    window = [n - count + 1 for n, count in zip(size, x.shape[2:], strict=True)]
+    if not call["whole"] or not 1 <= len(size) <= 3 or x.dtype != "f32":
+        return None
+    if 0 in x.shape or min(window) < 1:
+        return None
+    call.build.runtime.carrier("MaxUnpool", x.dtype)
+    places = call.build.cast(call.input("indices"), "i64")
+    options = {"kernel_shape": window, "strides": [1] * len(window)}
+    return call.build.node("MaxUnpool", [x.text, places.text], [call.out], **options)[0]
+
+
+def _max_roi_pool(call: Onnx) -> Value | None:
+    x, rois = call.input("x"), call.input("rois")
+    if x.rank != 4 or x.dtype != "f32" or 0 in x.shape:
+        return None
+    options = {"pooled_shape": list(call["size"]), "spatial_scale": float(call["scale"])}
+    return call.build.node("MaxRoiPool", [x.text, rois.text], [call.out], **options)[0]
+
+
+def _affine_grid(call: Onnx) -> Value | None:
+    """The size is one of images, whose number of channels does not matter. Where both corners are
+    one element ONNX says nothing: releases put it at the first.
+    """
+    theta, size = call.input("theta"), call["size"]
+    if call["align_corners"] and 1 in size:
+        return None
+    if len(size) not in (2, 3) or theta.dtype not in ("f32", "f64") or 0 in theta.shape:
+        return None
+    whole = call.build.integers([theta.shape[0], 1, *size])
+    options = {"align_corners": int(call["align_corners"])}
+    return call.build.node("AffineGrid", [theta.text, whole.text], [call.out], **options)[0]
+
+
+def _deform_conv(call: Onnx) -> Value | None:
+    """A bias before a mask."""
+    x, w = call.input("x"), call.input("w")
+    if x.rank != 4 or 0 in (*x.shape, *w.shape):
+        return None
+    build, options = call.build, {
+        "kernel_shape": list(w.shape[2:]),
+        "strides": list(call["stride"]),
+        "dilations": list(call["dilation"]),
+        "pads": [*call["before"], *call["after"]],
+        "group": int(call["groups"]),
+        "offset_group": int(call["offset_groups"]),
+    }  # fmt: skip
+    values = [x, w, call.input("offset")]
+    if call.has("b") or call.has("mask"):
+        none = build.constant(np.zeros(w.shape[0]), x.dtype)
+        values.append(call.input("b") if call.has("b") else none)
+    if call.has("mask"):
+        values.append(call.input("mask"))
+    return build.op("DeformConv", values, call.out.shape, **options)
+
+
 # ---- small integers
 
 
@@ -136,6 +195,62 @@ def _matmul_integer(call: Onnx) -> Value | None:
     return call.build.node("MatMulInteger", given, [call.out])[0]
 
 
+def _alike(call: Onnx, *pairs: tuple[str, str]) -> bool:
+    """Whether a zero point, where it is given, has the type of what it is of."""
+    return all(not call.has(z) or call.input(z).dtype == call.input(x).dtype for x, z in pairs)
+
+
+def _conv_integer(call: Onnx) -> Value | None:
+    x, w, frame = call.input("x"), call.input("w"), windows(call)
+    if x.dtype not in _BYTES or w.dtype not in _BYTES or not 1 <= frame.rank <= 3:
+        return None
+    if 0 in (*x.shape, *w.shape) or not _alike(call, ("x", "x_zero"), ("w", "w_zero")):
+        return None
+    given = [x.text, w.text]
+    if call.has("x_zero") or call.has("w_zero"):
+        zero = call.build.constant(np.zeros(()), x.dtype)
+        given.append((call.input("x_zero") if call.has("x_zero") else zero).text)
+    if call.has("w_zero"):
+        given.append(call.input("w_zero").text)
+    options = {**placed(call, frame), "group": int(call["groups"])}
+    return call.build.node("ConvInteger", given, [call.out], **options)[0]
+
+
+def _quantized(call: Onnx, x: str, w: str) -> bool:
+    """Whether the types are those of a kernel: all of i8, or u8 with factors of either."""
+    types = call.input(x).dtype, call.input(w).dtype, call.out.dtype
+    scales = [call.input(f"{name}_scale").dtype for name in (x, w, "y")]
+    zeros = _alike(call, (x, f"{x}_zero"), (w, f"{w}_zero"))
+    zeros &= call.input("y_zero").dtype == call.out.dtype
+    known = types in (("i8", "i8", "i8"), ("u8", "u8", "u8"), ("u8", "i8", "u8"))
+    return zeros and known and scales == ["f32"] * 3
+
+
+def _qlinear_conv(call: Onnx) -> Value | None:
+    frame = windows(call)
+    if not _quantized(call, "x", "w") or not 1 <= frame.rank <= 3:
+        return None
+    if 0 in (*call.input("x").shape, *call.input("w").shape):
+        return None
+    parts = ("", "_scale", "_zero")
+    given = [call.input(f"{name}{part}").text for name in "xw" for part in parts]
+    given += [call.input(name).text for name in ("y_scale", "y_zero", "bias") if call.has(name)]
+    options = {**placed(call, frame), "group": int(call["groups"])}
+    return call.build.node("QLinearConv", given, [call.out], **options)[0]
+
+
+def _qlinear_matmul(call: Onnx) -> Value | None:
+    """A scale for all of `a`."""
+    a, b = call.input("a"), call.input("b")
+    lone = call.input("a_scale").shape in ((), (1,))
+    if not _quantized(call, "a", "b") or not lone or 0 in (*a.shape, *b.shape):
+        return None
+    parts = ("", "_scale", "_zero")
+    given = [call.input(f"{name}{part}").text for name in "ab" for part in parts]
+    given += [call.input(name).text for name in ("y_scale", "y_zero")]
+    return call.build.node("QLinearMatMul", given, [call.out])[0]
+
+
 # ---- signals
 
 
@@ -158,6 +273,13 @@ IMAGES: dict[str, Native] = {
     "roi_align": Native("RoiAlign", _roi_align),
     "col2im": Native("Col2Im", _col2im),
     "max_pool_with_argmax": Native("MaxPool", _max_pool),
+    "max_unpool": Native("MaxUnpool", _max_unpool),
+    "max_roi_pool": Native("MaxRoiPool", _max_roi_pool),
+    "affine_grid": Native("AffineGrid", _affine_grid),
+    "deform_conv": Native("DeformConv", _deform_conv),
+    "conv_integer": Native("ConvInteger", _conv_integer),
+    "qlinear_conv": Native("QLinearConv", _qlinear_conv),
+    "qlinear_matmul": Native("QLinearMatMul", _qlinear_matmul),
     "quantize_linear": Native("QuantizeLinear", _quantize),
     "dequantize_linear": Native("DequantizeLinear", _dequantize),
     "dynamic_quantize_linear": Native("DynamicQuantizeLinear", _dynamic_quantize),

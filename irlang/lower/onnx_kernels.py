@@ -18,13 +18,15 @@ from irlang.lower.value import Unsupported
 OPSET = 26
 # The first release of ONNX Runtime that has an opset's kernels, and the file format of its day.
 # (1.15 reads opset 19 and lacks most of what that changed.)
-_READ_SINCE = {26: ((1, 31), 13), 21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)}
+_READ_SINCE = {
+    26: ((1, 31), 13), 23: ((1, 23), 11), 21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)
+}  # fmt: skip
 # The opset that gave an operator the meaning, the attributes or the inputs that are written here.
-_MEANT_SINCE = {"Attention": 24, "DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
+_MEANT_SINCE = {"Attention": 23, "DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
 # What has kernels at that opset, and none at the newest.
-_GONE = frozenset({"RandomNormal", "RandomUniform", "RoiAlign"})
+_GONE = frozenset({"MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"})
 _BEFORE = 21
 # The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels
 # are there for the types that networks are made of.
@@ -60,12 +62,12 @@ _GROUPS = {
     "f32 f16": "Attention RMSNormalization RotaryEmbedding",
     _REDUCED: "CumSum Einsum Pow ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum "
     "ReduceSumSquare",
-    _REAL: "BatchNormalization Ceil Cos Exp Floor Gemm Log LogSoftmax LpNormalization "
+    _REAL: "BatchNormalization Ceil Cos DeformConv Exp Floor Gemm Log LogSoftmax LpNormalization "
     "Dropout Reciprocal Sigmoid Sin Softmax Sqrt Sum Tanh",
     "f32": "Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf Gelu "
-    "GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
-    "InstanceNormalization LRN LeakyRelu LpPool Mean Mish PRelu RNN Resize Selu Sinh Softplus "
-    "Softsign Tan ThresholdedRelu",
+    "Det GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
+    "InstanceNormalization LRN LeakyRelu LpPool MaxUnpool Mean Mish PRelu RNN Resize Selu Sinh "
+    "Softplus Softsign Tan ThresholdedRelu",
     "bool": "And Not Or Xor",
     "i8 i16 i32 i64 u8 u16 u32 u64": "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "u8 u32 u64": "BitShift",
@@ -144,12 +146,16 @@ class Runtime:
         raise Unsupported(f"{self.name} has no {dtype} kernel of {op}")
 
 
+_UNCONVERTED = ("Det", "MaxUnpool")  # which OpenVINO's reader of model files does not know
 # What OpenVINO's plugin for processors converts to something narrower.
 _CONVERTED = {"f64": "f32", "u64": "i32", "u32": "i32", "u16": "i32"}
 OPENVINO = Runtime(
     21,
     _READ_SINCE[21][1],
-    kernels={op: types - frozenset(_CONVERTED) for op, types in KERNELS.items()},
+    kernels={
+        op: frozenset() if op in _UNCONVERTED else types - frozenset(_CONVERTED)
+        for op, types in KERNELS.items()
+    },
     lacks={dtype: f"OpenVINO computes {dtype} in {in_}" for dtype, in_ in _CONVERTED.items()},
     name="OpenVINO",
     holds_nothing=False,

@@ -60,7 +60,7 @@ def _matmul(call: Onnx) -> Value:
 # ---- windows
 
 
-def _placed(call: Onnx, frame: Windows) -> dict[str, Any]:
+def placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     """The attributes of a window; `SAME_UPPER` is the language's `same`.
 
     ONNX Runtime has automatic padding without dilation only, and by a formula that is negative
@@ -100,7 +100,7 @@ def _conv(call: Onnx) -> Value | None:
     if not 1 <= frame.rank <= _MOST_SPACE:
         return None
     values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
-    options = _placed(call, frame)
+    options = placed(call, frame)
     return call.build.op("Conv", values, call.out.shape, group=call["groups"], **options)
 
 
@@ -111,7 +111,7 @@ def _depthwise(call: Onnx) -> Value | None:
     w = call.input("w")
     weight = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     values = [call.input("x"), weight, *([call.input("b")] if call.has("b") else ())]
-    options = _placed(call, frame)
+    options = placed(call, frame)
     return call.build.op("Conv", values, call.out.shape, group=call["C"], **options)
 
 
@@ -151,7 +151,7 @@ def _pool(op: str, **more: str) -> Native:
             return None
         if not _counted(call, frame):
             return None
-        options = _placed(call, frame)
+        options = placed(call, frame)
         if "auto_pad" not in options:
             options["ceil_mode"] = int(call["ceil_mode"])
         for key, name in more.items():

@@ -102,7 +102,7 @@ def _where(call: Onnx) -> Value:
 
 
 def _cast(call: Onnx) -> Value:
-    return call.build.cast(call.input("x"), call.out.dtype)
+    return call.build.converted(call.input("x"), call.out.dtype)
 
 
 # ---- reductions
@@ -239,7 +239,7 @@ def _slice(call: Onnx) -> Value:
 
 def _pad(call: Onnx) -> Value | None:
     x, mode, build = call.input("x"), call["mode"], call.build
-    if mode == "symmetric" or x.dtype not in ("f32", "f64", "i32", "i64"):
+    if mode == "symmetric" or x.dtype not in build.runtime.kernels.get("Pad", ()):
         return None
     inputs = [x.text, build.integers([*call["before"], *call["after"]]).text]
     if mode == "constant":
@@ -359,7 +359,6 @@ ELEMENTS: dict[str, Native] = {
     "gather_nd": Native("GatherND", _gather_nd),
     "one_hot": Native("OneHot", _one_hot),
     "reshape": Native("Reshape", _reshape),
-    "flatten": Native("Reshape", _reshape),
     "squeeze": _with_axes("Squeeze"),
     "expand_dims": _with_axes("Unsqueeze"),
     "transpose": Native("Transpose", _transpose),

@@ -12,11 +12,14 @@ from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
-_PLAIN = {"left_window_size": -1, "right_window_size": -1, "softcap": 0, "masked_rows": "open"}
+_PLAIN = {"left_window_size": -1, "right_window_size": -1}
 
 
 def _attention(call: Onnx) -> Value | None:
-    """A mask of numbers is added, one of truth values admits."""
+    """A mask of numbers is added, one of truth values admits; a row of which nothing is admitted is
+    zero. Scores are capped before they are masked, which releases before 1.24 have the other way
+    round.
+    """
     q, k, v = (call.input(name) for name in "qkv")
     if call.has("kv_lengths") or any(call[name] != usual for name, usual in _PLAIN.items()):
         return None
@@ -32,8 +35,7 @@ def _attention(call: Onnx) -> Value | None:
             full = (*q.shape[:3], k.shape[2])
             place.append(call.build.expand(value, full))
     options: dict[str, Any] = {"is_causal": int(call["causal"])}
-    if "scale" in call.node.attrs:
-        options["scale"] = float(call["scale"])
+    options |= {name: float(call[name]) for name in ("scale", "softcap") if name in call.node.attrs}
     return call.build.op("Attention", values, call.out.shape, *others, **options)
 
 

@@ -193,7 +193,11 @@ FIRST = tuple(r.name if r.about else r.name + next(iter(r.modes)) for r in ROWS.
 KIN = {
     "onnx-reference": (
         "onnxruntime",
-        Mode("onnx.reference, ONNX's own evaluator in NumPy", packages=("onnx",)),
+        Mode(
+            "onnx.reference, ONNX's own evaluator in NumPy",
+            packages=("onnx",),
+            says_no="No registered implementation for operator",
+        ),
     ),
     "onnx:shapes": (
         "onnxruntime",
