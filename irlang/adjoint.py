@@ -21,7 +21,15 @@ from functools import cache
 
 from irlang import ast
 from irlang import equations as eq
-from irlang.adjoint_forward import Context, Workspace, cleaned, reaching, reading, renamed
+from irlang.adjoint_forward import (
+    Context,
+    Workspace,
+    cleaned,
+    reaching,
+    reading,
+    renamed,
+    stops,
+)
 from irlang.adjoint_hoist import hoisted
 from irlang.adjoint_terms import Term, contribution
 from irlang.equation_rules import TRUE, apply, is_number, is_true, negation, simplify
@@ -44,6 +52,7 @@ def adjoint(
     *,
     ties: str = "first",
     prefix: str = "d_",
+    stopping: bool = True,
 ) -> eq.Expansion:
     """The equations of the vector-Jacobian product of a call.
 
@@ -51,6 +60,7 @@ def adjoint(
     is given (all real ones). The result's inputs are those of the call and `d_y` for every seed
     `y`; its outputs are `d_x` for every wanted `x`, in that order. ties: `first`, `even`, `any`. A
     second adjoint needs another `prefix`, since its tensors are beside those of the first.
+    stopping: whether nothing flows through `constant(x)`, as gradients have it; errors do.
     """
     real = {name for name, info in expansion.tensors.items() if info.kind == "real"}
     sources = [n for n in (expansion.inputs if wanted is None else wanted) if n in real]
@@ -58,7 +68,7 @@ def adjoint(
     clash = [n for n in expansion.tensors if prefix + n in expansion.tensors]
     if clash:
         raise ValueError(f"`{prefix}{clash[0]}` is a tensor already: use another prefix")
-    return _Adjoint(expansion, sources, given, ties, prefix).result()
+    return _Adjoint(expansion, sources, given, ties, prefix, stopping).result()
 
 
 class _Adjoint:
@@ -71,16 +81,21 @@ class _Adjoint:
         seeds: Sequence[str],
         ties: str,
         prefix: str,
+        stopping: bool,
     ) -> None:
         self.expansion = expansion
         self.sources = sources
         self.seeds = seeds
         self.ties = ties
         self.prefix = prefix
+        self.stopping = stopping
         self.work = Workspace(expansion)
         self.terms: dict[str, list[Term]] = {}
         self.read: frozenset[str] = frozenset()  # by the equations that something flows through
-        self.active: set[str] = reaching(sources, expansion.equations, expansion.tensors)
+        self.active: set[str] = self._reaching(expansion.equations)
+
+    def _reaching(self, equations: Iterable[eq.Equation]) -> set[str]:
+        return reaching(self.sources, equations, self.work.tensors, stopping=self.stopping)
 
     def cotangent(self, tensor: str) -> str:
         """The tensor in which a seed is given, or all that flows back to `tensor` is summed."""
@@ -98,7 +113,7 @@ class _Adjoint:
             self.work.equations[name] = self.work.parted(self.work.equations[name])
             done.add(name)
             new = [n for n in self.work.equations if n not in before]
-            self.active = reaching(self.sources, self.work.equations.values(), self.work.tensors)
+            self.active = self._reaching(self.work.equations.values())
             pending += [n for n in new if n in self.active and n not in done]
         needed = reading(self.seeds, self.work.equations)
         flowing = [n for n in self.work.equations if n in self.active and n in needed]
@@ -205,6 +220,8 @@ class _Adjoint:
         """Whether an expression depends on what is differentiated by."""
         if isinstance(expr, eq.Read) and expr.tensor in self.active:
             return True
+        if self.stopping and stops(expr):
+            return False
         return any(map(self._active, eq.children(expr)))
 
     def _slopes(

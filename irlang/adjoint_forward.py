@@ -220,18 +220,34 @@ def renamed(expr: eq.Expr, names: dict[str, str]) -> eq.Expr:
 # ---- which tensors take part ------------------------------------------------------------------
 
 
+def stops(expr: eq.Expr) -> bool:
+    """Whether an expression is one through which no gradient flows."""
+    return isinstance(expr, eq.Apply) and expr.function == "constant"
+
+
+def _passing(expr: eq.Expr) -> frozenset[str]:
+    """The tensors that are read where a gradient flows."""
+    if stops(expr):
+        return frozenset()
+    own = {expr.tensor} if isinstance(expr, eq.Read) else set()
+    return frozenset(own.union(*map(_passing, eq.children(expr))))
+
+
 def reaching(
-    sources: Iterable[str], equations: Iterable[eq.Equation], tensors: Mapping[str, eq.TensorInfo]
+    sources: Iterable[str],
+    equations: Iterable[eq.Equation],
+    tensors: Mapping[str, eq.TensorInfo],
+    *,
+    stopping: bool = False,
 ) -> set[str]:
-    """The real tensors that depend on one of `sources`."""
+    """The real tensors that depend on one of `sources`; `stopping`: not by way of `constant`."""
     found = set(sources)
+    read = _passing if stopping else eq.reads
     while True:
         new = {
             e.target
             for e in equations
-            if e.target not in found
-            and tensors[e.target].kind == "real"
-            and eq.reads(e.body) & found
+            if e.target not in found and tensors[e.target].kind == "real" and read(e.body) & found
         }
         if not new:
             return found

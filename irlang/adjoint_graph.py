@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from irlang import ast
 from irlang import equations as eq
 from irlang.adjoint import adjoint
+from irlang.adjoint_forward import reaching, stops
 from irlang.graph import Graph, Node, Operand
 from irlang.instance import Definitions, instantiate
 
@@ -69,10 +70,11 @@ def prepare(
     for node in reversed(graph.nodes):
         outputs = {f: v for f, v in node.results().items() if v in flowing and v in active}
         sources = {f: v for f, v in node.feeds().items() if v in active}
+        expansion = node.expansion(definitions)
+        sources = {f: v for f, v in sources.items() if _passes(expansion, f, outputs)}
         if not outputs or not sources:
             continue
         own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any", "beyond"}
-        expansion = node.expansion(definitions)
         prefix = _free_prefix(expansion.tensors)
         backward = _adjoint(
             expansion, tuple(sources), tuple(outputs), min(own, default=ties), prefix
@@ -87,6 +89,14 @@ def prepare(
             )
         )
     return Backward(graph, tuple(steps), seeds, wanted)
+
+
+def _passes(expansion: eq.Expansion, source: str, outputs: Iterable[str]) -> bool:
+    """Whether a gradient may flow from an output to an input: not where `constant` parts them."""
+    if not any(stops(part) for e in expansion.equations for part in eq.walk(e.body)):
+        return True
+    found = reaching([source], expansion.equations, expansion.tensors, stopping=True)
+    return not found.isdisjoint(outputs)
 
 
 def _free_prefix(names: Iterable[str]) -> str:

@@ -100,6 +100,8 @@ _ROWS = (
     ),
     # what its argument is, as far as rounding lets it be known: a tie stays open (`irlang.adjoint`)
     Scalar("about", 1, "real", values.ufunc("positive"), lambda a: a, ("1",), monotone=()),
+    # its argument, through which no gradient flows; what an error of it does is 1 all the same
+    Scalar("constant", 1, "same", np.asarray, lambda a: a, ("1",), monotone=()),
     Scalar(
         "neg",
         1,

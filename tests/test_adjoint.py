@@ -596,6 +596,8 @@ def test_every_differentiable_definition_has_a_case() -> None:
         sources = any(i.type.dtype in real for i in op.inputs)
         if not sources or not any(o.type.dtype in real for o in op.outputs):
             continue
+        if op.name == "stop_gradient":  # whose gradient is no difference quotient
+            continue
         assert op.name in covered
         for attr in op.attrs:
             if attr.type.kind == "enum" and (op.name, attr.name) in tried:

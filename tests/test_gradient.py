@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irlang.adjoint_graph import prepare
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph
@@ -353,3 +354,32 @@ def test_nothing_is_known_of_a_gradient_that_is_no_number() -> None:
     given = {"x": np.array([0, 1, 2], np.float32)}
     ball = gradient.gradient_balls(checked.graphs[0], given, builtin())["x"]
     assert np.isinf(ball.bound).tolist() == [True, False, False]
+
+
+STOPPED = """
+op held[T: float](x: T[N], w: T[N]) -> y: T[N] {
+  h = stop_gradient(x)
+  y[n] = h[n] * w[n] + x[n]
+}
+
+model m(x: f64[3] in [0.1, 2], w: f64[3]) -> y: f64[3] {
+  l = log(x)
+  y = multiply(held(x, w), stop_gradient(l))
+}
+"""
+
+
+def test_nothing_flows_through_a_constant() -> None:
+    """Neither inside a definition that uses it, nor to the calls before it."""
+    checked = check(parse("nnir 1\n" + STOPPED), builtin())
+    (graph,) = checked.graphs
+    given = {"x": np.array([0.1, 0.5, 2.0]), "w": np.array([0.25, -1.0, 0.5])}
+    log = np.log(given["x"])
+    y = program.run(graph, given, checked.catalog)["y"]
+    np.testing.assert_allclose(y, log * given["x"] * (given["w"] + 1), rtol=1e-14)
+    found = gradient.gradients(graph, given, checked.catalog)
+    balls = gradient.gradient_balls(graph, given, checked.catalog)
+    for name, slope in (("x", log), ("w", given["x"] * log)):
+        np.testing.assert_allclose(found[name], slope, rtol=1e-14)
+        assert np.all(np.abs(balls[name].value - slope) <= 2 * balls[name].bound)
+    assert "l" not in {step.node.name for step in prepare(graph, checked.catalog).steps}

@@ -150,7 +150,7 @@ ROWS: dict[str, Row] = {
     "Identity": _identity,
     "IdentityN": _identities,
     "Snapshot": _identity,
-    "StopGradient": _identity,
+    "StopGradient": calls("stop_gradient"),
     "PreventGradient": _identity,
     "CheckNumerics": _identity,
     "CheckNumericsV2": _identity,

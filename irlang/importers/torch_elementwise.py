@@ -274,6 +274,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "sign": lambda c: c("identity" if c.out == "bool" else "sign", c.tensor("self")),
     "sgn": lambda c: c("identity" if c.out == "bool" else "sign", c.tensor("self")),
     "positive": unary("identity"),
+    "detach": unary("stop_gradient"),
     "special_expit": unary("sigmoid"),
     "floor": _whole_or("floor"),
     "ceil": _whole_or("ceil"),

@@ -304,7 +304,7 @@ SHAPES: dict[str, Rule] = {
     ),
     **dict.fromkeys(
         (
-            *("clone", "detach", "alias", "contiguous", "lift_fresh", "lift", "resolve_conj"),
+            *("clone", "alias", "contiguous", "lift_fresh", "lift", "resolve_conj"),
             *("resolve_neg", "conj", "conj_physical", "real", "requires_grad"),
         ),
         _same,

@@ -324,7 +324,10 @@ def _stays_whole(row: Scalar, args: Sequence[Numbers], kind: str) -> bool:
 
 
 _WHOLE = frozenset(
-    ("+", "-", "*", "neg", "abs", "max", "min", "sq", "real", "about", "select", "//", "%")
+    {
+        *("+", "-", "*", "//", "%", "neg", "abs", "sq", "max", "min", "select"),
+        *("real", "about", "constant"),
+    }
 )
 
 

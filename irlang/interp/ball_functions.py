@@ -624,14 +624,14 @@ _LEAST: dict[str, Callable[..., float]] = {
     "max": max,
     "min": min,
     "pow": lambda a, b: 0.0 if a >= 0 else -math.inf,  # noqa: ARG005
-    **dict.fromkeys(("real", "about"), lambda a: a),
+    **dict.fromkeys(("real", "about", "constant"), lambda a: a),
     **dict.fromkeys(("sq", "abs", "exp", "sigmoid", "softplus", "rsqrt", "erfc"), lambda a: 0.0),  # noqa: ARG005
     "sqrt": lambda a: math.sqrt(a) if a > 0 else 0.0,
 }
 
 _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     **dict.fromkeys(("+", "-", "*", "/"), BallFunctions._arithmetic),
-    **dict.fromkeys(("neg", "abs", "real"), BallFunctions._same),
+    **dict.fromkeys(("neg", "abs", "real", "constant"), BallFunctions._same),
     **dict.fromkeys(("max", "min"), BallFunctions._extreme),
     **dict.fromkeys(_COMPARISONS, BallFunctions._comparison),
     **dict.fromkeys(("and", "or", "not"), BallFunctions._logic),

@@ -29,7 +29,7 @@ def pulled(
     """
     key = f"{__name__} {wanted} {seeds} {rows} {ties}"
     if key not in expansion.notes:
-        one = adjoint(expansion, wanted, seeds, ties=ties, prefix=PREFIX)
+        one = adjoint(expansion, wanted, seeds, ties=ties, prefix=PREFIX, stopping=False)
         expansion.notes[key] = _repeated(one, {PREFIX + name for name in seeds}, rows)
     found: eq.Expansion = expansion.notes[key]
     return found

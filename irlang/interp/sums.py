@@ -78,7 +78,7 @@ class Sums(Elements):
         if not isinstance(expr, eq.Apply) or self.kind(expr) != "real":
             return None
         function = expr.function
-        if function in ("neg", "real", "about"):
+        if function in ("neg", "real", "about", "constant"):
             return Sum({}).plus(
                 self.sum_of(expr.args[0], box, facts, depth), -1.0 if function == "neg" else 1.0
             )

@@ -196,6 +196,11 @@ class Expressions(ABC):
         """A scalar function of terms."""
         if function == "about":  # which speaks of radii: the number is its own
             return args[0]
+        if function == "constant":
+            (arg,) = args
+            return (
+                arg if isinstance(arg, Known) else Traced(self.builder.detach(arg.value), arg.axes)
+            )
         row = SCALARS[function]
         args = self._sheltered(function, args)
         axes = self.union(args)

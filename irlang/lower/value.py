@@ -59,6 +59,9 @@ class Builder(Protocol):
     def solid(self, value: Value) -> Value:
         """`value`, as a tensor where it is a number written inline."""
 
+    def detach(self, value: Value) -> Value:
+        """`value` as a constant, by which nothing is differentiated."""
+
     def cast(self, value: Value, dtype: str) -> Value:
         """Conversion: truncates to integers, wraps between them, `!= 0` to bool."""
 

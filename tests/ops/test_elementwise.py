@@ -32,6 +32,7 @@ Function = Callable[..., Any]
 # One tensor, floats: name -> function, lowest and highest value drawn.
 REAL: dict[str, tuple[Function, float, float]] = {
     "identity": (lambda x: x, -6, 6),
+    "stop_gradient": (lambda x: x, -6, 6),
     "negate": (np.negative, -6, 6),
     "abs": (np.abs, -6, 6),
     "sign": (np.sign, -6, 6),
@@ -73,8 +74,8 @@ def test_a_function_of_one_tensor(op: str, data: st.DataObject) -> None:
 
 
 WRAPPING: dict[str, Function] = {
-    "identity": np.positive, "negate": np.negative, "abs": np.abs, "sign": np.sign,
-    "square": np.square,
+    "identity": np.positive, "stop_gradient": np.positive, "negate": np.negative, "abs": np.abs,
+    "sign": np.sign, "square": np.square,
 }  # fmt: skip
 
 
