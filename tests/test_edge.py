@@ -301,3 +301,20 @@ def test_the_largest_of_some_integers_keeps_all_their_digits() -> None:
     (ball,) = made.oracle().values()
     assert np.asarray(ball.value).tolist() == [MOST, MOST - 1]
     assert not np.any(ball.bound)
+
+
+@pytest.mark.parametrize(
+    "call", ["attention(q, k, v; mask = m)", "attention_scores(q, k; mask = m)"]
+)
+def test_what_may_not_be_looked_at_may_be_added_to_minus_infinity(call: str) -> None:
+    """PyTorch and ONNX add -inf to the product, others choose it in the product's place."""
+    made = case("q: f32[1, 1, 1, 1], k: f32[1, 1, 3, 1], v: f32[1, 1, 3, 1], m: bool[3]", call)
+    made.inputs |= {
+        "q": np.full((1, 1, 1, 1), 1e30, np.float32),
+        "m": np.array([True, False, True]),
+    }
+    for masked, open_ in ((INF, True), (NAN, True), (1e30, True), (-INF, False), (-2, False)):
+        made.inputs["k"] = np.array([0, masked, 0], np.float32).reshape(1, 1, 3, 1)
+        made._oracle = None
+        (ball,) = made.oracle().values()
+        assert np.isinf(ball.bound).all() == np.isinf(ball.bound).any() == open_, masked
