@@ -12,7 +12,7 @@ import pytest
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diff import runner
-from irlang.diff.apart import CALLS, case_apart, cases_apart, judge_apart, wrong_calls
+from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
@@ -48,6 +48,23 @@ def test_every_operator_has_its_turn_before_one_has_it_again() -> None:
     for case in made:
         given = {*case.graph.inputs, *case.graph.params}
         assert all(given.issuperset(node.operands()) for node in case.graph.nodes)
+
+
+def test_what_a_target_has_of_its_own_comes_first_and_twice_as_often() -> None:
+    own = frozenset(NAMES[: len(NAMES) // 2])
+    rounds = Rounds(NAMES, [name for name in NAMES if name in own], 5)
+    turns = [rounds.turn(place) for place in range(2 * (len(NAMES) + len(own)))]
+    assert {name for name, _ in turns[: len(own)]} == own
+    assert Counter(name for name, _ in turns) == {n: 4 if n in own else 2 for n in NAMES}
+    assert [around for _, around in turns] == sorted(around for _, around in turns)
+    of_own = {around for name, around in turns if name in own}
+    assert of_own == {0, 1, 2, 3}
+    called = [
+        node.op.name
+        for *_, case in cases_apart(builtin(), 5, 0, NAMES, False, 4, native=own)
+        for node in case.graph.nodes
+    ]
+    assert called == [name for name, _ in turns[: len(called)]]
 
 
 def test_a_batch_is_a_function_of_its_number() -> None:
@@ -120,8 +137,8 @@ def test_a_call_that_no_target_can_run_is_drawn_anew() -> None:
     assert len(set(asked)) > 1
 
 
-def test_every_second_round_is_at_all_edges_at_once() -> None:
-    """And rounds differ in the types of what is fed."""
+def test_every_second_pair_of_rounds_is_at_all_edges_at_once() -> None:
+    """A round of what targets have and one of all; rounds differ in the types of what is fed."""
     kinds: list[set[str]] = [set(), set()]
     types = set()
     for number, _, case in cases_apart(builtin(), 5, 0, ("square",) * CALLS, False, 28):
@@ -137,7 +154,7 @@ def test_every_second_round_is_at_all_edges_at_once() -> None:
                 )
                 if one.any()
             }
-            kinds[number % 2] |= {f"{len(found)} kinds"}
+            kinds[number // 2 % 2] |= {f"{len(found)} kinds"}
     assert "3 kinds" in kinds[0]
     assert "3 kinds" not in kinds[1]
     assert types >= {"float32", "float64", "float16", "bfloat16"}

@@ -2,8 +2,9 @@
 
 In a program of many calls a NaN hides what comes behind it, and an operator waits long for its
 turn at an edge. Beside the programs of a batch there are a few small ones whose calls do not read
-one another; going through the catalogue, they take all operators before one comes again. What is
-wrong there is wrong in one call, and a program is taken apart into its calls to see in which.
+one another; they take all operators that a target has of its own, then the whole catalogue, and so
+on. What is wrong there is wrong in one call, and a program is taken apart into its calls to see in
+which.
 
 With gradients the values are finite: zeros, ties, kinks, and numbers far from zero; in some rounds
 also those whose products overflow.
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -45,7 +46,8 @@ _FURTHER = 48  # where the seeds of the second and the third differ: a bit above
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
-# goes by vectors, and for what is left of them. Every second round mixes all kinds of edges.
+# goes by vectors, and for what is left of them. Every second pair of rounds mixes all kinds of
+# edges.
 _ROUNDS = (
     Limits(elements=256),
     Limits(elements=256, empty=30),
@@ -66,17 +68,19 @@ def cases_apart(
     grad: bool,
     count: int = APART,
     able: Able = lambda _: True,
+    native: Collection[str] = (),
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, or that the oracle has no
-    value for, the calls are taken one by one.
+    value for, the calls are taken one by one. native: the operators that a target has of its own.
     """
     names = list(ops) or [op.name for op in catalog]
+    rounds = Rounds(names, [name for name in names if name in native], seed)
     for number in range(batch * APART, batch * APART + count):
-        called = [_turn(names, seed, number * CALLS + i) for i in range(CALLS)]
+        turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
+        called, around = [name for name, _ in turns], turns[0][1]
         own = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
-        around = number * CALLS // len(names)
         case = case_apart(catalog, own, called, grad, around)
         if case is not None and able(case):
             made = [case]
@@ -91,10 +95,26 @@ def cases_apart(
         yield from ((number, own, one) for one in made)
 
 
-def _turn(names: Sequence[str], seed: int, position: int) -> str:
-    """The operator whose turn it is: all of them in an order of their own in every round."""
-    around, place = divmod(position, len(names))
-    return random.Random(f"apart {seed} {around}").sample(names, len(names))[place]
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Operators in turn: first those that a target has of its own, then all, again and again.
+
+    What has to be composed from its definition says little that those do not which it is composed
+    of. Every round has an order of its own.
+    """
+
+    names: Sequence[str]
+    native: Sequence[str]
+    seed: int
+
+    def turn(self, position: int) -> tuple[str, int]:
+        """The operator whose turn it is, and the number of its round."""
+        first, all_ = len(self.native), len(self.names)
+        pair, place = divmod(position, first + all_)
+        rest, names = (place, self.native) if place < first else (place - first, self.names)
+        around = 2 * pair + (place >= first) if first else pair
+        shuffled = random.Random(f"apart {self.seed} {around}").sample(names, len(names))
+        return shuffled[rest], around
 
 
 def case_apart(
@@ -115,7 +135,7 @@ def case_apart(
     weights = _weights(graph)  # what flows back: nothing is learned where it is zero
     drawn = {name: array for name, array in given.items() if name not in weights}
     kinds: Kinds = "smooth" if smooth else "finite" if grad else "all"
-    mixed = around % 2 == 0
+    mixed = around // 2 % 2 == 0  # of all, and of those that a target has
     given |= with_edges_apart(graph, drawn, seed, bound, kinds, mixed)
     params = with_edges_apart(graph, params, seed, bound, kinds, mixed)
     case = Case(graph, given, params, catalog, edge=not smooth)

@@ -25,12 +25,13 @@ from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
+from irlang.lower.lower import spelt
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
-_SPOILT = 64  # requirements that are broken beside the programs of a batch
+_SPOILT = 192  # requirements that are broken beside the programs of a batch
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
@@ -76,6 +77,7 @@ def run_batch(
     stand = cases_apart(
         catalog, settings.seed, number, settings.ops, settings.grad,
         -(-count * APART // BATCH), session.can_run,
+        frozenset().union(*map(spelt, settings.targets)),
     )  # fmt: skip
     while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):
         lone, counts = judge_apart(session, some, SEEN, settings.grad)
