@@ -2,7 +2,8 @@
 
 Sizes and attributes become numbers, branches that they decide go, an index that has one value is
 that value, a sum of one term is the term, and what is read inside a tensor in any case has no
-value for outside. So a convolution without padding has no `?? 0`, and one of groups = 1 no group.
+value for outside, and what is outside in any case is that value. So a convolution without padding
+has no `?? 0`, and one of groups = 1 no group.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from irlang import equations as eq
-from irlang.equation_rules import is_true, simplify, whole
+from irlang.equation_rules import is_false, is_true, simplify, whole
 
 _EMPTY: dict[str, eq.Scalar] = {"sum": 0, "prod": 1, "count": 0, "any": False, "all": True}
 _SINGLE = frozenset({"sum", "prod", "max", "min", "any", "all", "the"})
@@ -57,6 +58,8 @@ def _reduced(expr: eq.Expr, bounds: Bounds, tensors: Tensors) -> eq.Expr:
     made = eq.rebuild(expr, lambda part: _reduced(part, bounds, tensors))
     if isinstance(made, eq.Read) and made.default is not None:
         inside = simplify(eq.Inside(made.tensor, made.index), bounds, tensors)
+        if is_false(inside):  # as the step before the first is
+            return made.default
         return eq.Read(made.tensor, made.index) if is_true(inside) else made
     if isinstance(made, eq.Apply) and made.function == "ceildiv":
         over, by = map(whole, made.args)

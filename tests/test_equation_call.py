@@ -36,6 +36,9 @@ CALLS = {
     "im2col(x; window = [2])": (
         "x: f32[1, 1, 5]", "f32[1, 2, 4]", "y[n < 1, f < 2, p < 4] = x[0, 0, p + f]",
     ),
+    "cumsum(x; axis = 0, exclusive = true)": (  # before the first there is nothing
+        "x: f32[1]", "f32[1]", "c[k < 1] = x[0]\ny[k < 1] = 0",
+    ),
     "argmax(x; axis = 0, keepdims = false)": (
         "x: f32[1]", "i64[]", "y[] = argmax(k < 1) x[k]",
     ),

@@ -51,6 +51,11 @@ WHY = {
         {"x": [[[1, 2, 3]]]}, (0, 0, 2),
         ["y[0, 0, 2] = max(x[0, 0, 2], -inf) = max(3, -inf) = 3"],
     ),
+    "reduce_sum": (  # what its type cannot hold
+        "model m(x: i32[2]) -> y: i32[] {\n  y = reduce_sum(x)\n}",
+        {"x": [2147483647, 1]}, (),
+        ["y[] = x[0] + x[1] = 2147483647 + 1 = 2147483648 = -2147483648 modulo 2^32"],
+    ),
 }  # fmt: skip
 
 
@@ -59,7 +64,8 @@ def test_an_element_is_derived(name: str) -> None:
     text, given, index, lines = WHY[name]
     case = case_of(text)
     expansion = case.graph.nodes[0].expansion(case.catalog)
-    found = exact.evaluate(expansion, {n: np.array(a, np.float64) for n, a in given.items()})
+    kinds = {n: np.float64 if i.kind == "real" else np.int64 for n, i in expansion.tensors.items()}
+    found = exact.evaluate(expansion, {n: np.array(a, kinds[n]) for n, a in given.items()})
     tensors = {n: value.numpy() for n, value in found.items()}
     assert explain(expansion, tensors, "y", index) == lines
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.interp.exact_scalar import apply
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -63,11 +64,23 @@ def explain(
             break  # something that one element does not say
         value = shown(np.asarray(tensors[tensor])[place])
         steps = [text for text in dict.fromkeys(texts) if len(text) <= _WIDEST and text != value]
-        parts = [_place(tensor, place), *steps, value]
+        parts = [_place(tensor, place), *steps, *_wrapped(plain, equation, env, value)]
         line = " = ".join(parts)
         lines.append(line if len(line) <= _LINE else "\n    = ".join(parts))
         waiting += [read for read in named.read if read[0] in equations]
     return lines
+
+
+def _wrapped(writer: _Writer, equation: eq.Equation, env: Env, value: str) -> list[str]:
+    """The value; of a whole number that its type cannot hold, what it is and what is left of it."""
+    if equation.info.kind != "int":
+        return [value]
+    try:
+        exact = writer.value(equation.body, env)
+    except (InvalidInput, ArithmeticError, ValueError):
+        return [value]
+    bits = DTYPES[equation.info.dtype].bits
+    return [value] if str(exact) == value else [str(exact), f"{value} modulo 2^{bits}"]
 
 
 def shown(number: Any) -> str:
@@ -175,6 +188,9 @@ class _Writer:
                 return made if isinstance(made, (bool, int)) else float(made)
             case eq.Reduce(kind="count"):
                 return sum(1 for _ in self._inner(expr, env))
+            case eq.Reduce(kind="sum" | "prod", body=body) if body is not None:
+                terms = (self.value(body, now) for now in self._inner(expr, env))
+                return sum(terms) if expr.kind == "sum" else math.prod(terms)
         raise ValueError(expr)
 
 
