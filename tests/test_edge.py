@@ -318,3 +318,37 @@ def test_what_may_not_be_looked_at_may_be_added_to_minus_infinity(call: str) -> 
         made._oracle = None
         (ball,) = made.oracle().values()
         assert np.isinf(ball.bound).all() == np.isinf(ball.bound).any() == open_, masked
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "given", "open_"),
+    [
+        (
+            "x: f32[2, 1], w: f32[1, 2, 2]",
+            "einsum(x, w; labels = [0, 0, 1, 2, 3], output = [3, 1])",
+            {"x": [0, -INF], "w": [0, 1, 0, -0.009]},
+            True,
+        ),
+        (
+            "x: f32[1, 3], w: f32[0, 3, 0]",
+            "einsum(x, w; labels = [0, 1, 2, 1, 2])",
+            {"x": [0, 0, NAN]},
+            True,
+        ),
+        (
+            "x: f32[1, 3], w: f32[3, 2]",
+            "einsum(x, w; labels = [0, 1, 1, 2])",
+            {"x": [0, 1, INF], "w": [1, 1, 1, 1, 1, -1]},
+            False,
+        ),
+    ],
+)
+def test_factors_may_be_added_up_before_they_are_multiplied(
+    declared: str, call: str, given: dict[str, list[float]], open_: bool
+) -> None:
+    """PyTorch and TensorFlow sum what only one factor varies along by itself."""
+    made = case(declared, call)
+    for name, array in given.items():
+        made.inputs[name] = np.array(array, np.float32).reshape(made.inputs[name].shape)
+    (ball,) = made.oracle().values()
+    assert np.isinf(ball.bound).all() == np.isinf(ball.bound).any() == open_

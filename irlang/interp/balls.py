@@ -26,7 +26,7 @@ from irlang.dtypes import DTYPES, DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, spread, whole
 from irlang.interp.ball_functions import BallFunctions
-from irlang.interp.endless import settled_sum
+from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.running import Running
 
@@ -202,6 +202,9 @@ class Balls(BallFunctions):
         )
         if sure is not None:
             radius = np.where(sure, 0.0, radius)
+        apart = separable([(f.value, f.radius) for f in factors], rank)
+        if apart is not None:
+            radius = np.where(apart, np.inf, radius)
         return self.bounded(Ball(value, radius, roundings + 1, total, least=floor))
 
     def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:

@@ -46,6 +46,37 @@ def settled_sum(
     return np.asarray(sure | (one_way & (loose == 0) & (beside <= most)) & ~np.isfinite(found))
 
 
+def separable(factors: Sequence[tuple[Any, Any]], rank: int) -> Array | None:
+    """Where factors may be added up each by itself before they are multiplied; None: nowhere.
+
+    What a factor does not vary along may be summed without it: `sum a[i] * b[j]` is a product of
+    two sums, and so do programs compute it (`einsum`). That makes a difference where such a factor
+    is infinite, as the others may cancel first, or where it is no number and the sum is empty.
+    factors: values and radii (None: exact). rank: the sum is over all axes from there on.
+    """
+    arrays = [np.asarray(value) for value, _ in factors]
+    width = max(array.ndim for array in arrays)
+    shapes = [(1,) * (width - array.ndim) + array.shape for array in arrays]
+    empty = any(0 in shape[rank:] for shape in shapes)
+    real = [n for n, array in enumerate(arrays) if array.dtype.kind == "f"]
+    axes = [a for a in range(rank, width) if any(shapes[n][a] > 1 for n in real)]
+    axes += [a for a in range(rank, width) if any(shape[a] == 0 for shape in shapes)]
+    found: Array | None = None
+    for n in real:
+        if all(shapes[n][axis] != 1 for axis in axes):
+            continue
+        value, radius = arrays[n].reshape(shapes[n]), factors[n][1]
+        strange = ~np.isfinite(value) if empty else np.isinf(value)
+        if radius is not None:
+            strange = strange | np.isinf(
+                np.broadcast_to(radius, arrays[n].shape).reshape(shapes[n])
+            )
+        if strange.any():
+            any_ = np.any(strange, axis=tuple(range(rank, width)))
+            found = any_ if found is None else found | any_
+    return found
+
+
 class _Side:
     """A factor by what its elements are: 1 where they are, 0 elsewhere."""
 
