@@ -179,7 +179,7 @@ class Programs:
     def _judge(self, node: Node, given: Mapping[str, Array], target: str) -> Shown | None:
         if not all(name in given for name in node.operands()):
             return None
-        bad = originates(node, given)
+        bad = originates(node, given, self.subject.endless)
         if bad is None:
             return None
         loaded = {n: load(self.graph.values[n], given[n]) for n in node.operands()}
@@ -187,10 +187,12 @@ class Programs:
             own = results(node, loaded, self.graph, self.subject.catalog)
         except InvalidInput:
             return None
-        if all(is_finite(own[name]) for name in node.outputs):
+        if originates(node, {**loaded, **own}, self.subject.endless) is None:
             return None  # the framework's own doing
         numbers = np.asarray(given[bad]).astype(np.float64)
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        given_endless = not all(is_finite(given[name]) for name in node.operands())
+        wrong = np.isnan(numbers) if given_endless else ~np.isfinite(numbers)
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
         version = self.frameworks.worker(target).hello().version
         return Shown(target, version, bad, at, float(numbers[at]))
 

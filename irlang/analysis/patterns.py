@@ -31,6 +31,11 @@ def _constant(number: Callable[[Ends], float]) -> Pattern:
     return lambda numbers, shape, ends: np.full(shape, number(ends))  # noqa: ARG005
 
 
+def _power(exponent: int) -> Pattern:
+    """A power of two everywhere."""
+    return _constant(lambda ends: min(max(2.0**exponent, ends[0]), ends[1]))
+
+
 def _ends(*axes: int) -> Pattern:
     """One of the two ends, chosen anew along some axes only; along all, if none is named."""
 
@@ -92,6 +97,8 @@ _ZERO = _constant(_nearest_zero)
 _MIDDLE = _constant(lambda ends: 0.5 * ends[0] + 0.5 * ends[1])
 _ONE = _constant(lambda ends: min(max(1.0, ends[0]), ends[1]))
 CONSTANT = (_ZERO, _HIGH, _LOW, _ONE, _MIDDLE)
+# What is not 0, and has a reciprocal that overflows, by itself or once it is divided: of f16, f32.
+TINY = (_power(-17), _power(-124), _power(-129))
 _VARIED = (
     _ends(),
     _ends(-1),
@@ -132,7 +139,7 @@ def tries(
         others = {name: ends for name, ends in ranges.items() if name not in wanted}
         plain = _one(graph, others, dict.fromkeys(others, _ZERO), generator(seed, "plain"))
         ranges = {name: ends for name, ends in ranges.items() if name in wanted}
-    for pattern in CONSTANT:
+    for pattern in (*CONSTANT, *TINY):
         made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
         yield {**plain, **made}
     for number in itertools.count():

@@ -17,7 +17,7 @@ from irlang.adjoint_graph import Backward, prepare
 from irlang.analysis.patterns import stored
 from irlang.analysis.probe import Probe
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import Seen, is_finite, originates, results, trace
+from irlang.analysis.trace import Seen, is_given, originates, results, trace
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Node
@@ -82,9 +82,10 @@ class Pursuit:
         needed = (*self.node.operands(), *self.node.outputs[:1])
         if not all(name in found for name in needed):
             return None, False
-        if not all(is_finite(found[name]) for name in self.node.operands()):
+        endless = self.subject.endless
+        if not all(is_given(name, found[name], endless) for name in self.node.operands()):
             return None, False
-        return found[self.probe.value], originates(self.node, found) is not None
+        return found[self.probe.value], originates(self.node, found, endless) is not None
 
     def _oracle(self, values: Mapping[str, Array]) -> dict[str, Array]:
         graph, catalog = self.probe.graph, self.subject.catalog

@@ -27,7 +27,7 @@ from irlang.interp.values import Array
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
-_SURE = 12  # of these that are made whatever they bring: constants, and a few mixtures
+_SURE = 15  # of these that are made whatever they bring: constants, and a few mixtures
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _PATIENCE = 0.17  # of the time, without a new witness, after which the search ends
@@ -159,7 +159,7 @@ class Search:
             values = next(source)
             idle += 1
             found = self._trace(graph, values)
-            hits = [name for name, node in left.items() if found and originates(node, found)]
+            hits = [name for name, node in left.items() if found and self._breaks(node, found)]
             for name in hits:
                 idle = 0
                 met.setdefault(name, (left[name], values))
@@ -180,11 +180,14 @@ class Search:
         except InvalidInput:
             return {}
 
+    def _breaks(self, node: Node, found: Mapping[str, Array]) -> bool:
+        return originates(node, found, self.subject.endless) is not None
+
     def _holds(self, graph: Graph, node: Node, values: Values) -> bool:
         """Whether a call goes wrong whatever is drawn for what is left open, as far as is tried."""
         draws = range(_DRAWS if open_values(graph, 0, self.subject.catalog) else 1)
         traces = (self._trace(graph, values, draw) for draw in draws)
-        return all(found and originates(node, found) for found in traces)
+        return all(found and self._breaks(node, found) for found in traces)
 
     # ---- pursuit
 
@@ -240,7 +243,7 @@ class Search:
         shown = programs.confirm([(node, one) for one in tries_])
         broken = [one for one, made in zip(tries_, shown, strict=True) if made is not None]
         graph = self._cone({node.name: node})
-        both = (one for one in broken if originates(node, self._trace(graph, one)))
+        both = (one for one in broken if self._breaks(node, self._trace(graph, one)))
         return next(both, broken[0] if broken else None)
 
     def _starts(self, node: Node, probe: Probe, attempt: int) -> Iterator[Values]:
@@ -298,7 +301,7 @@ class Search:
                     if self.clock() > deadline:
                         return simple
                     found = self._trace(graph, changed)
-                    if not (found and originates(node, found)):
+                    if not (found and self._breaks(node, found)):
                         continue
                 simple = changed
                 break

@@ -26,7 +26,8 @@ class Subject:
     value is a parameter. fixed: these values. given: ranges that were given beside the text.
     file and text: what it was read from, the text being what an importer wrote where `file` is a
     model of another system. names: what calls and values were called there. assumed: the inputs
-    and parameters whose range nothing states.
+    and parameters whose range nothing states. endless: values that may be infinite because the
+    model says so: what a call makes of their infinities is its own doing only where it is NaN.
     """
 
     source: Graph
@@ -39,6 +40,7 @@ class Subject:
     text: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
+    endless: frozenset[str] = frozenset()
 
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""

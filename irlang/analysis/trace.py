@@ -76,6 +76,13 @@ def results(
     }
 
 
+def has_nan(array: Array) -> bool:
+    """Whether there is NaN in it."""
+    if array.dtype.kind == "V":  # bfloat16, as frameworks give it
+        array = array.astype(np.float64)
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
 def is_finite(array: Array) -> bool:
     """Whether there is neither NaN nor infinity in it."""
     if array.dtype.kind == "V":  # bfloat16, as frameworks give it
@@ -83,12 +90,25 @@ def is_finite(array: Array) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
-def originates(node: Node, found: Mapping[str, Array]) -> str | None:
-    """The first result of a call that is not finite although all its operands are."""
-    bad = next((v for v in node.outputs if v in found and not is_finite(found[v])), None)
-    if bad is None or not all(is_finite(found[name]) for name in node.operands()):
+def is_given(name: str, array: Array, endless: Collection[str]) -> bool:
+    """Whether an operand is finite, or infinite because the model says so.
+
+    endless: the values of which it does.
+    """
+    return is_finite(array) or (name in endless and not has_nan(array))
+
+
+def originates(node: Node, found: Mapping[str, Array], endless: Collection[str] = ()) -> str | None:
+    """The first result of a call that is not finite although all its operands are.
+
+    endless: the values that may be infinite because the model says so. Where they are, a result is
+    the doing of the call if it is NaN.
+    """
+    if not all(is_given(name, found[name], endless) for name in node.operands()):
         return None
-    return bad
+    finite = all(is_finite(found[name]) for name in node.operands())
+    bad = (lambda array: not is_finite(array)) if finite else has_nan
+    return next((v for v in node.outputs if v in found and bad(found[v])), None)
 
 
 def origins(graph: Graph, found: Mapping[str, Array]) -> Iterator[tuple[Node, str]]:

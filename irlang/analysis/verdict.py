@@ -88,6 +88,7 @@ def verdicts(
     start, computed = time.monotonic(), time.process_time()
     known = Known()
     found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain, known=known)
+    subject = replace(subject, endless=found.endless)
     points = found.points
     whole = subject.graph
     if gradient:

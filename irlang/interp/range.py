@@ -68,12 +68,14 @@ class Point:
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """values: the range of every value of the graph, by name. points: in the order of the calls.
-    regions: for every value, its boxes of indices and what lies there.
+    regions: for every value, its boxes of indices and what lies there. endless: the values that
+    may be infinite because the model says so, as a mask of -inf, and not because of a point.
     """
 
     values: dict[str, Range]
     points: tuple[Point, ...]
     regions: dict[str, tuple[tuple[tuple[tuple[int, int], ...], Range], ...]]
+    endless: frozenset[str] = frozenset()
 
 
 def analyse(
@@ -134,7 +136,13 @@ def analyse(
             name: tuple((region.box, _range(region.numbers)) for region in tensors[name].regions)
             for name in whole.values
         },
+        frozenset(name for name in whole.values if _endless(tensors[name].hull)),
     )
+
+
+def _endless(numbers: Numbers) -> bool:
+    """Whether infinities are in a set that no point has made."""
+    return (numbers.below or numbers.above) and not (numbers.nan or numbers.origins)
 
 
 @dataclass(frozen=True, slots=True)
