@@ -116,6 +116,8 @@ def _whole(op: ast.Op, functions: Mapping[str, ast.Let]) -> ast.Op:
     A function of its own comes before one of the same name outside; where both are used, both are
     there, and that is a fault of the definition.
     """
+    if not functions:
+        return op
     own = {item.name for item in op.body if isinstance(item, ast.Let)}
     used = _called(op, functions) - own
     while more := {name for known in used for name in _called(functions[known], functions)} - used:
