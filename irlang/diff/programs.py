@@ -31,7 +31,7 @@ from irlang.interp.values import initial_values, inputs
 BATCH = 32  # programs that go to a worker together
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
-_PIECES = 4  # one in so many programs is made of idioms alone: an optimiser's passes fire there
+_PIECES = (1, 2)  # of every four programs those made of idioms alone: there passes fire
 _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
 _COARSE = 3  # one in so many programs with gradients has halves for numbers
@@ -105,14 +105,14 @@ def make_case(
 
     That is where a precondition on values fails, an output is not finite, or all are unstable. One
     program in `EDGE` is fed with values at the edges of their types; there any output will do. One
-    that makes NaN or infinity on its way to finite outputs is at the edges, too. One in `_PIECES`
-    is made of what optimisers look for.
+    that makes NaN or infinity on its way to finite outputs is at the edges, too. Those
+    in `_PIECES` are made of what optimisers look for.
     """
     limits = varied(seed // _ATTEMPTS)
     if not ops and seed // _ATTEMPTS % SHARE:
         ops = common(catalog)
     how: dict[str, Any] = {"limits": limits, "coverage": coverage}
-    if seed // _ATTEMPTS % _PIECES == 2:
+    if seed // _ATTEMPTS % 4 in _PIECES:
         how.update(size=_PIECE_CALLS, pieces=100)
     graph = generate(catalog, seed, ops=ops or None, **how).graph
     if grad:

@@ -20,7 +20,7 @@ from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits, shape
-from irlang.gen.idiom import GIVEN, Idiom, fix, operand_of
+from irlang.gen.idiom import GIVEN, Idiom, Step, fix, operand_of
 from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
 from irlang.gen.pattern import Pattern
@@ -37,7 +37,7 @@ _SAID = 60  # percent of these that have attributes of an idiom, where there is 
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
 _PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
-_SCALARS = 80  # percent of the numbers in idioms that have no axis
+_SCALARS = 75  # percent of idioms whose numbers have no axis
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
 
 
@@ -209,23 +209,29 @@ class _Builder(Calls):
         ]
         for found in (*begun, *({} for _ in range(_IDIOM_NEW))):
             plain = self.chooser.chance(_PLAIN)
+            scalars = self.chooser.chance(_SCALARS)
             undo = mark(self.graph, self.live, self.by_name)
             new = not found
-            if new and any(isinstance(operand, float) for operand in steps[0].operands):
-                found[GIVEN] = self.drawn(steps)  # a number has the type of what it stands beside
+            if new and self.begins(steps[0]):
+                found[GIVEN] = self.drawn(steps)
             # What a call of a new value lacks is new as well.
             others = [] if new else order
-            if all(self.step(at, steps, found, others, plain) for at in range(len(steps))):
+            reading = range(len(steps))
+            if all(self.step(at, steps, found, others, plain, scalars) for at in reading):
                 return True
             undo()
         return False
 
     def step(
-        self, at: int, steps: Idiom, found: dict[int, Value], order: list[int], plain: bool
-    ) -> bool:
-        """Adds one call of an idiom; found: the results of those before it, and `GIVEN`."""
+        self, at: int, steps: Idiom, found: dict[int, Value], order: list[int], plain: bool,
+        scalars: bool,
+    ) -> bool:  # fmt: skip
+        """Adds one call of an idiom; found: the results of those before it, and `GIVEN`.
+
+        scalars: whether numbers have no axis, as passes of optimisers ask for; else some have.
+        """
         made = self.kit.patterns[steps[at].op]
-        axes = 0 if self.chooser.chance(_SCALARS) else self.chooser.between(1, 4)
+        axes = 0 if scalars else self.chooser.between(0, 4)
         fixed = fix(steps[at], made.slots, found, axes, plain=plain)
         if fixed is None or not self.call(made, order, 0, fixed):
             return False
@@ -236,6 +242,14 @@ class _Builder(Calls):
             found[GIVEN] = Value(given, self.graph.values[given])
             self.by_name.setdefault(given, found[GIVEN])
         return True
+
+    def begins(self, step: Step) -> bool:
+        """Whether a call needs to know `x`: a number has the type of what it stands beside, and a
+        family's members are not drawn one by one.
+        """
+        slots = self.kit.patterns[step.op].slots
+        family = bool(slots) and slots[0].item.family
+        return family or any(isinstance(operand, float) for operand in step.operands)
 
     def drawn(self, steps: Idiom) -> Value:
         """A new input of real numbers, or of integers where those of the idiom are whole."""

@@ -23,6 +23,7 @@ from irlang.parser import parse_expr
 from irlang.scope import CONSTANTS, Scope
 
 GIVEN = -1  # the operand `x`
+_PLACES = "i64"  # the type of numbers where that of `x` cannot be: they say places
 Operand = int | float | None  # an earlier step or `GIVEN`, a number, what is yet to be drawn
 
 _evaluate = Evaluator()
@@ -115,15 +116,17 @@ def fix(
         peer = next(iter(alike), values.get(GIVEN))
         if peer is None:
             return None
-        real = DTYPES[peer.info.dtype].kind == "real"
-        if not real and not (DTYPES[peer.info.dtype].kind == "int" and operand.is_integer()):
+        dtype = peer.info.dtype if peer.info.dtype in slot.allowed else _PLACES
+        real = DTYPES[dtype].kind == "real"
+        if dtype not in slot.allowed or not (
+            real or (DTYPES[dtype].kind == "int" and operand.is_integer())
+        ):
             return None
-        dtype = peer.info.dtype
         if not holds(dtype, operand) or (real and abs(operand) > DTYPES[dtype].largest):
             return None
         number = operand if real else int(operand)
         sizes = (1,) * (axes if slot.spreads else 0)
-        sources.append(Number(number, TensorInfo(sizes, peer.info.dtype)))
+        sources.append(Number(number, TensorInfo(sizes, dtype)))
     inputs: dict[str, Settling | tuple[Settling, ...]] = {}
     for position, (slot, source) in enumerate(zip(slots, sources, strict=False)):
         if slot.item.family:
