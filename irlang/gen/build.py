@@ -248,7 +248,7 @@ class _Builder(Calls):
         family's members are not drawn one by one.
         """
         slots = self.kit.patterns[step.op].slots
-        family = bool(slots) and slots[0].item.family
+        family = bool(slots and slots[0].item.family)
         return family or any(isinstance(operand, float) for operand in step.operands)
 
     def drawn(self, steps: Idiom) -> Value:
