@@ -79,7 +79,9 @@ def run_batch(
         -(-count * APART // BATCH), session.can_run,
         frozenset().union(*map(spelt, settings.targets)),
     )  # fmt: skip
+    alone = Counter[str]()
     while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):
+        alone.update(n.op.name for *_, c in some for n in c.graph.nodes if catalog.op(n.op.name))
         lone, counts = judge_apart(session, some, SEEN, settings.grad)
         for name, more in counts.items():
             apart[name] += more
@@ -111,7 +113,7 @@ def run_batch(
             judged.append((case, outcome))
             keep(whole[before:])
     covered = {
-        "operators": Counter(n.op.name for c, _ in judged for n in c.graph.nodes),
+        "operators": alone + Counter(n.op.name for c, _ in judged for n in c.graph.nodes),
         "features": sum((features(c.graph) for c, _ in judged), Counter()),
         "cells": Counter(
             _digest(target, *cell(node, case.graph))
