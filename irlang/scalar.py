@@ -34,7 +34,8 @@ class Scalar:
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
     image: of a function that is not monotone, an interval around its values on intervals.
-    near: of a function whose value stays close to its argument, least and largest difference.
+    near: of a function of one argument, between which numbers its value less the argument lies, as
+    that of `floor` from -1 to 0, and that of `exp` from 1 on.
     poles: where it is infinite by itself, at finite arguments; of one argument without it, at the
     ends of the domain. symbol: how it is printed where it is an operator.
     """
@@ -287,9 +288,27 @@ _ROWS = (
         poles=lambda a, b: (np.asarray(a) == 0) & (np.asarray(b) < 0),
     ),
     # exponentials and logarithms
-    Scalar("exp", 1, "real", values.ufunc("exp"), mpmath.exp, ("y",), monotone=(), ulps=4),
     Scalar(
-        "expm1", 1, "real", values.ufunc("expm1"), mpmath.expm1, ("y + 1",), monotone=(), ulps=8
+        "exp",
+        1,
+        "real",
+        values.ufunc("exp"),
+        mpmath.exp,
+        ("y",),
+        monotone=(),
+        ulps=4,
+        near=(1.0, _INF),
+    ),
+    Scalar(
+        "expm1",
+        1,
+        "real",
+        values.ufunc("expm1"),
+        mpmath.expm1,
+        ("y + 1",),
+        monotone=(),
+        ulps=8,
+        near=(0.0, _INF),
     ),
     Scalar(
         "log",
@@ -301,6 +320,7 @@ _ROWS = (
         domain=(0.0, _INF),
         monotone=(),
         ulps=4,
+        near=(-_INF, -1.0),
     ),
     Scalar(
         "log1p",
@@ -312,6 +332,7 @@ _ROWS = (
         domain=(-1.0, _INF),
         monotone=(),
         ulps=8,
+        near=(-_INF, 0.0),
     ),
     Scalar(
         "sigmoid",
@@ -332,6 +353,7 @@ _ROWS = (
         ("sigmoid(a)",),
         monotone=(),
         ulps=8,
+        near=(0.0, _INF),
     ),
     Scalar(
         "tanh", 1, "real", values.ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8

@@ -707,3 +707,28 @@ def test_numbers_of_guards_follow_from_the_type() -> None:
         assert float(one) < 1
         assert math.exp(found["large"]) < DTYPES[name].largest
         assert 1 + found["small"] != 1
+
+
+OVERLAP = """nnir 1
+
+model overlap(p: f32[2, 16] in [0, 1], t: f32[2, 16] in [0, 1]) -> loss: f32[] {
+  both = reduce_sum(multiply(p, t); axes = 1)
+  either = subtract(add(reduce_sum(p; axes = 1), reduce_sum(t; axes = 1)), both)
+  share = divide(both, add(either, 0.02))
+  l = log(share)
+  loss = negate(reduce_mean(l))
+}
+"""
+
+
+def test_what_goes_wrong_on_the_way_back_is_mended_where_it_begins(
+    frameworks: Frameworks,
+) -> None:
+    """Numbers of any size that flow back from a logarithm of 0 are no reason to bound the rest."""
+    found = by_call(judged(OVERLAP, frameworks, gradient=True))
+    assert {"l", "d_l", "d_share"} <= found.keys()
+    assert {r.guard.text for r in found.values() if r.guard} == {"log(maximum(share, 1e-6))"}
+    made, used = mend(ready(OVERLAP), gradient=True)
+    assert [guard.text for guard in used] == ["log(maximum(share, 1e-6))"]
+    after = analyse(made.graph, made.catalog, gradient=True)
+    assert all(point.status == "safe" for point in after.points)

@@ -18,6 +18,7 @@ from irlang.analysis.subject import Subject, reread
 from irlang.diagnostics import Edit
 from irlang.dtypes import DTYPES
 from irlang.edits import apply
+from irlang.graph import Node
 from irlang.interp.range import Analysis, Known, Point, analyse
 from irlang.parser import parse
 
@@ -65,7 +66,8 @@ def guards_of(
 
     known: the calls of the model as they were judged: an edit changes none of those before it.
     Each is tried together with those before it, from the inputs on: what comes later may be safe
-    only then. A call and its gradient share their guard.
+    only then. A call and its gradient share their guard. What goes wrong on the way back alone is
+    tried behind that, from the results on, and mostly settled by then.
     """
     before = unsafe(found.points)
     unsafe_now = set(before)
@@ -75,8 +77,10 @@ def guards_of(
     trial = _Trial(subject, before, known, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
-    for node in subject.source.nodes:
-        own = {name for name in unsafe_now if name in (node.name, PREFIX + node.name)}
+    for node in _in_order(subject, before):
+        # an edit may have changed the name of a call inside the same statement: it is not settled
+        names = (node.name, PREFIX + node.name)
+        own = {n for n in names if n in unsafe_now or (n in before and n not in guards)}
         for one in fitting.get(node.name, ()) if own else ():
             if time.process_time() > deadline:
                 return guards
@@ -97,6 +101,15 @@ def guards_of(
                 unsafe_now, accepted = after, (*accepted, *one.edits)
             break
     return guards
+
+
+def _in_order(subject: Subject, before: Mapping[str, Point]) -> list[Node]:
+    """The calls that are not safe themselves, from the inputs on, then those whose gradients are
+    not, from the results on.
+    """
+    nodes = subject.source.nodes
+    back = [n for n in reversed(nodes) if n.name not in before and PREFIX + n.name in before]
+    return [*(n for n in nodes if n.name in before), *back]
 
 
 def _met(one: Rewriting) -> frozenset[str]:
@@ -150,15 +163,19 @@ class _Trial:
         outcome = _outcome(self.subject, edits, self.known, self.gradient, self.domain)
         if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
             return None
-        return None if _met(one) & set(outcome.unsafe) else (one, outcome, alone)
+        left = _met(one) & outcome.unsafe.keys() - outcome.following
+        return None if left else (one, outcome, alone)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A text analysed anew. unsafe, calls: the operators of calls, by their names."""
+    """A text analysed anew. unsafe, calls: the operators of calls, by their names. following: those
+    on the way back that are not safe because they are handed numbers of any size.
+    """
 
     unsafe: dict[str, str]
     calls: dict[str, str]
+    following: frozenset[str]
 
 
 def _no_worse(
@@ -208,7 +225,10 @@ def _outcome(
     ).points
     calls = {node.name: node.op.name for node in again.graph.nodes}
     calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
-    return _Outcome({name: point.operator for name, point in unsafe(points).items()}, calls)
+    left = unsafe(points)
+    following = {n for n, p in left.items() if p.after and p.stage == "gradient"}
+    operators = {name: point.operator for name, point in left.items()}
+    return _Outcome(operators, calls, frozenset(following))
 
 
 def mend(

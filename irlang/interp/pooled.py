@@ -12,8 +12,8 @@ import math
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.parts import Parts
 from irlang.interp.range_eval import Limits
-from irlang.interp.sums import Sums
 from irlang.interp.unfolding import inner_box, settled
 
 _FAR_OFF = 4.0  # times the size of the terms: so far off as to be of no use
@@ -21,7 +21,7 @@ _FAR_OFF = 4.0  # times the size of the terms: so far off as to be of no use
 Added = tuple[eq.Expr, float, eq.Reduce]  # an element, its factor, and the sum that it is
 
 
-class Pooled(Sums):
+class Pooled(Parts):
     """An evaluator that adds up sums over the same indices as one."""
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
@@ -33,7 +33,7 @@ class Pooled(Sums):
             if added is not None and inner is not None:
                 extents = tuple(inner[name][1] + 1 for name, _ in added[2].binders)
                 groups.setdefault(extents, []).append(added)
-        best = math.inf
+        best = super().together(made, box, facts, left)
         for extents, group in groups.items():
             signs = {factor > 0 for _, factor, _ in group}
             count = math.prod(extents)

@@ -234,7 +234,7 @@ class Call:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
-        if self._worth_knowing(equation, body):
+        if self._worth_knowing(equation, body) or _counts(body):
             found.body = body
         found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
@@ -381,6 +381,11 @@ def _overflows(place: Place) -> bool:
 def _without(term: eq.Expr | None, inside: Set[str]) -> eq.Expr | None:
     """What an element is, unless that hangs on what may have been another number."""
     return None if term is not None and eq.reads(term) & inside else term
+
+
+def _counts(body: eq.Expr) -> bool:
+    """Whether a whole number says how many there are of something: the rank of a sorted element."""
+    return isinstance(body, eq.Reduce) and body.kind == "count" and small(body)
 
 
 def _tells(place: Place) -> bool:

@@ -18,9 +18,9 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, join, meet, number
+from irlang.interp.norms import Norms
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
-from irlang.interp.shares import Shares
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
@@ -28,7 +28,7 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Shares):
+class Relations(Norms):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     # ---- what improves on the interval of a function
@@ -100,6 +100,8 @@ class Relations(Shares):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind == "sum" and found.magnitude > 1.0:
+            found = self.aside(partial(self.by_lengths, expr, found, box, facts))
         if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
             return found
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):

@@ -250,14 +250,26 @@ class Sums(Elements):
             for one, times in pairs:
                 yield from self._scaled_bounds(term, one, times, below, box, facts)
         elif SCALARS[term.function].near is not None:
-            least, most = SCALARS[term.function].near or (0.0, 0.0)
-            yield self.whole(term.args[0], box).plus(Sum({}, least if below else most))
+            yield from self._near(term, below, box, facts)
         elif term.function == "select":
             ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
             for end, rest in (ends, ends[::-1]):
                 gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
                 if self.upper(gap, box, facts, 0) + gap.error <= 0:
                     yield end
+
+    def _near(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+        """The argument of a function, and how far its value is from that at least, or at most."""
+        row = SCALARS[term.function]
+        end = (row.near or (-math.inf, math.inf))[0 if below else 1]
+        error = 0.0
+        if row.ulps:
+            size = self.interval(term, box, facts)
+            rounding = 2 * (row.ulps + 1) * self.own.row.unit
+            largest = max(size.magnitude, row.least) if size.finite else math.inf
+            error = rounding * largest + self.own.least
+        if math.isfinite(end) and math.isfinite(error):
+            yield self.whole(term.args[0], box).plus(Sum({}, end, error))
 
     def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
         """The arguments of a maximum or minimum, and of those inside it."""

@@ -1,0 +1,191 @@
+"""Sums of products and the lengths of what is multiplied: no such sum is more than both lengths.
+
+|sum u v| <= sqrt(sum u^2) sqrt(sum v^2) (Cauchy and Schwarz), so that a cosine or a correlation is
+1 at most, however it is computed: by lengths that divide the sum, or the factors before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.interval import Numbers
+from irlang.interp.range_eval import Limits
+from irlang.interp.shares import Shares
+from irlang.interp.unfolding import inner_box, match
+
+_DEPTH = 6  # expressions that are looked into, one inside another
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """A sum of products of two expressions. inner: the box with its indices, which are `names`."""
+
+    factors: tuple[eq.Expr, eq.Expr]
+    inner: Limits
+    names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many terms it has."""
+        return math.prod(self.inner[name][1] + 1 for name in self.names)
+
+
+class Norms(Shares):
+    """An evaluator that knows what lengths are to sums of products."""
+
+    def of_products(self, expr: eq.Expr, box: Limits) -> Products | None:
+        """A sum of products; None for anything else."""
+        term = self.meaning(expr, box)
+        plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
+        if not plain or not isinstance(term, eq.Reduce) or term.body is None:
+            return None
+        inner = inner_box(term, box)
+        if inner is None or self.kind(term.body) != "real":
+            return None
+        names = tuple(name for name, _ in term.binders)
+        for look in self.looks(term.body, inner):
+            if isinstance(look, eq.Apply) and look.function == "*":
+                return Products((look.args[0], look.args[1]), inner, names)
+        return None
+
+    def by_lengths(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
+        """A sum of products, less what is beyond the lengths of both factors."""
+        sum_ = self.of_products(expr, box)
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return found
+        ends = [self._length(factor, sum_) for factor in sum_.factors]
+        end = math.prod(ends) * (1 + 2 * (sum_.count + 2) * self.own.row.unit)
+        end += sum_.count * self.own.least
+        if not end < found.magnitude:
+            return found
+        return self.cut(found, -end, end, "a sum of products is no more than both lengths")
+
+    def _length(self, factor: eq.Expr, sum_: Products) -> float:
+        """What the root of the sum of the squares of a factor is at most."""
+        best = math.sqrt(sum_.count) * self.value(factor, sum_.inner, {}).magnitude
+        for look in self.looks(factor, sum_.inner):
+            if not isinstance(look, eq.Apply) or look.function not in ("/", "*"):
+                continue
+            for top, other in (look.args, look.args[::-1])[: 1 + (look.function == "*")]:
+                divisor: eq.Expr = other
+                if look.function == "*":
+                    root = self.meaning(other, sum_.inner)
+                    if not isinstance(root, eq.Apply) or root.function != "rsqrt":
+                        continue
+                    divisor = eq.Apply("sqrt", root.args)
+                least = self.value(divisor, sum_.inner, {}).low
+                share = self.of_length(divisor, top, sum_, False) if least > 0 else 0.0
+                if share:
+                    lost = math.sqrt(4 * sum_.count * self.own.least) / least
+                    best = min(best, (1 + 8 * self.own.row.unit) / share + lost)
+        return best
+
+    def of_length(
+        self, expr: eq.Expr, factor: eq.Expr, sum_: Products, squared: bool, depth: int = _DEPTH
+    ) -> float:
+        """A number f > 0 so that an expression is no less than f times the length of a factor, or
+        its square; 0 for none.
+        """
+        if not depth or self.done():
+            return 0.0
+        less = 1 - 4 * self.own.row.unit
+        best = 0.0
+        for look in self.looks(expr, sum_.inner):
+            if isinstance(look, eq.Reduce) and squared and self._is_square_sum(look, factor, sum_):
+                return 1 - 2 * (sum_.count + 2) * self.own.row.unit
+            if not isinstance(look, eq.Apply):
+                continue
+            if look.function == "sqrt" and not squared:
+                under = self.of_length(look.args[0], factor, sum_, True, depth - 1)
+                best = max(best, math.sqrt(max(under, 0.0)) * less)
+            for part, times in self._parts(look, sum_.inner):
+                found = self.of_length(part, factor, sum_, squared, depth - 1)
+                best = max(best, found * times * less)
+        return best
+
+    def _is_square_sum(self, look: eq.Reduce, factor: eq.Expr, sum_: Products) -> bool:
+        """Whether a reduction adds up the squares of a factor over the indices of its sum."""
+        inner = inner_box(look, sum_.inner)
+        if look.kind != "sum" or look.where is not None or look.body is None or inner is None:
+            return False
+        if eq.indices(look) & set(sum_.names):
+            return False  # it is another length for every term
+        base = self.square_of(look.body, inner)
+        if base is None:
+            return False
+        free = {name: inner[name] for name, _ in look.binders}
+        for pattern, target in product(self.looks(base, inner), self.looks(factor, sum_.inner)):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and len(found) == len(free) == len(sum_.names):
+                taken = {v.name: name for name, v in found.items() if isinstance(v, eq.Index)}
+                if all(free.get(taken.get(name, "")) == sum_.inner[name] for name in sum_.names):
+                    return True
+        return False
+
+    def of_lengths(
+        self, expr: eq.Expr, sum_: Products, squared: bool, depth: int = _DEPTH
+    ) -> float:
+        """A number f > 0 so that an expression is no less than f times both lengths, or the square
+        of that; 0 for none.
+        """
+        if not depth or self.done():
+            return 0.0
+        less = 1 - 4 * self.own.row.unit
+        best = 0.0
+        for look in self.looks(expr, sum_.inner):
+            if not isinstance(look, eq.Apply):
+                continue
+            if look.function == "sqrt" and not squared:
+                under = self.of_lengths(look.args[0], sum_, True, depth - 1)
+                best = max(best, math.sqrt(max(under, 0.0)) * less)
+            if look.function == "*":
+                for one, other in (look.args, look.args[::-1]):
+                    shares = [
+                        self.of_length(part, factor, sum_, squared, depth - 1)
+                        for part, factor in zip((one, other), sum_.factors, strict=True)
+                    ]
+                    best = max(best, math.prod(shares) * less)
+            for part, times in self._parts(look, sum_.inner):
+                found = self.of_lengths(part, sum_, squared, depth - 1)
+                best = max(best, found * times * less)
+        return best
+
+    def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """How large a quotient may be whose divisor is made up of the dividend."""
+        found = super()._most(expr, box, divisor)
+        sum_ = self.of_products(expr.args[0], box)
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return found
+        share = self.of_lengths(expr.args[1], sum_, False)
+        if not share:
+            return found
+        sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
+        least = sum_.count * self.own.least
+        # squares, and products of two sums of them, may have been flushed to 0
+        lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
+        rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
+        return min(found, rounding / share + lost / divisor.low)
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        inner = None if below else self.square_of(self.meaning(atom, box), box)
+        sum_ = None if inner is None else self.of_products(inner, box)
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return
+        for other in rest.factors:
+            share = self.of_lengths(other, sum_, True)
+            if share:
+                size = self.interval(other, box, {}).magnitude
+                sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
+                error = 8 * (sum_.count + 4) * self.own.row.unit * size
+                error += sum_.count * self.own.least * (1 + sum_.count * math.hypot(*sizes) ** 2)
+                yield Sum({other: 1 / share}, error=error)

@@ -1,0 +1,97 @@
+"""Elements that are parts of one whole: together they are no more than it.
+
+The quotients of some terms that are not negative by their sum add up to 1, so that no sum of some
+of them is more: what is left of 1 when the first results of a softmax are taken
+away is not negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from irlang import equations as eq
+from irlang.affine import affine
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.range_eval import Limits
+from irlang.interp.ranked import Ranked
+from irlang.interp.unfolding import inner_box, match, within
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An element that is a term of a sum, divided by the sum.
+
+    whole: the sum. at: the indices that the term has in it. count: of its terms.
+    """
+
+    whole: eq.Expr
+    at: tuple[eq.Expr, ...]
+    count: int
+
+
+class Parts(Ranked):
+    """An evaluator that knows what parts of one whole add up to."""
+
+    def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """No value of a sum is above this, by the parts of one whole in it."""
+        best = super().together(made, box, facts, left)
+        groups: dict[eq.Expr, list[tuple[eq.Expr, Part]]] = {}
+        for atom in made.factors:
+            part = self._part_of(atom, box)
+            if part is not None:
+                groups.setdefault(part.whole, []).append((atom, part))
+        for group in groups.values():
+            largest = max(made.factors[atom] for atom, _ in group)
+            if len(group) < 2 or largest <= 0 or not _apart([part.at for _, part in group]):
+                continue
+            own = {atom for atom, _ in group}
+            rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
+            count = group[0][1].count
+            total = 1 + 2 * (count + 4) * self.own.row.unit + count * self.own.least
+            best = min(best, largest * total + self.upper(rest, box, facts, left - 1))
+        return best
+
+    def _part_of(self, atom: eq.Expr, box: Limits) -> Part | None:
+        """An element as a part of a whole."""
+        term = self.meaning(atom, box)
+        if not isinstance(term, eq.Apply) or term.function != "/":
+            return None
+        top, whole = term.args[0], self.copies(term.args[1], box)[-1]
+        divisor = self.remembered(whole, box, {})
+        total = self.meaning(whole, box)
+        if not isinstance(total, eq.Reduce) or total.kind != "sum" or total.where is not None:
+            return None
+        inner = inner_box(total, box)
+        if inner is None or total.body is None or divisor.low <= 0 or not divisor.finite:
+            return None
+        count = math.prod(inner[name][1] + 1 for name, _ in total.binders)
+        if count * self.own.row.unit > 0.125 or self.value(total.body, inner, {}).low < 0:
+            return None
+        free = {name: inner[name] for name, _ in total.binders}
+        for pattern in self.looks(total.body, inner):
+            for target in self.looks(top, box):
+                found: dict[str, eq.Expr] = {}
+                same = match(pattern, target, free, found) and within(found, free, box)
+                if same and len(found) == len(free):
+                    return Part(whole, tuple(found[name] for name in free), count)
+        return None
+
+
+def _apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:
+    """Whether no two of some places are one, whatever the indices in them are."""
+    return all(
+        any(_differ(a, b) for a, b in zip(one, other, strict=True))
+        for one, other in combinations(places, 2)
+    )
+
+
+def _differ(one: eq.Expr, other: eq.Expr) -> bool:
+    forms = affine(one), affine(other)
+    if forms[0] is None or forms[1] is None:
+        return False
+    gap = forms[0].plus(forms[1], -1)
+    return gap.known and gap.constant != 0

@@ -1,0 +1,124 @@
+"""Elements by their ranks: which of two sorted ones is the larger.
+
+`the(i | place[i] == r) x[i]` is the element that so many others come before. Whether those are the
+smaller ones, so that the results do not fall with r, is decided by trying: the condition of `place`
+compares two elements and their indices, and three elements have but a few orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import permutations, product
+from typing import Any
+
+from irlang import equations as eq
+from irlang.affine import affine
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.range_eval import Limits
+from irlang.interp.regions import form_ends
+from irlang.interp.sums import Sums
+from irlang.interp.unfolding import instance, settled
+from irlang.scalar import SCALARS
+
+Condition = tuple[eq.Expr, str, str, eq.Read, eq.Read]  # with both indices, and both elements
+
+
+class Ranked(Sums):
+    """An evaluator that knows the order of sorted elements."""
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        own = _at_rank(self.meaning(atom, box))
+        if own is None:
+            return
+        for other in rest.factors:
+            its = _at_rank(self.meaning(other, box))
+            if its is None or its[:2] != own[:2]:
+                continue
+            forms = affine(own[2]), affine(its[2])
+            if forms[0] is None or forms[1] is None:
+                continue
+            gap = form_ends(forms[0].plus(forms[1], -1), box)
+            if gap is None or gap[0] < 0 < gap[1]:
+                continue
+            later = 1 if gap[0] >= 0 else -1
+            if self._rises(own[0], own[1]) == (later if below else -later):
+                yield Sum({other: 1.0})
+
+    def _rises(self, term: eq.Reduce, place: eq.Read) -> int:
+        """1 where no element falls with its rank, -1 where none rises, 0 where that is unknown."""
+        body = self.tensors[place.tensor].body if place.tensor in self.tensors else None
+        if not isinstance(body, eq.Reduce) or not isinstance(term.body, eq.Read):
+            return 0
+        count = instance(body, place)
+        assert isinstance(count, eq.Reduce)
+        (name, bound), *more = term.binders
+        if count.where is None or more or len(count.binders) != 1 or count.binders[0][1] != bound:
+            return 0
+        other = count.binders[0][0]
+        its = settled(eq.substitute(term.body, {name: eq.Index(other)}))
+        assert isinstance(its, eq.Read)
+        condition = count.where, name, other, term.body, its
+        used = {part for part in eq.walk(count.where) if isinstance(part, eq.Read)}
+        if not used <= {term.body, its} or term.body == its:
+            return 0
+        return next((sign for sign in (1, -1) if _is_order(condition, sign)), 0)
+
+
+def _at_rank(term: eq.Expr) -> tuple[eq.Reduce, eq.Read, eq.Expr] | None:
+    """The element at a rank: that of any rank, what is compared with it, and the rank."""
+    if not isinstance(term, eq.Reduce) or term.kind != "the":
+        return None
+    where = term.where
+    if not isinstance(where, eq.Apply) or where.function != "==":
+        return None
+    names = {name for name, _ in term.binders}
+    for place, rank in (where.args, where.args[::-1]):
+        if isinstance(place, eq.Read) and not eq.indices(rank) & names and not eq.reads(rank):
+            return eq.Reduce(term.kind, term.binders, None, term.body), place, rank
+    return None
+
+
+@cache
+def _is_order(condition: Condition, sign: int) -> bool:
+    """Whether of any two elements of which one is the larger (the smaller, if `sign` is -1) it has
+    the larger rank: what comes before the other comes before it, and so does the other.
+    """
+    for a, b, c in product(range(3), repeat=3):
+        if sign * a <= sign * b:
+            continue
+        for at in permutations(range(3)):
+            larger, smaller, third = zip((a, b, c), at, strict=True)
+            if not _before(condition, smaller, larger) or _before(condition, larger, smaller):
+                return False
+            if _before(condition, third, smaller) and not _before(condition, third, larger):
+                return False
+    return True
+
+
+def _before(condition: Condition, one: tuple[int, int], two: tuple[int, int]) -> bool:
+    """Whether one element, at an index, is counted among those before another."""
+    where, name, other, element, its = condition
+    known: dict[eq.Expr, Any] = {
+        eq.Index(name): two[1], eq.Index(other): one[1], element: two[0], its: one[0],
+    }  # fmt: skip
+    return bool(_value(where, known))
+
+
+def _value(expr: eq.Expr, known: Mapping[eq.Expr, Any]) -> Any:
+    """An expression of a few known numbers; NaN, which is in no order, where it has others."""
+    if expr in known:
+        return known[expr]
+    if isinstance(expr, (eq.Const, eq.Size)):
+        return expr.value
+    if isinstance(expr, eq.Apply):
+        args = [_value(arg, known) for arg in expr.args]
+        if expr.function == "select":
+            return args[1] if args[0] else args[2]
+        return SCALARS[expr.function].numpy(*args)
+    return float("nan")
