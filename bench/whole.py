@@ -10,7 +10,7 @@ those of the model in single precision, which frameworks compute in).
 
 Time is that of the processor, of which each candidate uses one thread; they alternate, and a ratio
 is the median of those of the rounds, so that what else the machine does falls on both. Kernels are
-compiled before: a candidate has run until a run compiles or loads none.
+compiled before.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ import onnx.reference  # noqa: E402
 import torch  # noqa: E402
 
 import irlang  # noqa: E402
-from irlang.interp import kernel_cache  # noqa: E402
+from irlang.interp import reference, rounding  # noqa: E402
 from irlang.interp.gradient import gradients  # noqa: E402
 from irlang.interp.program import balls, run  # noqa: E402
 
 MODELS = Path(__file__).parent / "models"
 ROUNDS = 9
-QUIET, LONGEST = 4, 60  # runs that compile nothing, after which none will; runs at most
 Array = np.ndarray[Any, Any]
 
 
@@ -111,17 +110,6 @@ def timed(call: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def settle(call: Callable[[], object]) -> None:
-    """Runs until kernels are there: what NumPy has done often enough is compiled."""
-    quiet = 0
-    for _ in range(LONGEST):
-        before = kernel_cache.held()
-        call()
-        quiet = quiet + 1 if kernel_cache.held() == before else 0
-        if quiet == QUIET:
-            return
-
-
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median of the ratios of two candidates in each round."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
@@ -129,6 +117,8 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
+    # kernels at once, and not when NumPy has been at it for as long as compiling them takes
+    reference.COMPILE = reference.LOAD = reference.IMPORT = rounding._NEST = 0
     names = sys.argv[1:] or sorted(path.stem for path in MODELS.glob("*.nnir"))
     print(
         "model         oracle    torch     onnx  oracle/torch  onnx/oracle  radius/value"
@@ -147,7 +137,8 @@ def main() -> None:
             partial(with_gradient, model, values),
         ]
         for call in calls:
-            settle(call)
+            call()
+            call()  # the second compiles what the first has made
         rounds = [[timed(call) for call in calls] for _ in range(ROUNDS)]
         own, eager, other, radius, slope = zip(*rounds, strict=True)
         shown = (statistics.median(column) * 1e3 for column in (own, eager, other))

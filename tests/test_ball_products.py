@@ -112,3 +112,42 @@ def test_a_sum_too_long_for_its_type_says_nothing() -> None:
         fast, plain = both_ways(made, balls, "bf16")
     for ball in (fast, plain):
         assert not np.isfinite(np.asarray(ball.radius)).any()
+
+
+@pytest.mark.parametrize("side", ["x", "w"])
+def test_of_a_factor_that_is_open_nothing_is_known(side: str) -> None:
+    random = np.random.default_rng(3)
+    arrays = {"x": random.standard_normal((6, 40)), "w": random.standard_normal((40, 5))}
+    arrays["x"][2] = 0.0  # zero times what may be infinite
+    balls = {n: Ball(a, np.full(a.shape, np.inf if n == side else 1e-3)) for n, a in arrays.items()}
+    with np.errstate(invalid="ignore"):
+        fast, slow = both_ways(expansion("dense", arrays, "f32"), balls, "f32")
+    np.testing.assert_allclose(fast.value, slow.value, rtol=1e-12)
+    for ball in (fast, slow):
+        assert not np.isfinite(np.asarray(ball.radius)).any()
+    balls[side].radius[0, 0] = 0.0  # all but one
+    with np.errstate(invalid="ignore"):
+        fast, slow = both_ways(expansion("dense", arrays, "f32"), balls, "f32")
+    np.testing.assert_array_equal(np.isfinite(fast.bound), np.isfinite(slow.bound))
+
+
+def test_what_is_no_number_for_sure_stays_so_beside_what_is_open() -> None:
+    """A NaN in the other factor decides, whatever it is multiplied by."""
+    arrays = {"x": np.ones((2, 3)), "w": np.ones((3, 2))}
+    arrays["w"][:, 1] = np.nan
+    balls = {"x": Ball(arrays["x"], np.full((2, 3), np.inf)), "w": Ball(arrays["w"])}
+    with np.errstate(invalid="ignore"):
+        fast, slow = both_ways(expansion("dense", arrays, "f32"), balls, "f32")
+    for ball in (fast, slow):
+        np.testing.assert_array_equal(ball.bound, [[np.inf, 0.0]] * 2)
+
+
+def test_a_convolution_of_what_is_open_is_known_in_its_padding() -> None:
+    arrays = {"x": np.ones((1, 1, 1, 1)), "w": np.ones((1, 1, 3, 3))}
+    attrs = {"pad": "given", "before": 3, "after": 3}
+    made = expansion("conv", arrays, "f32", **attrs)
+    balls = {"x": Ball(arrays["x"], np.full((1, 1, 1, 1), np.inf)), "w": Ball(arrays["w"])}
+    fast, slow = both_ways(made, balls, "f32")
+    np.testing.assert_array_equal(np.isfinite(fast.bound), np.isfinite(slow.bound))
+    assert np.isfinite(fast.bound).any()
+    assert not np.isfinite(fast.bound).all()

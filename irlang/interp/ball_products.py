@@ -90,6 +90,15 @@ class _Factor:
         if self.radius is not None:
             self.radius = np.broadcast_to(np.asarray(self.radius, float), self.value.shape)
 
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of any element; what is padded has some that are."""
+        if self.radius is None or not self.radius.size:
+            return False
+        if self.viewed and self._product.pads(self._factor, self.value.shape):
+            return False
+        return bool(np.isinf(self.radius.flat[0]) and np.isinf(self.radius).all())
+
     def operand(self, array: Array) -> Array:
         """An array of the ball (values, sizes, radii), with an axis for each index."""
         if not self.viewed:
@@ -129,8 +138,10 @@ def product_ball(
     a, b = (_Factor(product, number, tensors, evaluate) for number in (0, 1))
     value = product.multiply([f.operand(f.value) for f in (a, b)])
     terms = count(product)
-    # one sum for the roundings and for what the radius of the first factor makes of it
     counted = domain.growth(terms + spare)
+    if (a.unknown or b.unknown) and np.isfinite(value).all():
+        return Ball(value, np.full(value.shape, np.inf), terms + 1, spare=spare, share=counted)
+    # one sum for the roundings and for what the radius of the first factor makes of it
     growth = counted + domain.arithmetic.rougher(terms, 2, domain.unit)
     bound = _single if bounds_of(domain) is SINGLE else _double
     radius = bound(product, (a, growth, 1 + growth), (b, 1, 1), terms)

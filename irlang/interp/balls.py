@@ -110,6 +110,10 @@ class Balls(BallFunctions):
         """The values alone."""
         return value.value
 
+    def sure(self, value: Ball) -> bool:
+        """Whether truth values are what they are whoever computes them."""
+        return not np.any(value.bound)
+
     def fold(self, kind: str, ball: Ball, axes: tuple[int, ...]) -> Ball:
         """A reduction over the trailing axes."""
         if kind in ("max", "min") and np.asarray(ball.value).dtype == np.bool_:

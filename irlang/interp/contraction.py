@@ -234,6 +234,13 @@ class Contraction:
         lies = found.of(array)
         return lies if lies.dtype.kind == "f" else lies.astype(np.float64)
 
+    @staticmethod
+    def pads(factor: Factor, shape: tuple[int, ...]) -> bool:
+        """Whether a factor that is a view of a tensor of that shape reads outside it."""
+        assert isinstance(factor.expr, eq.Read)
+        found = view(factor.expr, factor.frame, shape)
+        return found is not None and found.padded
+
     def _gather(self, factor: Factor, arrays: Arrays, evaluate: Evaluate, at: int) -> Array:
         """The factor as an array with one axis for each of its indices."""
         if isinstance(factor.expr, eq.Read):

@@ -151,7 +151,7 @@ def evaluate(
                 tensors[step.target] = run.equation(step)
         run_ready(run.walk, pending)
         for mask in expansion.unspecified:
-            _unspecify(run.walk, mask)
+            run.unspecify(mask)
     found = {name: tensors[name] for name in expansion.tensors}
     for ball in found.values():
         ball.value = wide.narrowed(ball.value)
@@ -227,6 +227,17 @@ class _Run:
                 return
         self.walk.recurrence(group)
 
+    def unspecify(self, mask: eq.Equation) -> None:
+        """No verdict where the definition leaves a value open, or that is in doubt."""
+        told = self.equation(self._plan.note("mask", mask, lambda: _asked(mask)))
+        open_ = np.asarray(told.value) | (np.asarray(told.bound) > 0)
+        if not open_.any():
+            return
+        ball = self.tensors[mask.target]
+        ball.radius = np.where(open_, np.inf, ball.bound)
+        if ball.beyond is not None:
+            ball.beyond = ball.beyond & ~open_
+
     def _vector(self, equation: eq.Equation) -> Ball:
         ball: Ball = self.walk.equation(equation)
         if ball.beyond is not None and not alone(equation.body):
@@ -234,17 +245,10 @@ class _Run:
         return ball
 
 
-def _unspecify(walk: Vector, mask: eq.Equation) -> None:
-    """No verdict where the definition leaves the value open."""
-    if 0 in mask.info.shape:
-        return
-    told = walk(mask.body, walk.frame(mask))
-    open_ = np.asarray(told.value, dtype=bool) | (np.asarray(told.bound) > 0)  # or in doubt
-    open_ = np.broadcast_to(open_, mask.info.shape)
-    ball = walk.tensors[mask.target]
-    ball.radius = np.where(open_, np.inf, ball.bound)
-    if ball.beyond is not None:
-        ball.beyond = ball.beyond & ~open_
+def _asked(mask: eq.Equation) -> eq.Equation:
+    """The equation of a tensor that says where another one is open."""
+    info = eq.TensorInfo(mask.info.shape, "bool")
+    return replace(mask, target=f"{mask.target}?", info=info)
 
 
 def oracle_error(ball: Ball, unit: float) -> Any:

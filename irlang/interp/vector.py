@@ -154,6 +154,8 @@ class Vector:
         if expr.function in ("and", "or"):  # what the first settles the second is not asked
             first = self(expr.args[0], frame)
             settled = np.asarray(self.domain.sample(first)) != (expr.function == "and")
+            if settled.all() and self.domain.sure(first):
+                return first
             second = self(expr.args[1], frame.where(~settled))
             return self.domain.apply(expr.function, [first, second])
         terms = _terms(expr) if self.domain.any_order else ()
