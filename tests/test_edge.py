@@ -223,6 +223,30 @@ def test_elimination_may_subtract_infinities() -> None:
     assert np.isinf(np.broadcast_to(ball.bound, (2, 2))).tolist() == [[False, True], [False, True]]
 
 
+def test_an_element_that_overflows_may_be_subtracted_from_the_others() -> None:
+    """Elimination takes 0 times the second element, which is infinite in f32, from the first."""
+    made = case("a: f32[2, 2], b: f32[2, 1]", "solve(a, b)")
+    made.inputs["a"] = np.array([[1, 0], [-1, 1]], np.float32)
+    for b, open_ in ((3e38, True), (1e38, False)):
+        made.inputs["b"] = np.full((2, 1), b, np.float32)
+        made._oracle = None
+        (ball,) = made.oracle().values()
+        assert np.isinf(np.ravel(ball.bound)).tolist() == [open_, open_]
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "open_"), [(INF, -1, True), (NAN, 1, False), (1, NAN, False), (1, 2, False)]
+)
+def test_scores_of_minus_infinity_alone_may_count_as_none(q: float, k: float, open_: bool) -> None:
+    """PyTorch gives zero, others NaN."""
+    for call in ("attention(q, k, v)", "attention_scores(q, k)"):
+        made = case("q: f32[1, 1, 1, 1], k: f32[1, 1, 2, 1], v: f32[1, 1, 2, 1]", call)
+        made.inputs["q"] = np.full((1, 1, 1, 1), q, np.float32)
+        made.inputs["k"] = np.full((1, 1, 2, 1), k, np.float32)
+        (ball,) = made.oracle().values()
+        assert np.isinf(ball.bound).all() == np.isinf(ball.bound).any() == open_
+
+
 @pytest.mark.parametrize("size", [2, 4096])
 @pytest.mark.parametrize("call", ["gelu(x)", "tanh_shrink(x)"])
 def test_an_infinity_times_what_may_be_zero_is_unknown(call: str, size: int) -> None:
