@@ -261,6 +261,33 @@ def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_
         ]
 
 
+SLOPED = """
+model m(x: f32[2], n: i64[3], unused: f32[1]) -> loss: f32[] {
+  param table: f32[3, 2] = [[1, -2.5], [0, 0.5], [3, 1]]
+  loss = reduce_sum(multiply(square(x), gather(table, n; axis = 0)))
+}"""
+
+
+@pytest.mark.parametrize("target", ["torch", "tf"])
+def test_gradients_are_written_as_somebody_would(target: str, tmp_path: Path) -> None:
+    """By rows of a table, by what is squared, and by what the loss does not depend on."""
+    pytest.importorskip({"tf": "tensorflow"}.get(target, target), reason="it is not installed")
+    case = case_of(SLOPED)
+    case.inputs.update(x=np.array([1, 2], np.float32), n=np.array([2, 0, 2]))
+    case.graph.loss = case.graph.outputs["loss"]
+    lowered = lower(case.graph, target, case.catalog, case.params, grad=True)
+    text = script(lowered, case.inputs, {"d_x": "[14, -2]"}, "about", "finding.safetensors")
+    assert "def " not in text
+    path = tmp_path / "show.py"
+    path.write_text(text)
+    ran = subprocess.run([sys.executable, "-I", path], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    said = [line.replace(" ", "") for line in ran.stdout.splitlines()]
+    assert said[said.index("d_xexpected[14,-2]") + 1] == "d_xgot[14.,-2.]"
+    assert "d_unusedgot[0.]" in said
+    assert "".join(said[-3:]) == "d_tablegot[[1.,4.],[0.,0.],[2.,8.]]"
+
+
 def test_modes_that_need_a_function_keep_it() -> None:
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     case = case_of(STRAIGHT)

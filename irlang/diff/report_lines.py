@@ -3,7 +3,8 @@
 A worker's program has functions that take and give arrays by name. Somebody who reads a report
 wants what they would have typed. Both are the same operators on the same tensors: the text of the
 model's function is taken over as it is, and that of `tensor` and `array`, where each is one
-expression, stands where they were called. A program of another form has no such lines.
+expression, stands where they were called; how gradients are written is its target's to say. A
+program of another form has no such lines.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irlang.lower.python_program import Slopes
+
 _OWN = ("run", "gradients", "main", "tensor", "array")
 _STANDARD = frozenset({"sys", "pathlib", "os"})
 
@@ -23,8 +26,9 @@ class Lines:
     """The parts of a script.
 
     imports: import statements and what follows them at once. helpers: functions that the operators
-    call. given: the inputs and parameters. body: the operators. results: expressions for the
-    results as arrays, by name. versions: expressions for the versions of packages, by name.
+    call. given: the inputs and parameters. body: the operators, and what differentiates them.
+    results: expressions for the results as arrays, by name, and for gradients by `d_NAME`.
+    versions: expressions for the versions of packages, by name.
     """
 
     imports: str
@@ -35,10 +39,13 @@ class Lines:
     versions: Mapping[str, str]
 
 
-def straight(code: str, written: Mapping[str, str]) -> Lines | None:
+def straight(
+    code: str, written: Mapping[str, str], slopes: Slopes | None = None, real: Sequence[str] = ()
+) -> Lines | None:
     """The lines of a program, or None if it is not of the form that has them.
 
-    written: expressions for the arrays of the inputs and parameters, by name.
+    written: expressions for the arrays of the inputs and parameters, by name. slopes: how the last
+    of what the model's function gives, a loss, is differentiated by what is `real` of those.
     """
     tree = ast.parse(code)
     functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
@@ -55,17 +62,22 @@ def straight(code: str, written: Mapping[str, str]) -> Lines | None:
         return None
     inputs, params, outputs = names
     arguments = [argument.arg for argument in model.args.args]
-    returned = [ast.unparse(one) for one in end.value.elts][: len(outputs)]
+    *returned, last = [ast.unparse(one) for one in end.value.elts]
+    returned += [] if slopes else [last]
     if len(arguments) != len(inputs) + len(params) or len(returned) != len(outputs):
         return None
     body = _between(code, model, end)
+    tensors = dict(zip([*inputs, *params], arguments, strict=True))
+    pulled = {name: f"d_{tensors[name]}" for name in tensors if slopes and name in real}
+    if slopes and (not body or re.search(rf"\b({'|'.join((*pulled.values(), 'tape'))})\b", body)):
+        return None  # the names are taken
     others = [one for name, one in functions.items() if name not in (*_OWN, model.name)]
     called = [one for one in others if re.search(rf"\b{one.name}\(", body)]
     helpers = "\n\n\n".join(ast.get_source_segment(code, one) or "" for one in called)
     used = "\n".join((body, helpers, into, out, *written.values()))
     given = [
-        _given(argument, written[name], into)
-        for argument, name in zip(arguments, [*inputs, *params], strict=True)
+        _given(argument, written[name], _differentiated(into, slopes) if name in pulled else into)
+        for name, argument in tensors.items()
     ]
     settings = [ast.unparse(one) for one in _head(tree) if isinstance(one, ast.Assign | ast.Expr)]
     imports, versions = _imports(code, tree, "\n".join((used, *settings)))
@@ -73,8 +85,15 @@ def straight(code: str, written: Mapping[str, str]) -> Lines | None:
         name: _in_place(out, text if text.isidentifier() else f"({text})")
         for name, text in zip(outputs, returned, strict=True)
     }
-    within = f"{call.within}\n{textwrap.indent(body, '    ')}" if call.within and body else body
-    return Lines(imports, helpers, "\n".join(given), within, results, versions)
+    if slopes is None:
+        body = _block(call.within, body)
+    else:
+        body = _differentiating(slopes, body, last, {tensors[n]: d for n, d in pulled.items()})
+        results |= {
+            f"d_{name}": _in_place(out, slopes.slope.format(slope=slope))
+            for name, slope in pulled.items()
+        }
+    return Lines(imports, helpers, "\n".join(given), body, results, versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +150,23 @@ def _between(code: str, model: ast.FunctionDef, end: ast.Return) -> str:
 
 def _in_place(template: str, text: str) -> str:
     return re.sub(r"\bvalue\b", lambda _: text, template)
+
+
+def _block(head: str, body: str) -> str:
+    return f"{head}\n{textwrap.indent(body, '    ')}" if head and body else body
+
+
+def _differentiating(slopes: Slopes, body: str, loss: str, pulled: Mapping[str, str]) -> str:
+    """The operators and what differentiates the loss; pulled: what gradients are called."""
+    if not loss.isidentifier():
+        body, loss = f"{body}\nloss = {loss}", "loss"
+    wanted, found = ", ".join(pulled), ", ".join(pulled.values())
+    body = _block(slopes.within.format(wanted=wanted), body)
+    return f"{body}\n{slopes.taken.format(slopes=found, loss=loss, wanted=wanted)}"
+
+
+def _differentiated(into: str, slopes: Slopes | None) -> str:
+    return slopes.tensor.format(tensor=into) if slopes is not None else into
 
 
 def _given(name: str, array: str, into: str) -> str:

@@ -54,8 +54,11 @@ def script(
         "" if inline else _READ.format(beside=beside),
         _BITS if any("bits(" in text for text in written.values()) else "",
     ]
-    straight_lines = lowered.kind == "python" and not lowered.gradients
-    lines = straight(str(lowered.code), written) if straight_lines else None
+    lines = None
+    if lowered.kind == "python" and (lowered.slopes is not None or not lowered.gradients):
+        real = [name for name, array in arrays.items() if array.dtype.kind == "f"]
+        slopes = lowered.slopes if lowered.gradients else None
+        lines = straight(str(lowered.code), written, slopes, real)
     if lines is not None:
         parts = _lines(lines, head, inline, expected, typed)
     else:

@@ -50,7 +50,8 @@ class Lowered:
     unsupported: why the target cannot run it, a reason for every node at fault; then the code is
     empty. gradients: whether it can give them; constant: the values by which it does not
     differentiate, and the operator that has no derivative there. native: the nodes that became an
-    operator of the target's own. watched: whether results have gradients too.
+    operator of the target's own. watched: whether results have gradients too. slopes: how gradients
+    are written without functions, where they can be.
     """
 
     target: str
@@ -64,6 +65,7 @@ class Lowered:
     native: frozenset[str] = frozenset()
     constant: Mapping[str, str] = field(default_factory=dict)
     watched: bool = False
+    slopes: python_program.Slopes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ def _python(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not whole and bool(layout.watched),
+        None if whole else layout.slopes,
     )  # fmt: skip
 
 

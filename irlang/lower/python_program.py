@@ -29,6 +29,21 @@ _WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Slopes:
+    """How somebody writes gradients of a loss line by line, with no function around them.
+
+    tensor: a tensor `{tensor}` that is differentiated by. within: the head of a block that the
+    operators stand in, and what is first in it. taken: the statement that gives the gradients
+    `{slopes}` by `{wanted}`. slope: a gradient `{slope}` as a tensor.
+    """
+
+    taken: str
+    tensor: str = "{tensor}"
+    within: str = ""
+    slope: str = "{slope}"
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The parts of a program that differ between frameworks.
 
@@ -40,7 +55,7 @@ class Layout:
 
     A mode shows in what stands around the model's function: decorator is a line above it, wrapper
     the text of another function, named `wrapped`, that calls it. One that has no gradients has no
-    text for them.
+    text for them. slopes: how gradients are written without functions, where that can be done.
     """
 
     framework: str
@@ -54,6 +69,7 @@ class Layout:
     decorator: str = ""
     wrapper: str = ""
     wrapped: str = ""
+    slopes: Slopes | None = None
 
 
 def parameters(graph: Graph) -> list[str]:

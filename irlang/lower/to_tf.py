@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.chance import TF
-from irlang.lower.python_program import Layout
+from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
@@ -29,6 +29,12 @@ TABLE: dict[str, Native] = {
     **TF,
     **OPTIMIZERS,
 }
+
+_SLOPES = Slopes(
+    within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",
+    taken='[{slopes}] = tape.gradient({loss}, [{wanted}], unconnected_gradients="zero")',
+    slope="tf.convert_to_tensor({slope})",  # some are given by their rows
+)
 
 LAYOUT = Layout(
     framework="TensorFlow",
@@ -91,6 +97,7 @@ def gradients(inputs, params):
     known = {{n: value for n, value in found.items() if value is not None}}
     return {{name: array(name, tf.convert_to_tensor(value)) for name, value in known.items()}}
 ''',
+    slopes=_SLOPES,
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
-from irlang.lower.python_program import Layout
+from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
@@ -36,6 +36,12 @@ TABLE: dict[str, Native] = {
         **OPTIMIZERS,
     }.items()
 }
+
+_SLOPES = Slopes(
+    taken="[{slopes}] = torch.autograd.grad({loss}, [{wanted}], materialize_grads=True)",
+    tensor="{tensor}.requires_grad_()",
+)
+_MATERIALIZES = (2, 1)  # the release since which `torch.autograd.grad` gives zeros if asked to
 
 LAYOUT = Layout(
     framework="PyTorch",
@@ -124,8 +130,8 @@ def gradients(inputs, params):
 )
 
 
-def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
-    """The program's layout in a mode."""
+def layout(mode: str, release: tuple[int, ...]) -> Layout:
+    """The program's layout in a mode of a release."""
     if mode == "compile":
         return replace(LAYOUT, framework="PyTorch, compiled", decorator="@torch.compile\n")
     if mode == "export":
@@ -137,7 +143,7 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as T
             imports=LAYOUT.imports + '\ntorch.set_default_device("cuda")\n',
             **{name: _on_gpu(getattr(LAYOUT, name)) for name in ("helpers", "bfloat16_helpers")},
         )  # fmt: skip
-    return LAYOUT
+    return replace(LAYOUT, slopes=_SLOPES if release >= _MATERIALIZES else None)
 
 
 def _on_gpu(helpers: str) -> str:
