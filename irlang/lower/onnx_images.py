@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from irlang.lower.call import Call, Native
@@ -140,30 +142,44 @@ def _deform_conv(call: Onnx) -> Value | None:
 # ---- small integers
 
 
+def _scaled(call: Onnx, x: Value, real: str, small: str) -> dict[str, Any] | None:
+    """The attributes of scales for all elements, for those of an axis, or for blocks; None where
+    the opset has no such scales or types. real, small: what is quantised, and the integers.
+    """
+    scale, opset = call.input("scale"), call.build.runtime.opset
+    wide = ("u16", "i16") if opset >= 21 else ()
+    if small not in (*_BYTES, *wide) or real not in ("f32", "f16" if opset >= 19 else "f32"):
+        return None
+    if call["block_size"]:
+        options = {"axis": call.axis("axis", x.rank), "block_size": int(call["block_size"])}
+        return options if opset >= 21 and 0 not in x.shape else None
+    if scale.rank == 0:
+        return {}
+    whole = scale.rank == 1 and scale.shape[0] != 1
+    return {"axis": call.axis("axis", x.rank)} if whole else None
+
+
 def _quantize(call: Onnx) -> Value | None:
-    """ONNX Runtime has a number for all, or one for each element of an axis."""
     x, scale, to = call.input("x"), call.input("scale"), call.out.dtype
-    whole = scale.rank == 0 or (scale.rank == 1 and scale.shape[0] != 1)
-    if not whole or call["block_size"] or x.dtype != "f32" or to not in _BYTES:
+    options = _scaled(call, x, x.dtype, to)
+    if options is None:
         return None
     given = [x.text, scale.text]
     if call.has("zero_point"):
         given.append(call.build.cast(call.input("zero_point"), to).text)
     elif to != "u8":
         given.append(call.build.constant(np.zeros(scale.shape), to).text)
-    options = {"axis": call.axis("axis", x.rank)} if scale.rank else {}
     return call.build.node("QuantizeLinear", given, [call.out], **options)[0]
 
 
 def _dequantize(call: Onnx) -> Value | None:
     x, scale = call.input("x"), call.input("scale")
-    whole = scale.rank == 0 or (scale.rank == 1 and scale.shape[0] != 1)
-    if not whole or call["block_size"] or scale.dtype != "f32" or x.dtype not in _BYTES:
+    options = _scaled(call, x, scale.dtype, x.dtype)
+    if options is None:
         return None
     given = [x.text, scale.text]
     if call.has("zero_point"):
         given.append(call.input("zero_point").text)
-    options = {"axis": call.axis("axis", x.rank)} if scale.rank else {}
     return call.build.node("DequantizeLinear", given, [call.out], **options)[0]
 
 
@@ -177,7 +193,7 @@ def _dynamic_quantize(call: Onnx) -> list[Value] | None:
 def _matmul_integer(call: Onnx) -> Value | None:
     """A zero point of `a` for all rows only."""
     a, b = call.input("a"), call.input("b")
-    if a.dtype not in _BYTES or b.dtype not in _BYTES or (a.rank, b.rank) != (2, 2):
+    if a.dtype not in _BYTES or b.dtype not in _BYTES or 0 in (*a.shape, *b.shape):
         return None
     if call.has("a_zero") and (call.input("a_zero").rank, call.input("a_zero").dtype) != (
         0,
