@@ -274,3 +274,31 @@ def test_a_target_says_why_it_is_not_forked() -> None:
     }
     assert [name for name, reason in said.items() if not reason] == ["torch", "tf:xla"]
     assert np.all([reason[0].islower() for reason in said.values() if reason])
+
+
+def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path) -> None:
+    """By whoever makes the next one; a process that still is keeps its own."""
+    line = "from irlang.lower import passing; print(passing.folder('irlang-'), flush=True); input()"
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def started() -> tuple[subprocess.Popen[str], Path]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", line],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=variables,
+            text=True,
+        )
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
+
+    (killed, left), (lives, kept) = started(), started()
+    killed.kill()
+    killed.communicate()
+    assert left.is_dir()
+    ends, own = started()
+    assert sorted(tmp_path.iterdir()) == sorted([kept, own])
+    for process in (lives, ends):
+        process.communicate("\n")
+        assert process.returncode == 0
+    assert not list(tmp_path.iterdir())

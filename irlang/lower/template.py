@@ -16,10 +16,8 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -30,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from irlang.lower import passing
 from irlang.lower.launch import Limits, Target, is_alone, options, template
 
 _IDLE = 3  # templates that are kept when they have no worker
@@ -104,9 +103,7 @@ _adopted: list[Path] = []
 @cache
 def _folder(owner: int) -> Path:  # noqa: ARG001 (a fork of this process has another)
     """Where the sockets are; nobody else can reach them."""
-    path = Path(tempfile.mkdtemp(prefix="irlang-"))
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return path
+    return passing.folder("irlang-")
 
 
 def _name(target: Target) -> str:
