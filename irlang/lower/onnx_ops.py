@@ -296,16 +296,20 @@ def _resize(call: Onnx) -> Value | None:
     ranks = {"nearest": (3, 4, 5), "linear": (4, 5), "cubic": (4,)}[mode]
     if not spatial(call, x) or x.rank not in ranks or coord.startswith("tf_"):
         return None
-    if call["antialias"]:
-        return None
     options: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coord}
     if mode == "nearest":
         options["nearest_mode"] = call["rounding"]
     elif mode == "cubic":
         options["cubic_coeff_a"] = float(call["cubic_coeff"])
-        options["exclude_outside"] = int(call["exclude_outside"])
-    elif call["exclude_outside"]:
+    if call["antialias"]:
+        # Between corners ONNX widens the weights by the quotient of the sizes, not by the step.
+        if not call["exclude_outside"] or coord == "align_corners":
+            return None
+        options |= {"antialias": 1, "exclude_outside": 1}
+    elif call["exclude_outside"] and mode == "linear":
         return None
+    elif mode == "cubic":
+        options["exclude_outside"] = int(call["exclude_outside"])
     return _resized(call, x, **options)
 
 
