@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from dataclasses import replace
@@ -235,24 +236,24 @@ def test_an_axis_that_is_not_there_is_handed_over_as_it_is() -> None:
             assert str(one.changed.value) in str(made.code)
 
 
-# By seed: a list that is too short for its axes.
-UNSAID = {"tf": (["avg_pool", "conv"], 225, (2,)), "onnxruntime": (["lp_pool"], 0, ())}
+# By how many numbers there are in a list that is too short for its axes.
+UNSAID = {"tf": (["avg_pool", "conv"], 1), "onnxruntime": (["lp_pool"], 0)}
 
 
 @pytest.mark.parametrize("target", UNSAID)
 def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
     """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
-    names, first, value = UNSAID[target]
-    made = (spoilt(builtin(), seed, names) for seed in range(first, first + 100))
-    one = next(
+    names, length = UNSAID[target]
+    able = functools.partial(invalid._has, target, builtin())
+    made = (one for seed in range(100) for one in spoils(builtin(), seed, names, None, able))
+    short = (
         one for one in made
-        if one is not None and "numbers;" in one.fault.message
-        and isinstance(one.changed, SetAttr) and one.changed.value == value
+        if "numbers;" in one.fault.message
+        and isinstance(one.changed, SetAttr) and len(one.changed.value) == length
         and one.changed.name in ("stride", "dilation")
     )  # fmt: skip
-    low = invalid._lowered(one.graph, target, builtin())
-    assert low is not None
-    assert is_direct(low)
+    lowered = ((one, invalid._lowered(one.graph, target, builtin())) for one in short)
+    one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
     assert not invalid._is_handed_over(one, low, target, builtin())
 
 
@@ -357,3 +358,44 @@ def test_a_target_need_not_have_a_largest_of_nothing() -> None:
     with Session(("torch",)) as session:
         (outcome,) = session.compare([Case(graph, inputs(graph, 0, {}), {}, builtin())])
     assert [v.verdict for v in outcome.verdicts["torch"]] == ["unsupported"]
+
+
+def test_a_call_is_broken_by_numbers_beyond_all_sizes_and_by_having_nothing() -> None:
+    op = builtin().op("conv")
+    assert op is not None
+    wanted = {one.name: (op.name, one) for one in op.body if isinstance(one, ast.Require)}
+    made = [
+        one
+        for name in ("channels", "stride")
+        for seed in range(12)
+        for one in spoils(builtin(), seed, ["conv"], wanted[name])
+    ]
+    assert any("2147483649" in str(one.changed) for one in made)
+    hollow = [one for one in made if one.hollow]
+    assert hollow
+    for one in made:
+        empty = any(0 in port.info.shape for port in one.graph.inputs.values())
+        assert empty == one.hollow
+
+
+def test_of_a_call_without_elements_only_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hollow(*args: Any) -> list[Spoilt]:
+        return [one for one in spoils(*args) if one.hollow]
+
+    monkeypatch.setattr(invalid, "spoils", hollow)
+    with Session(["torch"]) as session:
+        found, counts = judge_invalid(session, builtin(), range(12), ["conv", "matmul"])
+    assert not found
+    assert not counts["torch"]
+
+
+def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
+    able = functools.partial(invalid._has, "tf", builtin())
+    tells = functools.partial(invalid._tells, "tf", builtin())
+    ops = ["max_pool", "one_hot", "transpose"]
+    made = [one for seed in range(12) for one in spoils(builtin(), seed, ops, None, able, tells)]
+    assert {one.graph.nodes[0].op.name for one in made} == {*ops}
+    for one in made:
+        low = invalid._lowered(one.graph, "tf", builtin())
+        assert low is not None
+        assert one.hollow or invalid._is_handed_over(one, low, "tf", builtin())

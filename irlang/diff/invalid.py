@@ -1,7 +1,8 @@
 """Invalid programs: a target that runs one, and says nothing, has accepted it; one whose process
 ends, or does not answer, has not refused it either. What is accepted is run a second time, in a
 process that has run nothing else: refused there, it is `unconfirmed`, counted and not reported. Nor
-is what it warns of: that is not taken without a word.
+is what it warns of: that is not taken without a word. Nothing is said of a call of whose inputs one
+has no elements but that it must end no process.
 
 A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. That one is run tells only
 something where it reaches a target's own operator as it is (`irlang.lower.direct`) and where the
@@ -13,6 +14,7 @@ inference is not there to say no.
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -45,7 +47,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LOST = (ArithmeticError, AssertionError, InvalidInput, LookupError, TypeError, ValueError)
 
 
-# Faults that have ended this process's workers: each costs two starts of a framework.
+# Faults that have ended this process's workers: each costs two starts of a framework, and one that
+# takes all of their time costs that.
 _FATAL: set[tuple[str, str]] = set()
 
 
@@ -95,7 +98,8 @@ def judge_invalid(
         turn = None
         if first is not None:
             turn = _turn(catalog, names, target, (first + number) // len(targets))
-        drawn += [(seed, one) for one in spoils(catalog, seed, names, turn)]
+        able, tells = (functools.partial(f, target, catalog) for f in (_has, _tells))
+        drawn += [(seed, one) for one in spoils(catalog, seed, names, turn, able, tells)]
     spoiled = drawn
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
@@ -109,7 +113,8 @@ def judge_invalid(
             lowered = _lowered(one.graph, target, catalog)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
                 programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
-                direct = not only_shapes(target) and _is_handed_over(one, lowered, target, catalog)
+                telling = not only_shapes(target) and not one.hollow
+                direct = telling and _is_handed_over(one, lowered, target, catalog)
                 sent.append((number, direct))
         worker.send(programs)
         try:
@@ -126,7 +131,7 @@ def judge_invalid(
             said[number][target] = told
             counts[target][told] += 1
             got[number, target] = result
-            if result.status == "crash":
+            if result.status in ("crash", "timeout"):
                 _FATAL.add((target, spoiled[number][1].fault.code))
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
@@ -141,6 +146,19 @@ def judge_invalid(
             found.append((seed, taken))
             before.add(_accepted(target, one))
     return found, counts
+
+
+def _has(target: str, catalog: Catalog, graph: Graph) -> bool:
+    """Whether a target has an operator of its own for every call."""
+    return _lowered(graph, target, catalog) is not None
+
+
+def _tells(target: str, catalog: Catalog, one: Spoilt) -> bool:
+    """Whether something is learnt from what a target makes of a spoilt call."""
+    lowered = _lowered(one.graph, target, catalog)
+    if lowered is None:
+        return False
+    return one.hollow or only_shapes(target) or _is_handed_over(one, lowered, target, catalog)
 
 
 def _accepted(target: str, one: Spoilt) -> Symptom:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,9 +42,12 @@ _SMALL = Limits(elements=48, length=5)
 _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _OPERATORS = 4  # that are tried for one that can be spoilt
-_DRAWN = 4  # calls that are made for one requirement to be broken
-_WAYS = 4  # of breaking one requirement of one call
+_DRAWN = 8  # calls that are made for one requirement to be broken
+_WAYS = 6  # of breaking one requirement of one call
+# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
+_HUGE = (2**31, -(2**31) - 1, 2**62)
 _FURTHER = 24  # changes that are tried for one more
+_MISSES = 12  # spoilt calls of one call that tell nothing
 RULED_OUT = "the framework's own documentation rules it out: "
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
@@ -77,7 +80,8 @@ class Spoilt:
     changed: the attribute or input that was changed, and what it is now. beside: programs that
     differ from it in an attribute that the requirement is about; a target that is given the same
     text for one of them is not given that attribute. added: whether the requirement is not the
-    definition's own, but one that was added to it.
+    definition's own, but one that was added to it. hollow: whether an input was made to have no
+    elements, of which frameworks say less than of others: it must end no process, that is all.
     """
 
     graph: Graph
@@ -85,6 +89,7 @@ class Spoilt:
     fault: Fault
     changed: Move | SetElements | Resize
     added: bool = False
+    hollow: bool = False
 
     def values(self, seed: int) -> dict[str, Array]:
         """The inputs of a seed."""
@@ -96,6 +101,8 @@ class Spoilt:
 
 
 Wanted = tuple[str, ast.Require | None]
+Able: TypeAlias = Callable[[Graph], bool]
+Tells: TypeAlias = Callable[[Spoilt], bool]  # whether there is something to be learnt from a call
 
 
 def breakable(
@@ -127,14 +134,20 @@ def spoilt(
 
 
 def spoils(
-    catalog: Catalog, seed: int, ops: Sequence[str] = (), wanted: Wanted | None = None
+    catalog: Catalog,
+    seed: int,
+    ops: Sequence[str] = (),
+    wanted: Wanted | None = None,
+    able: Able = lambda _: True,
+    tells: Tells = lambda _: True,
 ) -> list[Spoilt]:
     """The spoilt calls of a seed, ways to break one requirement of one call; empty where no change
     that was tried breaks exactly one.
 
     The requirement is drawn, as most changes break the few that speak of ranks, or it is the one
     that is wanted; where none of some calls of the operator can be made to break it, another is
-    taken. What is not told apart by its name is whatever else there is to break.
+    taken. What is not told apart by its name is whatever else there is to break. able: only such
+    valid calls are spoilt. tells: spoilt calls of which it is false are passed over.
     """
     chance = random.Random(seed)
     names = list(ops) or [op.name for op in catalog]
@@ -148,20 +161,26 @@ def spoils(
             op, require = catalog.op(wanted[0]), wanted[1]
             assert op is not None
         first = (seed * _OPERATORS + number) * _DRAWN
-        found = _of_operator(op, require, first, chance, catalog)
+        found = _of_operator(op, require, first, chance, catalog, able, tells)
         if found:
             return found
     return []
 
 
 def _of_operator(
-    op: ast.Op, wanted: ast.Require | None, seed: int, chance: random.Random, catalog: Catalog
+    op: ast.Op,
+    wanted: ast.Require | None,
+    seed: int,
+    chance: random.Random,
+    catalog: Catalog,
+    able: Able,
+    tells: Tells,
 ) -> list[Spoilt]:
     found: list[Spoilt] = []
     for attempt in range(_DRAWN):
         program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
         if program.graph.nodes:
-            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog)
+            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, able, tells)
             found = made or found
             if made and (wanted is None or made[0].fault.code == _code(op, wanted)):
                 break
@@ -173,33 +192,38 @@ def _code(op: ast.Op, wanted: ast.Require) -> str:
 
 
 def _spoil(
-    node: Node, wanted: ast.Require | None, chance: random.Random, catalog: Catalog
+    node: Node,
+    wanted: ast.Require | None,
+    chance: random.Random,
+    catalog: Catalog,
+    able: Able,
+    tells: Tells,
 ) -> list[Spoilt]:
     """The call with one fault: of what is wanted, in several ways, or else of any requirement."""
     binding = node.instance.binding
     given: dict[str, Given] = {n: info for n, info in binding.inputs.items() if info is not None}
     demanded = demands(node.instance)
-    if demanded is None:
+    if demanded is None or not able(_alone(node, given, node.attrs, node.instance, demanded)):
         return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
         made = _of_values(node, given, demanded, wanted, catalog)
-        return [] if made is None else [made]
+        return [] if made is None or not tells(made) else [made]
     added = wanted is not None and not any(wanted is one for one in node.op.body)
     if added and not _holds(wanted, node.instance):
         return []
     code = "" if wanted is None else _code(node.op, wanted)
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
-    candidates: list[Move | Resize] = list(_moves(node))
+    candidates: list[Move | Resize] = [*_moves(node), *_huge(node, chance), *_emptied(node)]
     chance.shuffle(candidates)
     if added:
         candidates += [Resize(name, 0) for name in _sizes(node, wanted)]
     candidates.sort(key=lambda move: move.name not in about)
     ways: dict[tuple[Any, ...], Spoilt] = {}
     rest: list[Spoilt] = []
-    last = len(candidates)
+    last, misses = len(candidates), 0
     for number, move in enumerate(candidates):
-        if len(ways) == _WAYS or number > last:
+        if len(ways) == _WAYS or number > last or misses == _MISSES:
             break
         types, attrs = _moved(node, given, move)
         instance = judge(node.op, types, attrs)
@@ -214,11 +238,15 @@ def _spoil(
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
         # What is added may be that there is something.
-        empty = added and broken == code
+        hollow = _is_empty(move)
+        empty = hollow or (added and broken == code)
         if not _present(types, instance.outputs or node.instance.outputs or (), empty):
             continue
         made = _spoilt(node, given, demanded, move, instance, types, attrs)
-        made = replace(made, added=added and broken == code)
+        made = replace(made, added=added and broken == code, hollow=hollow)
+        if not tells(made):
+            misses += 1
+            continue
         if as_wanted:
             ways[way] = made
             last = min(last, number + _FURTHER)
@@ -229,16 +257,22 @@ def _spoil(
 
 def _way(move: Move | Resize) -> tuple[Any, ...]:
     """What tells ways apart in which a requirement may be broken: by which attribute or input, and
-    of that by a sign, by a number of numbers, by a rank or by a type.
+    of that by a sign or a size, by a number of numbers, by a rank, by a type, or by having nothing.
     """
     if isinstance(move, Retype):
-        return move.name, len(move.info.shape), move.info.dtype
+        return move.name, len(move.info.shape), move.info.dtype, _is_empty(move)
     value = move.value
     numbers = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(n, (int, float)) for n in numbers):
         return move.name, value
     least = min(numbers, default=0)
-    return move.name, len(numbers), (least > 0) - (least < 0)
+    far = any(abs(n) >= min(map(abs, _HUGE)) for n in numbers)
+    return move.name, len(numbers), (least > 0) - (least < 0), far
+
+
+def _is_empty(move: Move | Resize) -> bool:
+    """Whether a move takes all elements of an input."""
+    return isinstance(move, Retype) and 0 in move.info.shape
 
 
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
@@ -409,6 +443,33 @@ def _moves(node: Node) -> Iterator[Move]:
                 member = number if isinstance(given, tuple) else None
                 for other in islice(input_types(slot, info, binding, numbers, lists), _TYPES):
                     yield Retype(slot.item.name, member, other)
+
+
+def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
+    """Attributes that are whole numbers, one of which is far beyond all sizes."""
+    names = node.instance.binding.scope.names
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name != "int":
+            continue
+        for value in _HUGE:
+            if type(current) is int:
+                yield SetAttr(attr.name, value)
+            elif isinstance(current, tuple) and current:
+                place = chance.randrange(len(current))
+                yield SetAttr(attr.name, (*current[:place], value, *current[place + 1 :]))
+
+
+def _emptied(node: Node) -> Iterator[Move]:
+    """Inputs of which one axis has the size 0."""
+    for formal, given in node.instance.binding.inputs.items():
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None and 0 not in info.shape:
+                member = number if isinstance(given, tuple) else None
+                for axis in range(len(info.shape)):
+                    shape = (*info.shape[:axis], 0, *info.shape[axis + 1 :])
+                    yield Retype(formal, member, replace(info, shape=shape))
 
 
 def _alone(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from irlang.lower.target import describe
 
 _BROADCASTS = "sizes broadcast"
+_PLACES = "is given places to cut at; behind the last there may be nothing"
 _STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
 _FACTORS = ("a", "b", "a.rank", "b.rank")
 
@@ -66,15 +67,23 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "in_range": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
             "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
         },
+        "split": {"total": f"jnp.split {_PLACES}"},
         "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
     },
     "keras": {
         "*": _WRAPS,
+        "split": {"total": f"ops.split {_PLACES}"},
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
         "prelu": {"slope": "sizes broadcast"},
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
+    },
+    "mxnet": {
+        "*": _WRAPS,
+        "split": {"total": f"mx.np.split {_PLACES}"},
+        "gather": {"in_range": "mx.np.take, mode wrap: an index goes round the axis"},
+        "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
     },
     "onnxruntime": {
         "*": _WRAPS,

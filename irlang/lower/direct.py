@@ -33,7 +33,7 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
         if any(isinstance(part, _COMPUTED) for part in body):
             return False
         kinds = [call.func.attr for call in _calls(lowered.code)]
-    own = [kind for kind in kinds if kind not in _MOVING]
+    own = [kind for kind in kinds if kind not in _MOVING] or kinds
     around = _AROUND | _WRITTEN if shaped else _AROUND
     own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN
@@ -52,21 +52,24 @@ def says(lowered: Lowered) -> str:
     """What is handed over beside the tensors: the operator's name and its arguments."""
     if isinstance(lowered.code, bytes):
         graph = _model(lowered.code).graph
+        moving = _MOVING if any(node.op_type not in _MOVING for node in graph.node) else ()
         nodes = [
             (node.op_type, list(node.attribute), [bool(name) for name in node.input])
             for node in graph.node
-            if node.op_type not in _MOVING
+            if node.op_type not in moving
         ]
         return f"{nodes} {list(graph.initializer)}"
     constants = {name: array.tolist() for name, array in lowered.params.items()}
+    calls = _calls(lowered.code)
+    moving = _MOVING if any(call.func.attr not in _MOVING for call in calls) else ()
     own = [
         (
             call.func.attr,
             list(map(_plain, call.args)),
             [(k.arg, _plain(k.value)) for k in call.keywords],
         )
-        for call in _calls(lowered.code)
-        if call.func.attr not in _MOVING
+        for call in calls
+        if call.func.attr not in moving
     ]
     return f"{own} {constants}"
 

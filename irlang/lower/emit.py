@@ -188,8 +188,10 @@ def _is_builtin(op: ast.Op) -> bool:
 
 def _is_ordinary(node: Node, values: Mapping[str, Value], hollow: bool) -> bool:
     """Whether tensors have axes, and elements unless they need not: else frameworks' operators have
-    no common opinion.
+    no common opinion. What is made of numbers alone has none to begin with.
     """
     operands = [values[name].shape for name in node.operands()]
     results = [info.shape for _, info in node.instance.outputs or ()]
-    return any(operands) and (hollow or not any(0 in shape for shape in [*operands, *results]))
+    return (any(operands) or not operands) and (
+        hollow or not any(0 in shape for shape in [*operands, *results])
+    )

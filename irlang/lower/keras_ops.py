@@ -23,11 +23,13 @@ def _signed(sign: str) -> Native:
 def _merged(kind: str, function: str) -> Native:
     """A layer that merges, of tensors of one shape; else the function, one after another."""
 
-    def rule(call: Keras) -> Value:
+    def rule(call: Keras) -> Value | None:
         values = call.family("xs")
         alike = len({value.shape for value in values}) == 1 and len(values) > 1
         if alike and values[0].rank > 0 and call.out.kind == "real":
             return call.value(layer(call, kind, *values))
+        if call.build.version == 2:
+            return None
         text, *rest = [value.text for value in values]
         for other in rest:
             text = f"{function}({text}, {other})"
@@ -227,12 +229,14 @@ def _repeat_vector(call: Keras) -> Value:
     return call.value(layer(call, "RepeatVector", call.input("x"), n=call["n"]))
 
 
-def _concat(call: Keras) -> Value:
+def _concat(call: Keras) -> Value | None:
     values = call.family("xs")
     axis = call.axis("axis", values[0].rank)
     listed = f"[{', '.join(map(call.build.full, values))}]"
     if axis > 0 and len(values) > 1 and call.out.kind == "real":
         return call.value(layer(call, "Concatenate", *values, axis=axis))
+    if call.build.version == 2:
+        return None
     return call.value(f"ops.concatenate({listed}, {axis})")
 
 

@@ -59,6 +59,20 @@ def _spaced(frame: Windows) -> bool:
     return 1 <= frame.rank <= _MOST_SPACE
 
 
+def _turned(call: Keras, kernel: Value) -> Value:
+    """A kernel, space first. Theano turns kernels round, as Keras documents; depthwise ones Keras
+    turns itself.
+    """
+    if call.build.backend == "theano":
+        for axis, size in enumerate(kernel.shape[:-2]):
+            kernel = call.build.slice(kernel, axis, size - 1, -1, -1)
+    return kernel
+
+
+def _on_theano(call: Keras) -> bool:
+    return call.build.backend == "theano"
+
+
 def _conv(call: Keras) -> Value | None:
     x, frame, padding = _framed(call, causal=len(call["S"]) == 1)
     steps = _steps(frame)
@@ -67,10 +81,7 @@ def _conv(call: Keras) -> Value | None:
     w = call.input("w")
     if call["groups"] != 1 and (call.build.version, call.build.backend) == (2, "theano"):
         return None
-    kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
-    if call.build.backend == "theano":  # which turns kernels round, as Keras documents
-        for axis, size in enumerate(kernel.shape[:-2]):
-            kernel = call.build.slice(kernel, axis, size - 1, -1, -1)
+    kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
     options = {
         **steps, "padding": padding, "groups": None if call["groups"] == 1 else call["groups"],
         "use_bias": None if call.has("b") else False,
@@ -86,7 +97,7 @@ def _conv_transpose(call: Keras) -> Value | None:
     """`valid` of Keras goes on to the next window's beginning; what is more is cut off."""
     x, w, rank = call.input("x"), call.input("w"), len(call["S"])
     stride, dilation = call["stride"], call["dilation"]
-    if not 1 <= rank <= _MOST_SPACE or call["groups"] != 1:
+    if not (2 if _on_theano(call) else 1) <= rank <= _MOST_SPACE or call["groups"] != 1:
         return None
     if not _same(dilation, 1) and (not _same(stride, 1) or call.build.version == 2):
         return None
@@ -101,7 +112,7 @@ def _conv_transpose(call: Keras) -> Value | None:
         return None
     base = [full - e + s for full, e, s in zip(call["full"], extra, spare, strict=True)]
     whole = tuple(call["O"]) if same else tuple(base)
-    kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
+    kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
     text = weighted(
         call, f"Conv{rank}DTranspose", [kernel, *bias(call)], channels_last(call, x),
         filters=w.shape[1], kernel_size=sizes(call["K"]),

@@ -56,7 +56,6 @@ class MxBuilder(SpeltBuilder):
     words: Mapping[str, str] = MappingProxyType(_WORDS)
     framework = "MXNet"
     copied = "{}.copy()"
-    detached = "mx.npx.stop_gradient({})"
     lacks: Mapping[str, str] = MappingProxyType({name: f"MXNet has no {name}" for name in _LACKED})
 
     def emit(
@@ -66,6 +65,10 @@ class MxBuilder(SpeltBuilder):
         if len(shape) > MOST_AXES:
             raise Unsupported(f"MXNet computes with {MOST_AXES} axes at most")
         return super().emit(text, shape, dtype, atom=atom, hint=hint)
+
+    def detach(self, value: Value) -> Value:
+        """A method of arrays."""
+        return self.emit(f"{self.receiver(value)}.detach()", value.shape, value.dtype)
 
     def movable(self, value: Value) -> Value:
         """Truth values cannot be cut and joined: numbers instead."""

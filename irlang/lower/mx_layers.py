@@ -49,9 +49,16 @@ def _framed(call: Mx, number: float = 0.0) -> tuple[Value, Windows]:
     return (x, frame) if frame.symmetric else around(call, x, frame, number)
 
 
+def _has_windows(frame: Windows) -> bool:
+    """Whether MXNet has such windows: of three axes they are not spread."""
+    return 1 <= frame.rank < _MOST_SPACE or (
+        frame.rank == _MOST_SPACE and set(frame.dilation) == {1}
+    )
+
+
 def _conv(call: Mx) -> Value | None:
     x, frame = _framed(call)
-    if not 1 <= frame.rank <= _MOST_SPACE:
+    if not _has_windows(frame):
         return None
     given = [x, call.input("w"), *([call.input("b")] if call.has("b") else [])]
     options = {
@@ -66,7 +73,7 @@ def _depthwise(call: Mx) -> Value | None:
     """A group for every channel."""
     x, frame = _framed(call)
     w = call.input("w")
-    if not 1 <= frame.rank <= _MOST_SPACE:
+    if not _has_windows(frame):
         return None
     flat = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     given = [x, flat, *([call.input("b")] if call.has("b") else [])]
@@ -84,7 +91,12 @@ def _conv_transpose(call: Mx) -> Value | None:
     before = tuple(call["lo"])
     ends = zip(call["full"], call["O"], before, call["output_padding"], strict=True)
     after = [full - out - low for full, out, low, _ in ends]
-    if not 1 <= rank <= _MOST_SPACE or any(a > b for a, b in zip(after, before, strict=True)):
+    spread = rank == _MOST_SPACE and set(call["dilation"]) != {1}
+    if (
+        not 1 <= rank <= _MOST_SPACE
+        or spread
+        or any(a > b for a, b in zip(after, before, strict=True))
+    ):
         return None
     # What is cut off behind less than before is what `adj` adds there.
     adjacent = tuple(

@@ -7,10 +7,20 @@ from dataclasses import replace
 from irlang.lower import to_keras, to_tf
 from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
+from irlang.lower.spelling import default
 from irlang.lower.tf_builder import TensorFlowBuilder
 
 _OLD = {name: row for name, row in to_keras.TABLE.items() if row.since < (3,)}
-THEANO: dict[str, Native] = _OLD
+# The rows of others whose layers and losses Keras 2.3 has in the same words, and activations.
+_ON_THEANO = (
+    "conv_transpose depthwise_conv separable_conv add_n multiply_n maximum_n minimum_n concat selu "
+    "sigmoid softplus softsign"
+)
+THEANO: dict[str, Native] = {
+    **_OLD,
+    **{name: replace(to_keras.TABLE[name], since=()) for name in _ON_THEANO.split()},
+    "hard_sigmoid": default("keras.activations.hard_sigmoid", alpha=0.2, beta=0.5),
+}
 # The release of TensorFlow from which its Keras has the layers of other rows, in the same words.
 _SINCE = {
     (2, 4): "conv_transpose depthwise_conv separable_conv layer_norm cosine_similarity "
