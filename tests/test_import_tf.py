@@ -340,17 +340,85 @@ def test_what_a_queue_hands_out_is_an_input() -> None:
     assert "batch_1: i32[4]" in made.text
 
 
-def test_loops_are_refused() -> None:
+def unrolled(body: Any, size: Sequence[int | None], v2: bool) -> Any:
+    """A graph with a loop, as TensorFlow 1 or 2 writes one."""
     graph = tf.Graph()
     with graph.as_default():
-        x = V1.placeholder(tf.float32, [2], name="x")
+        (V1.enable_control_flow_v2 if v2 else V1.disable_control_flow_v2)()
+        y = body(V1.placeholder(tf.float32, size, name="x"))
         V1.disable_control_flow_v2()
-        V1.while_loop(lambda v: tf.reduce_sum(v) < 9, lambda v: v * 2, [x], name="loop")
-    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+        tf.multiply(y, 2.0, name="y")
+    return graph
+
+
+def recurrent(x: Any) -> Any:
+    """A recurrent layer as `dynamic_rnn` writes it: sequences are read and written by arrays."""
+    w = tf.constant(np.linspace(-1, 1, 28, dtype=np.float32).reshape(7, 4))
+    steps = tf.shape(x)[1]
+    read = tf.TensorArray(tf.float32, size=steps).unstack(tf.transpose(x, [1, 0, 2]))
+    written = tf.TensorArray(tf.float32, size=steps)
+
+    def body(t: Any, h: Any, out: Any) -> Any:
+        h = tf.tanh(tf.matmul(tf.concat([read.read(t), h], 1), w), name="cell")
+        return t + 1, h, out.write(t, h * tf.cast(t + 1, tf.float32))
+
+    start = tf.zeros([tf.shape(x)[0], 4])
+    _, _, out = V1.while_loop(lambda t, *_: t < steps, body, [0, start, written])
+    return tf.reduce_sum(tf.transpose(out.stack(), [1, 0, 2]), 1)
+
+
+def nested(x: Any) -> Any:
+    def inner(_: Any, v: Any) -> Any:
+        return V1.while_loop(lambda j, _: j < 2, lambda j, u: (j + 1, tf.sin(u) + x), [0, v])
+
+    def outer(i: Any, v: Any) -> Any:
+        return i + 1, inner(i, v)[1] * 0.5
+
+    return V1.while_loop(lambda i, _: i < 3, outer, [0, x])[1]
+
+
+@pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
+@pytest.mark.parametrize(
+    ("body", "size", "op", "count"),
+    [(recurrent, (2, 5, 3), "tanh", 5), (recurrent, (None, 5, 3), "tanh", 5),
+     (nested, (2, 3), "sin", 6)],
+)  # fmt: skip
+def test_loops_are_unrolled(
+    body: Any, size: Sequence[int | None], op: str, count: int, v2: bool
+) -> None:
+    graph = unrolled(body, size, v2)
+    shape = [2 if one is None else one for one in size]
+    x = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    model = check(graph, [graph.get_tensor_by_name("y:0")], {"x": x})
+    assert sum(node.op.name == op for node in model.graph.nodes) == count
+
+
+@pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda x: V1.while_loop(lambda v: tf.reduce_sum(v) < 9, lambda v: v * 2, [x]),
+         "is not known when the model is read"),
+        (lambda x: V1.while_loop(lambda i, _: i < 1000, lambda i, v: (i + 1, v * 2), [0, x])[1],
+         "more than 256 steps"),
+    ],
+    ids=["by values", "endless"],
+)  # fmt: skip
+def test_loops_that_cannot_be_unrolled_are_refused(body: Any, message: str, v2: bool) -> None:
+    data = unrolled(body, [2], v2).as_graph_def().SerializeToString()
+    with pytest.raises(irlang.InvalidInput) as caught:
+        tf_model.translate(tf_functions.message(data, "g.pb"), "g", "d")
+    assert {one.code for one in caught.value.diagnostics} == {"import.operator"}
+    assert message in caught.value.diagnostics[0].message
+
+
+def test_a_sequence_of_open_length_is_told() -> None:
+    data = unrolled(recurrent, [2, None, 3], False).as_graph_def().SerializeToString()
+    nodes = tf_functions.message(data, "g.pb")
     with pytest.raises(irlang.InvalidInput) as caught:
         tf_model.translate(nodes, "g", "d")
-    assert {one.code for one in caught.value.diagnostics} == {"import.operator"}
-    assert "control flow" in caught.value.diagnostics[0].message
+    assert "--bind" in caught.value.diagnostics[0].message
+    assert tf_model.translate(nodes, "g", "d", {"x_1": 3}).text.count("tanh(") == 3
 
 
 def test_a_loss_may_hold_a_gradient() -> None:

@@ -14,17 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from irlang.diagnostics import InvalidInput
 from irlang.importers import tf_file
 from irlang.importers.protobuf import Malformed, fields, text, view
 from irlang.importers.tf_file import Attribute, NodeDef, malformed
+from irlang.importers.tf_loops import as_frame
 from irlang.importers.value import Unsupported
 
 CHOICE = "If: taken"  # of a condition and two values; no operator of a file has a space in its name
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _CHOICES = frozenset({"If", "StatelessIf"})
+_LOOPS = frozenset({"While", "StatelessWhile"})
 _DEEPEST = 32  # calls inside one another
 _MOST = 200_000  # nodes that all calls are written out as
 
@@ -144,11 +147,25 @@ class _Inlining:
         """A node as it is, or as what it calls. chain: the functions that it stands in."""
         if node.op in _CHOICES:
             names = [called(node, "then_branch"), called(node, "else_branch")]
+        elif node.op in _LOOPS:
+            names = [called(node, "cond"), called(node, "body")]
         else:
             names = [called(node, "f") if node.op in _CALLS else node.op]
         bodies = [self.functions.get(name) for name in names]
         if not all(bodies) or any(name in chain for name in names) or len(chain) >= _DEEPEST:
             self.made.append(node)  # which the walk refuses where it is a call
+            return
+        if node.op in _LOOPS:
+            test, body = (
+                partial(self._written, function, f"{node.name}/{name}", chain=(*chain, name))
+                for function, name in zip(bodies, names, strict=True)
+                if function is not None
+            )
+            made, results = as_frame(
+                node, self._free, lambda x: test(given=x), lambda x: body(given=x)
+            )
+            self.made += made
+            self.results.update({(node.name, i): one for i, one in enumerate(results)})
             return
         condition = node.inputs[:1] if node.op in _CHOICES else []
         given = node.inputs[len(condition) :]

@@ -6,18 +6,20 @@ place. What depends on it is passed over in silence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+
+import numpy as np
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches
-from irlang.importers.tf_file import NodeDef, dtype, tensor
+from irlang.importers.tf_declared import attribute, declared, shape_of, size_name, told_shape
+from irlang.importers.tf_file import Attribute, NodeDef, dtype, tensor
 from irlang.importers.tf_functions import CHOICE
 from irlang.importers.tf_initial import assignments, initial
 from irlang.importers.tf_left_out import LEFT_OUT
+from irlang.importers.tf_loops import HANDED, LISTS, MOST_IN_ALL, MOST_STEPS, List, frames, unknown
 from irlang.importers.tf_node import Node, Row, Twins
 from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
 from irlang.importers.tf_table import ROWS
@@ -52,16 +54,31 @@ class Walk:
         self.writer = writer
         self.sizes = sizes
         self.by_name = {node.name: node for node in nodes}
-        self.wanted = results(nodes, of_variables=of_variables)
+        self._frames = frames(self.by_name)
+        self._inside = {name for frame in self._frames.values() for name in frame.changing}
+        found = results(nodes, of_variables=of_variables)
+        # what a loop leaves over, and nothing reads, is a result where there is no other
+        self.wanted = [name for name in found if not self._left_over(name)] or found
         self.live = live(self.by_name, self.wanted)
         self.problems: list[Diagnostic] = []
-        self.values: dict[Reference, Value | Broken] = {}
+        self.values: dict[Reference, Value | List | Broken] = {}
         self.inputs: dict[str, str] = {}  # names in the text, by those in the graph
         self._starts = assignments(self.by_name)
         self._symbols: dict[str, int] = {}
+        self._steps = 0  # of loops, so far
         self._twins: Twins = {}
         self._used = self._results_used()
         writer.results.update(self.wanted)
+
+    def _left_over(self, name: str) -> bool:
+        """Whether a node hands on what a loop ends with, or stands inside it."""
+        node = self.by_name[name]
+        while node.op == "Identity" and node.inputs and node.inputs[0][0] in self.by_name:
+            name = node.inputs[0][0]
+            if name == node.name:
+                break
+            node = self.by_name[name]
+        return name in self._frames or name in self._inside
 
     def run(self) -> list[str]:
         """Writes everything; the names of the results in the text."""
@@ -77,7 +94,7 @@ class Walk:
             if node.name in self.live and node.op in INPUTS:
                 self._guarded(node, self._inputs)
         for node in self.nodes:
-            if node.name in self.live:
+            if node.name in self.live and node.name not in self._inside:
                 self._reach(node)
         return self._outputs()
 
@@ -117,7 +134,7 @@ class Walk:
 
     def _variable(self, node: NodeDef) -> None:
         """A parameter, with the values that the graph gives it, if any."""
-        kind, shape = _value(node, "dtype", "type"), _shape(node)
+        kind, shape = attribute(node, "dtype", "type"), shape_of(node)
         if kind is None:
             raise Unsupported("its type is not declared")
         own = size_name(node.name)
@@ -135,7 +152,7 @@ class Walk:
         )
 
     def _constant(self, node: NodeDef) -> None:
-        given = _value(node, "value", "tensor")
+        given = attribute(node, "value", "tensor")
         if given is None:
             raise Unsupported("its value is missing")
         found, info = tensor(given, f"the constant `{node.name}`")
@@ -152,12 +169,17 @@ class Walk:
             if (at.name, 0) in self.values:
                 open_.discard(at.name)
                 continue
-            if place == len(at.inputs):
+            frame = self._frames.get(at.name)
+            inputs = at.inputs if frame is None else frame.outside
+            if place == len(inputs):
                 open_.discard(at.name)
-                self._node(at)
+                if frame is None:
+                    self._node(at)
+                else:
+                    self._guarded(at, self._loop)
                 continue
             path.append((at, place + 1))
-            source = self.by_name.get(at.inputs[place][0])
+            source = self.by_name.get(inputs[place][0])
             if source is None or (source.name, 0) in self.values:
                 continue
             if source.name in open_:
@@ -188,6 +210,10 @@ class Walk:
             self.values[node.name, 0] = self.values[node.name, 1] = data
         elif node.op in MERGES:
             self._guarded(node, self._choice)
+        elif node.op in HANDED and node.inputs:
+            self.values[node.name, 0] = self._read(node, node.inputs[0])
+        elif node.op in LISTS:
+            self._guarded(node, self._list)
         elif node.op == CHOICE and len(node.inputs) == 3:
             self._guarded(node, lambda node: self._chosen(node, node.inputs))
         elif node.op not in ROWS:
@@ -196,8 +222,70 @@ class Walk:
         else:
             given = [self._read(node, source) for source in node.inputs]
             values = [value for value in given if isinstance(value, Value)]
-            if len(values) == len(given):
+            if any(isinstance(value, List) for value in given):
+                if node.op != "Identity":
+                    self._refuse(node, "it reads a list of tensors")
+                    return
+                self.values[node.name, 0] = given[0]
+            elif len(values) == len(given):
                 self._guarded(node, lambda node: self._call(node, ROWS[node.op], values))
+
+    def _loop(self, node: NodeDef) -> None:
+        """A loop, step by step, of which a node is an exit."""
+        frame = self._frames[node.name]
+        variables = [v for v in frame.variables if v.merge in self.live]
+        now = {v.merge: self._read_from(v.start) for v in variables}
+        for _ in range(MOST_STEPS + 1):
+            for name in frame.changing:
+                for reference in [(name, place) for place in range(2)]:
+                    self.values.pop(reference, None)
+            self.values.update({(v.merge, 0): now[v.merge] for v in variables})
+            condition = self._read_from((frame.condition, 0))
+            known = condition.known() if isinstance(condition, Value) else None
+            if known is None or known.size != 1 or known.dtype == object:
+                raise Unsupported(unknown("the number of the loop's steps"))
+            if not known.reshape(-1)[0]:
+                break
+            self._steps += 1
+            if self._steps > MOST_IN_ALL:
+                raise Unsupported(f"all loops together have more than {MOST_IN_ALL} steps")
+            for variable in variables:
+                for name in variable.switches:
+                    self.values[name, 0] = self.values[name, 1] = now[variable.merge]
+            now = {v.merge: self._read_from((v.again, 0)) for v in variables}
+        else:
+            raise Unsupported(f"the loop has more than {MOST_STEPS} steps")
+        for variable in variables:
+            self.values.update({(name, 0): now[variable.merge] for name in variable.exits})
+
+    def _read_from(self, source: Reference) -> Value | List | Broken:
+        """A result of a node, which is written if it is not there yet."""
+        node = self.by_name[source[0]]
+        self._reach(node)
+        return self._read(node, source)
+
+    def _list(self, node: NodeDef) -> None:
+        """A node that makes, reads or writes a list of tensors."""
+        given = [self._read(node, source) for source in node.inputs]
+        values = [value for value in given if not isinstance(value, Broken)]
+        if len(values) < len(given):
+            return
+
+        def write(
+            op: str, given: Sequence[Value], attributes: Mapping[str, Attribute], count: int
+        ) -> list[Value]:
+            if not op:
+                return [constant(self.writer, np.int32(attributes["value"].value), node.name)]
+            names = [f"{node.name}:{place}" if place else node.name for place in range(count)]
+            self.writer.owner = node.name
+            made = Node(self.writer, op, given, names, attributes, self._twins)
+            found = ROWS[op](made)
+            made.finish()
+            several = [found] if isinstance(found, Value) else list(found)
+            return [value for value in several if value is not None]
+
+        for place, value in LISTS[node.op](values, write).items():
+            self.values[node.name, place] = value
 
     def _choice(self, node: NodeDef) -> None:
         """One of two values, by a condition: chosen here if that is known, else in the text."""
@@ -208,8 +296,7 @@ class Walk:
 
     def _chosen(self, node: NodeDef, sources: Sequence[Reference]) -> None:
         """sources: a condition, what is taken where it holds, and else."""
-        values = [self._read(node, source) for source in sources]
-        condition, yes, no = (value for value in values)
+        condition, yes, no = (self._read(node, source) for source in sources)
         if not isinstance(condition, Value):
             return
         known = condition.known()
@@ -218,7 +305,7 @@ class Walk:
         elif isinstance(yes, Value) and isinstance(no, Value):
             self._call(node, ROWS["SelectV2"], [condition, yes, no])
 
-    def _read(self, node: NodeDef, source: Reference) -> Value | Broken:
+    def _read(self, node: NodeDef, source: Reference) -> Value | List | Broken:
         name, place = source
         if source in self.values:
             return self.values[source]
@@ -283,66 +370,3 @@ class Walk:
                 name = self.writer.call([wanted], "identity", name)[0]
             found.append(name)
         return found
-
-
-def declared(
-    node: NodeDef, size: Callable[[str], int], told: Mapping[str, int]
-) -> list[tuple[str, TensorInfo]]:
-    """The tensors that an input of a graph gives, by name; `size` knows open sizes by theirs.
-
-    An input of open rank is a single number, unless its shape is told: programs declare a
-    probability, or a rate, like that.
-    """
-    if node.op == "IteratorGetNext":
-        kinds = _value(node, "output_types", "list type") or []
-        shapes = _value(node, "output_shapes", "list shape") or []
-    else:
-        kind = _value(node, "dtype", "type")
-        kinds, shapes = [] if kind is None else [kind], [_shape(node)]
-    if not kinds or len(kinds) != len(shapes):
-        raise Unsupported("its types and shapes are not declared")
-    found = []
-    for place, (kind_, shape) in enumerate(zip(kinds, shapes, strict=True)):
-        name = f"{node.name}:{place}" if place else node.name
-        if shape is None:
-            shape = told_shape(size_name(name), told) or ()
-        sizes = [
-            size(f"{size_name(name)}_{axis}") if item is None else item
-            for axis, item in enumerate(shape)
-        ]
-        found.append((name, TensorInfo(tuple(sizes), dtype(kind_))))
-    return found
-
-
-def _shape(node: NodeDef) -> tuple[int | None, ...] | None:
-    """The shape that a node declares; some programs leave it to what they note beside."""
-    noted = _value(node, "_output_shapes", "list shape")
-    found: tuple[int | None, ...] | None = _value(node, "shape", "shape")
-    return found if found is not None or not noted else noted[0]
-
-
-def _value(node: NodeDef, name: str, kind: str) -> Any:
-    """The value of an attribute, None where there is none of that kind."""
-    found = node.attributes.get(name)
-    return found.value if found is not None and found.kind == kind else None
-
-
-def size_name(name: str) -> str:
-    """What `--bind` calls an input or a variable; an open size has the axis behind it."""
-    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "input"
-
-
-def unranked(node: NodeDef, told: Mapping[str, int]) -> bool:
-    """Whether an input declares no rank, and none was told: it counts as a single number."""
-    declares = node.op in INPUTS and node.op != "IteratorGetNext" and _shape(node) is None
-    return declares and told_shape(size_name(node.name), told) is None
-
-
-def told_shape(name: str, told: Mapping[str, int]) -> tuple[int, ...] | None:
-    """A shape that was told: `name = 3` or `name[0] = 3, name[1] = 4`; None if none was."""
-    if name in told:
-        return (told[name],)
-    found: list[int] = []
-    while f"{name}[{len(found)}]" in told:
-        found.append(told[f"{name}[{len(found)}]"])
-    return tuple(found) or None

@@ -12,11 +12,7 @@ _SPARSE = "sparse tensors are not supported"
 
 _REASONS: dict[str, tuple[str, ...]] = {
     _CONTROL: (
-        "Enter", "Exit", "NextIteration", "LoopCond", "While",
-        "StatelessWhile", "Case", "StatelessCase", "For",
-        "TensorArrayV3", "TensorArrayReadV3", "TensorArrayWriteV3", "TensorArrayGatherV3",
-        "TensorArrayScatterV3", "TensorListFromTensor", "TensorListStack", "TensorListReserve",
-        "TensorListGetItem", "TensorListSetItem",
+        "Exit", "While", "StatelessWhile", "Case", "StatelessCase", "For",
     ),
     _SIZE: (
         "Where", "Unique", "UniqueV2", "NonMaxSuppression", "NonMaxSuppressionV2",

@@ -16,8 +16,9 @@ from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import tf_functions
 from irlang.importers.open_sizes import Example, examples, settle
 from irlang.importers.sizes import Dim
+from irlang.importers.tf_declared import declared, size_name, unranked
 from irlang.importers.tf_file import NodeDef
-from irlang.importers.tf_graph import Walk, declared, size_name, unranked
+from irlang.importers.tf_graph import Walk
 from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
 from irlang.importers.value import Unsupported
 from irlang.importers.writer import Writer
