@@ -1,0 +1,162 @@
+"""Decisions over balls: what rounding may turn to the other side is uncertain, and told so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irlang.interp.ball import Ball, gap, least, running, settled, spread
+from irlang.interp.ball_precision import Precision
+from irlang.interp.ball_sure import no_number
+from irlang.interp.running import chosen
+from irlang.scalar import SCALARS
+
+
+class BallDecisions(Precision):
+    """Choices, comparisons, logic, steps, and the quotients of which a step is a part."""
+
+    def select(self, condition: Ball, yes: Ball, no: Ball) -> Ball:
+        """A choice; where the condition is uncertain, either value may be meant.
+
+        So may be, at a kink or a tie, any real number between them: of these the middle is given.
+        """
+        yes, no = self.mixed([yes, no])
+        value = np.where(condition.value, yes.value, no.value)
+        if condition.radius is None:
+            if yes.radius is None and no.radius is None:
+                return Ball(value)
+            own = np.where(condition.value, yes.bound, no.bound)
+            found = Ball(value, own, least=min(least(yes), least(no)))
+            return self._either(found, condition, yes, no, 0.0)
+        apart = gap(yes.value, no.value)
+        doubtful = np.asarray(condition.radius) > 0
+        if value.dtype == np.float64:
+            middle = doubtful & np.isfinite(apart)
+            with np.errstate(invalid="ignore"):
+                value = np.where(middle, yes.value / 2 + no.value / 2, value)
+            apart = np.where(middle, apart / 2, apart)
+        between, apart = apart, apart + np.maximum(yes.bound, no.bound)
+        own = np.where(condition.value, yes.bound, no.bound)
+        if value.dtype == np.bool_:
+            apart = np.minimum(apart, 1.0)
+        radius = np.where(doubtful, apart, own)
+        found = Ball(value, radius, least=min(least(yes), least(no)))
+        return self._either(found, condition, yes, no, between)
+
+    @staticmethod
+    def _either(found: Ball, condition: Ball, yes: Ball, no: Ball, between: Any) -> Ball:
+        """A choice, with the terms of what is chosen where that is a running sum."""
+        if yes.running is not None or no.running is not None:
+            doubtful = np.asarray(condition.bound) > 0
+            found.running = chosen(condition.value, doubtful, running(yes), running(no), between)
+        return found
+
+    def extreme(self, function: str, args: list[Ball]) -> Ball:
+        """The larger or the smaller of two."""
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if a.radius is None and b.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper = SCALARS[function].numpy(a.value + a.bound, b.value + b.bound)
+            lower = SCALARS[function].numpy(a.value - a.bound, b.value - b.bound)
+        sure = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+        sure = sure | no_number(a) | no_number(b)
+        return settled(value, np.where(sure, 0.0, spread(value, lower, upper)))
+
+    def comparison(self, function: str, args: list[Ball]) -> Ball:
+        """A comparison, in doubt where the balls touch."""
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if a.radius is None and b.radius is None:
+            return Ball(value)
+        if a is b:  # the same number, of which it is asked whether it is one
+            return Ball(value, np.isinf(a.radius).astype(np.float64))
+        reach = np.asarray(a.bound + b.bound)
+        with np.errstate(invalid="ignore"):
+            near = np.isinf(reach) | ((gap(a.value, b.value) <= reach) & (reach > 0))
+        return Ball(value, near.astype(np.float64))
+
+    def logic(self, function: str, args: list[Ball]) -> Ball:
+        """`and`, `or` and `not`: what one side settles is certain."""
+        value = SCALARS[function].numpy(*(x.value for x in args))
+        if all(x.radius is None for x in args):
+            return Ball(value)
+        if function == "not":
+            return Ball(value, args[0].radius)
+        a, b = args
+        doubt_a, doubt_b = np.asarray(a.bound) > 0, np.asarray(b.bound) > 0
+        settling_a = ~doubt_a & (
+            ~np.asarray(a.value, bool) if function == "and" else np.asarray(a.value, bool)
+        )
+        settling_b = ~doubt_b & (
+            ~np.asarray(b.value, bool) if function == "and" else np.asarray(b.value, bool)
+        )
+        doubt = (doubt_a | doubt_b) & ~settling_a & ~settling_b
+        return Ball(value, doubt.astype(np.float64))
+
+    def test(self, function: str, args: list[Ball]) -> Ball:
+        """Whether a number is infinite, or none; in doubt where nothing is known of it."""
+        value = SCALARS[function].numpy(np.asarray(args[0].value, dtype=np.float64))
+        if args[0].radius is None:
+            return Ball(value)
+        return Ball(value, np.isinf(args[0].radius).astype(np.float64))
+
+    def step(self, function: str, args: list[Ball] | Ball) -> Ball:
+        """A function with steps: where a ball reaches over one, either side may be meant."""
+        ball = args if isinstance(args, Ball) else args[0]
+        step = SCALARS[function].numpy
+        value = step(ball.value)
+        if ball.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper, lower = step(ball.value + ball.bound), step(ball.value - ball.bound)
+            around = spread(value, lower, upper)
+        around = np.where(np.asarray(ball.bound) == 0, 0.0, around)  # exact, be it NaN
+        # what nothing is known of may be NaN, of which a step is no whole number
+        return settled(value, np.where(np.isinf(ball.bound), np.inf, around))
+
+    def nearest(self, function: str, args: list[Ball]) -> Ball:
+        """A number put into few digits: a step function, exact at what is exact."""
+        ball, *kind = args
+        step = SCALARS[function].numpy
+        given = [arg.value for arg in kind]
+        value = step(ball.value, *given)
+        if ball.radius is None:
+            return Ball(value)
+        with np.errstate(invalid="ignore"):
+            upper, lower = (step(ball.value + sign * ball.bound, *given) for sign in (1, -1))
+            around = spread(value, lower, upper)
+        return Ball(value, np.where(np.asarray(ball.bound) == 0, 0.0, around))  # exact, be it NaN
+
+    def quotient(self, function: str, args: list[Ball]) -> Ball:
+        """`//`, `%` and `ceildiv`: exact on whole numbers; on reals a step, or a jump near one."""
+        a, b = args
+        value = SCALARS[function].numpy(a.value, b.value)
+        if np.asarray(value).dtype.kind in "ib" and a.radius is None and b.radius is None:
+            return Ball(value)
+        radius = self._jumping(function, a, b, value)
+        if a.radius is not None or b.radius is not None:
+            with np.errstate(invalid="ignore"):
+                known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+                exact = known & (np.floor(a.value) == a.value) & (np.floor(b.value) == b.value)
+            radius = np.where(exact & (np.abs(a.value) * self.unit < 1), 0.0, radius)
+        return Ball(value, radius)
+
+    def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:
+        """The radius of a quotient of numbers that are not known, or not whole."""
+        with np.errstate(all="ignore"):
+            ratio = np.true_divide(a.value, b.value)
+            low = np.abs(b.value) - b.bound
+            slack = (a.bound + np.abs(ratio) * b.bound) / np.maximum(low, 0.0)
+            slack = slack + 2 * self.unit * np.abs(ratio)
+            jump = np.floor(ratio + slack) != np.floor(ratio - slack)
+            # a divisor that may be zero, or a denormal that may be flushed to it
+            lost = (low <= 0) & (np.asarray(b.bound) > 0) | (b.value != 0) & (low < self.tiny)
+            if function != "%":
+                return np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
+            own = a.bound + np.abs(np.floor(ratio)) * b.bound + self.unit * np.abs(value)
+            whole = (a.radius is None and b.radius is None) & (value == 0)
+            own = np.where(jump & ~whole, np.abs(b.value) + own, own)
+            return np.where(lost, np.inf, own)

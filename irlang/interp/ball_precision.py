@@ -1,0 +1,123 @@
+"""What a floating-point type, on a target, makes of a ball: roundings, and where it ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irlang.arithmetic import STANDARD, Allowance, Arithmetic
+from irlang.dtypes import DTYPES
+from irlang.interp.ball import Ball, gamma, least
+
+CORRECTLY = Allowance(0.5)
+_CANCELLED = 8.0  # units in the last place of 1
+
+
+class Precision:
+    """A floating-point type on a target.
+
+    lost: what a rounding may lose of a number below the least normal one, `tiny`.
+    """
+
+    def __init__(self, dtype: str, arithmetic: Arithmetic = STANDARD) -> None:
+        self.dtype = DTYPES[dtype]
+        self.arithmetic = arithmetic
+        self.unit = math.sqrt(self.dtype.unit) if arithmetic.halved else self.dtype.unit
+        self.tiny = self.dtype.tiny
+        # a formula that loses half of the digits may also meet larger numbers on its way
+        self.most = self.dtype.largest * (self.unit if arithmetic.halved else 1.0)
+        self.lost = self.tiny if arithmetic.flush else self.tiny * self.unit
+
+    def growth(self, roundings: int) -> float:
+        """What so many roundings make of a relative error; half the digits are lost but once."""
+        if not self.arithmetic.halved:
+            return gamma(roundings, self.unit)
+        return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
+
+    def allowed(self, function: str) -> Allowance:
+        """The allowance of a function; with half the digits one rounding, or what 1 cancels."""
+        found = self.arithmetic.allowance(function)
+        if not self.arithmetic.halved:
+            return found
+        place = self.dtype.unit / self.unit
+        return Allowance(
+            max(1.0, found.ulps * place), max(found.absolute, 1.0) * _CANCELLED * place
+        )
+
+    def rounded(self, value: Any, slack: Any, allowed: Allowance = CORRECTLY) -> Ball:
+        """A result that is rounded, wherever in its slack it lies."""
+        place = 2 * self.unit  # the last place of a number is at most so much of it
+        least = self.lost if allowed is CORRECTLY else self.tiny  # libraries flush denormals
+        with np.errstate(invalid="ignore"):
+            size = np.abs(value) + slack
+            own = place * np.maximum(allowed.ulps * size, allowed.absolute) + least
+            own = np.where(np.isfinite(value), own, 0.0)
+            return self.bounded(Ball(value, slack + own))
+
+    def bounded(self, ball: Ball) -> Ball:
+        """Nothing is known beyond the largest number: on the way there a program may overflow.
+
+        Nor is anything where the radius itself has no value (0 times an infinite one).
+        """
+        size = np.abs(ball.value) if ball.magnitude is None else ball.magnitude
+        with np.errstate(invalid="ignore"):
+            within = size + ball.bound <= self.most
+        if np.all(within):  # no radius is without a value then
+            return ball
+        lost = ~(within | ~np.isfinite(ball.value)) | np.isnan(ball.bound)
+        if np.any(lost):
+            ball.radius = np.where(lost, np.inf, ball.bound)
+        return ball
+
+    def mixed(self, args: list[Ball], *, real: bool = False) -> list[Ball]:
+        """Whole numbers beside reals, or all where `real`, as the type's nearest numbers."""
+        kinds = [np.asarray(arg.value).dtype.kind for arg in args]
+        if not real and "f" not in kinds:
+            return args
+        pairs = zip(args, kinds, strict=True)
+        return [self.converted(arg) if kind in "iuO" else arg for arg, kind in pairs]
+
+    def converted(self, ball: Ball) -> Ball:
+        """Whole numbers as reals: off by a rounding where the type does not have them."""
+        value = np.asarray(ball.value, dtype=np.float64)
+        near = np.abs(value) * self.unit <= 1
+        if np.all(near):
+            return ball
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = near | (value.astype(self.dtype.numpy).astype(np.float64) == value)
+            held = held & (np.abs(value) <= self.dtype.largest)
+        if np.all(held):
+            return ball
+        radius = ball.bound + np.where(held, 0.0, self.unit * np.abs(value))
+        floor = 0.0 if least(ball) >= 0 else -math.inf
+        return Ball(ball.value, radius, least=floor)
+
+    def least(self, function: str, args: list[Ball]) -> float:
+        """What no value of a function is smaller than, as far as it is not negative."""
+        if function == "*" and args[0] is args[1]:
+            return 0.0
+        return self.floor(function, *map(least, args))
+
+    def floor(self, function: str, *args: float) -> float:
+        """The same, of what the arguments are not smaller than."""
+        if function not in _LEAST:
+            return -math.inf
+        found = _LEAST[function](*args)
+        found *= 1 - 16 * self.unit  # more than any of these functions is off
+        return -math.inf if found < 0 else found if found >= self.tiny else 0.0
+
+
+_LEAST: dict[str, Callable[..., float]] = {
+    "+": lambda a, b: a + b if a >= 0 and b >= 0 else -math.inf,
+    "*": lambda a, b: a * b if a >= 0 and b >= 0 else -math.inf,
+    "/": lambda a, b: 0.0 if a >= 0 and b >= 0 else -math.inf,
+    "max": max,
+    "min": min,
+    "pow": lambda a, b: 0.0 if a >= 0 else -math.inf,  # noqa: ARG005
+    **dict.fromkeys(("real", "about", "constant"), lambda a: a),
+    **dict.fromkeys(("sq", "abs", "exp", "sigmoid", "softplus", "rsqrt", "erfc"), lambda a: 0.0),  # noqa: ARG005
+    "sqrt": lambda a: math.sqrt(a) if a > 0 else 0.0,
+}
