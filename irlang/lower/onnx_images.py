@@ -150,7 +150,7 @@ def _scaled(call: Onnx, x: Value, real: str, small: str) -> dict[str, Any] | Non
     wide = ("u16", "i16") if opset >= 21 else ()
     if small not in (*_BYTES, *wide) or real not in ("f32", "f16" if opset >= 19 else "f32"):
         return None
-    if call["block_size"]:
+    if call["block_size"] and scale.rank == x.rank and x.rank:
         options = {"axis": call.axis("axis", x.rank), "block_size": int(call["block_size"])}
         return options if opset >= 21 and 0 not in x.shape else None
     if scale.rank == 0:
