@@ -31,7 +31,8 @@ from irlang.lower.profile import read_profile
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
-_SPOILT = 128  # requirements that are broken beside the programs of a batch
+_SPOILT = 96  # requirements that are broken beside the programs of a batch
+_SPOILT_AT_ONCE = 24  # of them, whose findings are there before others are spoilt
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
@@ -87,13 +88,16 @@ def run_batch(
             apart[name] += more
         keep(lone)
     invalid: dict[str, Counter[str]] = {}
-    if not settings.grad and not PACE.over():
-        first = number * _SPOILT + settings.seed
-        turns = range(first, first - (-count * _SPOILT // BATCH))
-        seeds = [program_seed(settings.seed, turn) for turn in turns]
-        accepted, invalid = judge_invalid(
-            session, catalog, seeds, settings.ops, first, SEEN.symptoms
-        )
+    first = number * _SPOILT + settings.seed
+    end = first if settings.grad else first - (-count * _SPOILT // BATCH)
+    for turn in range(first, end, _SPOILT_AT_ONCE):
+        if PACE.over():
+            break
+        turns = range(turn, min(turn + _SPOILT_AT_ONCE, end))
+        seeds = [program_seed(settings.seed, one) for one in turns]
+        accepted, counts = judge_invalid(session, catalog, seeds, settings.ops, turn, SEEN.symptoms)
+        for name, more in counts.items():
+            invalid[name] = invalid.get(name, Counter()) + more
         keep([find_accepted(session, taken, seed) for seed, taken in accepted])
     targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
     judged: list[tuple[Case, Outcome]] = []

@@ -43,10 +43,12 @@ _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 8  # calls that are made for one requirement to be broken
+_TRIED = 3  # of them that are tried, if there is anything that can be changed
 _WAYS = 6  # of breaking one requirement of one call
 # Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
 _HUGE = (2**31, -(2**31) - 1, 2**62)
 _FURTHER = 24  # changes that are tried for one more
+_CHANGES = 120  # that are tried in all, first of what the requirement is about
 _MISSES = 12  # spoilt calls of one call that tell nothing
 RULED_OUT = "the framework's own documentation rules it out: "
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
@@ -177,10 +179,20 @@ def _of_operator(
     tells: Tells,
 ) -> list[Spoilt]:
     found: list[Spoilt] = []
+    tried = 0
+
+    def counted(graph: Graph) -> bool:
+        nonlocal tried
+        fits = able(graph)
+        tried += fits
+        return fits
+
     for attempt in range(_DRAWN):
+        if tried == _TRIED:
+            break
         program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
         if program.graph.nodes:
-            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, able, tells)
+            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, counted, tells)
             found = made or found
             if made and (wanted is None or made[0].fault.code == _code(op, wanted)):
                 break
@@ -222,7 +234,7 @@ def _spoil(
     ways: dict[tuple[Any, ...], Spoilt] = {}
     rest: list[Spoilt] = []
     last, misses = len(candidates), 0
-    for number, move in enumerate(candidates):
+    for number, move in enumerate(candidates[:_CHANGES]):
         if len(ways) == _WAYS or number > last or misses == _MISSES:
             break
         types, attrs = _moved(node, given, move)
