@@ -394,6 +394,32 @@ def test_loops_are_unrolled(
 
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
+@pytest.mark.parametrize("longest", [1, 3, 5, 9])
+def test_a_loop_that_may_end_before_leaves_the_rest_as_it_is(longest: int, v2: bool) -> None:
+    """As `dynamic_rnn` ends with the longest sequence of a batch."""
+
+    def body(x: Any) -> Any:
+        lengths = V1.placeholder(tf.int32, [2], name="lengths")
+
+        def step(t: Any, h: Any, out: Any) -> Any:
+            h = tf.tanh(h + x)
+            return t + 1, h, out.write(t, h)
+
+        def goes_on(t: Any, h: Any, _: Any) -> Any:  # noqa: ARG001
+            return tf.logical_and(t < 5, t < tf.reduce_max(lengths))
+
+        out = tf.TensorArray(tf.float32, size=5, element_shape=[2, 3])
+        last, h, out = V1.while_loop(goes_on, step, [0, x, out])
+        return h + tf.cast(last, tf.float32) + tf.reduce_sum(out.stack(), 0)
+
+    graph = unrolled(body, [2, 3], v2)
+    x = np.random.default_rng(1).uniform(-1, 1, (2, 3)).astype(np.float32)
+    feeds = {"x": x, "lengths": np.array([1, longest], np.int32)}
+    model = check(graph, [graph.get_tensor_by_name("y:0")], feeds)
+    assert sum(node.op.name == "tanh" for node in model.graph.nodes) == 5
+
+
+@pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -8,34 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches
 from irlang.importers.tf_declared import attribute, declared, shape_of, size_name, told_shape
-from irlang.importers.tf_file import Attribute, NodeDef, dtype, tensor
+from irlang.importers.tf_file import NodeDef, dtype, tensor
 from irlang.importers.tf_functions import CHOICE
 from irlang.importers.tf_initial import assignments, initial
 from irlang.importers.tf_left_out import LEFT_OUT
-from irlang.importers.tf_loops import HANDED, LISTS, MOST_IN_ALL, MOST_STEPS, List, frames, unknown
+from irlang.importers.tf_loops import HANDED, LISTS, List
 from irlang.importers.tf_node import Node, Row, Twins
 from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
 from irlang.importers.tf_table import ROWS
+from irlang.importers.tf_unroll import Broken, Reference, Unrolling
 from irlang.importers.value import Unsupported, Value, check_shape, constant
 from irlang.importers.writer import Fault, Writer
 
-
-class Broken:
-    """A value that is not there, because of something reported before."""
-
-
-Reference = tuple[str, int]  # a node, and which of its results
 _MOST_SHOWN = 6  # nodes of a circle
 
 
-class Walk:
+class Walk(Unrolling):
     """One pass over a graph.
 
     sizes: the example of every open size, by its name; fixed sizes as plain integers. Problems are
@@ -50,12 +43,10 @@ class Walk:
         *,
         of_variables: bool = True,
     ) -> None:
+        super().__init__(nodes)
         self.nodes = nodes
         self.writer = writer
         self.sizes = sizes
-        self.by_name = {node.name: node for node in nodes}
-        self._frames = frames(self.by_name)
-        self._inside = {name for frame in self._frames.values() for name in frame.changing}
         found = results(nodes, of_variables=of_variables)
         # what a loop leaves over, and nothing reads, is a result where there is no other
         self.wanted = [name for name in found if not self._left_over(name)] or found
@@ -65,20 +56,9 @@ class Walk:
         self.inputs: dict[str, str] = {}  # names in the text, by those in the graph
         self._starts = assignments(self.by_name)
         self._symbols: dict[str, int] = {}
-        self._steps = 0  # of loops, so far
         self._twins: Twins = {}
         self._used = self._results_used()
         writer.results.update(self.wanted)
-
-    def _left_over(self, name: str) -> bool:
-        """Whether a node hands on what a loop ends with, or stands inside it."""
-        node = self.by_name[name]
-        while node.op == "Identity" and node.inputs and node.inputs[0][0] in self.by_name:
-            name = node.inputs[0][0]
-            if name == node.name:
-                break
-            node = self.by_name[name]
-        return name in self._frames or name in self._inside
 
     def run(self) -> list[str]:
         """Writes everything; the names of the results in the text."""
@@ -229,63 +209,6 @@ class Walk:
                 self.values[node.name, 0] = given[0]
             elif len(values) == len(given):
                 self._guarded(node, lambda node: self._call(node, ROWS[node.op], values))
-
-    def _loop(self, node: NodeDef) -> None:
-        """A loop, step by step, of which a node is an exit."""
-        frame = self._frames[node.name]
-        variables = [v for v in frame.variables if v.merge in self.live]
-        now = {v.merge: self._read_from(v.start) for v in variables}
-        for _ in range(MOST_STEPS + 1):
-            for name in frame.changing:
-                for reference in [(name, place) for place in range(2)]:
-                    self.values.pop(reference, None)
-            self.values.update({(v.merge, 0): now[v.merge] for v in variables})
-            condition = self._read_from((frame.condition, 0))
-            known = condition.known() if isinstance(condition, Value) else None
-            if known is None or known.size != 1 or known.dtype == object:
-                raise Unsupported(unknown("the number of the loop's steps"))
-            if not known.reshape(-1)[0]:
-                break
-            self._steps += 1
-            if self._steps > MOST_IN_ALL:
-                raise Unsupported(f"all loops together have more than {MOST_IN_ALL} steps")
-            for variable in variables:
-                for name in variable.switches:
-                    self.values[name, 0] = self.values[name, 1] = now[variable.merge]
-            now = {v.merge: self._read_from((v.again, 0)) for v in variables}
-        else:
-            raise Unsupported(f"the loop has more than {MOST_STEPS} steps")
-        for variable in variables:
-            self.values.update({(name, 0): now[variable.merge] for name in variable.exits})
-
-    def _read_from(self, source: Reference) -> Value | List | Broken:
-        """A result of a node, which is written if it is not there yet."""
-        node = self.by_name[source[0]]
-        self._reach(node)
-        return self._read(node, source)
-
-    def _list(self, node: NodeDef) -> None:
-        """A node that makes, reads or writes a list of tensors."""
-        given = [self._read(node, source) for source in node.inputs]
-        values = [value for value in given if not isinstance(value, Broken)]
-        if len(values) < len(given):
-            return
-
-        def write(
-            op: str, given: Sequence[Value], attributes: Mapping[str, Attribute], count: int
-        ) -> list[Value]:
-            if not op:
-                return [constant(self.writer, np.int32(attributes["value"].value), node.name)]
-            names = [f"{node.name}:{place}" if place else node.name for place in range(count)]
-            self.writer.owner = node.name
-            made = Node(self.writer, op, given, names, attributes, self._twins)
-            found = ROWS[op](made)
-            made.finish()
-            several = [found] if isinstance(found, Value) else list(found)
-            return [value for value in several if value is not None]
-
-        for place, value in LISTS[node.op](values, write).items():
-            self.values[node.name, place] = value
 
     def _choice(self, node: NodeDef) -> None:
         """One of two values, by a condition: chosen here if that is known, else in the text."""

@@ -138,6 +138,21 @@ def _behind(
     return found
 
 
+def conjuncts(nodes: Mapping[str, NodeDef], source: Reference) -> list[Reference]:
+    """The conditions that all have to hold for one to hold."""
+    found: dict[Reference, None] = {}
+    waiting, seen = [source], {source}
+    while waiting:
+        one = waiting.pop()
+        node = nodes.get(one[0])
+        if node is None or node.op not in ("LogicalAnd", "Identity", "LoopCond"):
+            found[one] = None
+            continue
+        waiting += [given for given in node.inputs if given not in seen]
+        seen.update(node.inputs)
+    return list(found)
+
+
 # ---- loops of TensorFlow 2 ----------------------------------------------------------------------
 
 
