@@ -367,14 +367,19 @@ class _Adjoint:
         context: Context,
         equation: eq.Equation,
     ) -> eq.Expr:
-        """That an element is no less than all others, which is open where another equals it."""
+        """That an element is no less than all others, which is open where another equals it.
+
+        Infinities may be equal as well; one that stands for no other element is not there.
+        """
         assert expr.body is not None
+        if all(isinstance(b, (eq.Const, eq.Size)) and b.value == 1 for _, b in expr.binders):
+            return chosen
         rest = eq.Reduce(expr.kind, expr.binders, negation(chosen), expr.body)
         body = self._guarded(self.work.refreshed(rest), context)
         second = self.work.define(equation.target, body, context.binders, equation.info.dtype)
         rival = apply("select", chosen, second, value)
         order = apply(">=" if expr.kind == "max" else "<=", expr.body, rival)
-        return apply("select", apply("isinf", rival), chosen, self._decided(order))
+        return self._decided(order)
 
     def _others(self, expr: eq.Reduce, inner: Context) -> eq.Expr:
         """The product of all other elements, which no division gives where one is zero."""

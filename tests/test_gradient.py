@@ -411,3 +411,26 @@ def test_a_gradient_by_elimination_is_one_of_a_determinant(
         outside += int((np.abs(got - ball.value) > bound).sum())
     assert not outside
     assert known > 0.9 * 20 * 64 * rows * rows
+
+
+@pytest.mark.parametrize(
+    ("declared", "call", "x"),
+    [
+        ("x: f32[2]", "reduce_max(x)", np.inf),
+        ("x: f32[2]", "reduce_min(x)", -np.inf),
+        ("x: f32[1, 1, 2]", "max_pool(x; window = 2)", -np.inf),
+        ("x: f32[2], w: f32[2]", "maximum(x, w)", np.inf),
+    ],
+)
+def test_equal_infinities_are_a_tie(declared: str, call: str, x: float) -> None:
+    """Their difference is no number; the gradient may flow to either."""
+    made = case(declared, call)
+    given = {name: np.full_like(array, x) for name, array in made.inputs.items()}
+    ball = gradient.gradient_balls(made.graph, given, made.catalog)["x"]
+    for share in (0.0, 0.5, 1.0):
+        assert np.all(np.abs(share - ball.value) <= ball.bound)
+    given["x"] = np.full_like(given["x"], 1)  # no tie any more, or one of numbers
+    ball = gradient.gradient_balls(made.graph, given, made.catalog)["x"]
+    if "w" in given:
+        assert not np.any(ball.value)
+        assert not np.any(ball.bound)

@@ -84,8 +84,15 @@ class BallFunctions(BallArithmetic, BallDecisions):
         return replace(a, value=SCALARS[function].numpy(a.value))
 
     def _about(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
-        """A value that is rounded even where no arithmetic would."""
-        return self.rounded(args[0].value, args[0].bound)
+        """A value that is rounded even where no arithmetic would.
+
+        NaN, as the difference of equal infinities is, says nothing: there may be a tie.
+        """
+        found = self.rounded(args[0].value, args[0].bound)
+        no_number = np.isnan(found.value)
+        if np.any(no_number):
+            found.radius = np.where(no_number, np.inf, found.bound)
+        return found
 
     def _select(self, function: str, args: list[Ball]) -> Ball:  # noqa: ARG002
         return self.select(*args)
