@@ -25,8 +25,9 @@ _READ_SINCE = {
 _MEANT_SINCE = {"Attention": 23, "DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
-# What has kernels at that opset, and none at the newest.
+# What has kernels at that opset, and none later, or none at one of those that are written.
 _GONE = frozenset({"MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"})
+_GONE_AT = {23: frozenset({"QuantizeLinear"})}
 _BEFORE = 21
 # The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels
 # are there for the types that networks are made of.
@@ -119,9 +120,10 @@ class Runtime:
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
         """Raises `Unsupported` for an operator or an attribute that the opset does not have."""
+        gone = _GONE | _GONE_AT.get(self.opset, frozenset())
+        if op in gone and self.older is not None:
+            raise Gone(f"{self.name} has no kernel of {op} at opset {self.opset}")
         if self.opset == OPSET:
-            if op in _GONE and self.older is not None:
-                raise Gone(f"{self.name} has no kernel of {op} at opset {self.opset}")
             return
         known = _schema(op, self.opset)
         given = {key for key, value in attributes.items() if value != []}
@@ -169,11 +171,13 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     known = KERNELS if release >= _NARROW_BEFORE else _NARROW
     usual = Runtime(_USUAL, _READ_SINCE[_USUAL][1], _narrowed(_USUAL, known))
     if opset == OPSET:
-        newest = Runtime(kernels=_narrowed(opset, kernels) if kernels else KERNELS)
-        older = replace(newest, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
-        return replace(newest, older=older, usual=usual)
-    lacks = _UNFED if release < _FED_SINCE else {}
-    found = Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
+        found = Runtime(kernels=_narrowed(opset, kernels) if kernels else KERNELS)
+    else:
+        lacks = _UNFED if release < _FED_SINCE else {}
+        found = Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
+    if opset > _BEFORE:
+        older = replace(found, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
+        found = replace(found, older=older)
     return found if opset <= _USUAL else replace(found, usual=usual)
 
 
