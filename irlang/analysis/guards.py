@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irlang.adjoint_graph import PREFIX
@@ -77,28 +77,39 @@ def guards_of(
     trial = _Trial(subject, before, known, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
+    calls: Set[str] = before.keys()  # of the text as it is by now
+    # what is handed numbers of any size on the way back is judged when these are bounded
+    follows = {n for n, point in before.items() if point.after and point.stage == "gradient"}
     for node in _in_order(subject, before):
         # an edit may have changed the name of a call inside the same statement: it is not settled
         names = (node.name, PREFIX + node.name)
-        own = {n for n in names if n in unsafe_now or (n in before and n not in guards)}
-        for one in fitting.get(node.name, ()) if own else ():
+        own = {
+            n for n in names if n in unsafe_now or (n in before.keys() - calls and n not in guards)
+        }
+        # what mends a call and its gradient, else what mends the call
+        ways = [(one, trial) for one in fitting.get(node.name, ())] if own - follows else []
+        if gradient and node.name in own:
+            ways += [(one, replace(trial, both=False)) for one, _ in ways]
+        for one, by in ways:
             if time.process_time() > deadline:
                 return guards
-            proved = trial.run(one, accepted, unsafe_now)
+            proved = by.run(one, accepted, unsafe_now)
             if proved is None:
                 continue
-            one, outcome, alone = _loosest(trial, one, proved, accepted, unsafe_now, deadline)
+            one, outcome, alone = _loosest(by, one, proved, accepted, unsafe_now, deadline)
             now = set(before) if alone else unsafe_now
             after = set(outcome.unsafe)
             renamed = {outcome.unsafe[n] for n in after if n not in now}
             gone = before.keys() & (now - after)
-            settles = own.union(
+            mended = {n for n in own if n not in after or n in outcome.following}
+            settles = mended.union(
                 n for n in gone if n in outcome.calls or before[n].operator not in renamed
             )
             guard = Guard(one.text, one.rule.why, one.edits, _met(one), frozenset(settles))
-            guards.update((name, guard) for name in own | settles if name not in guards)
+            guards.update((name, guard) for name in settles if name not in guards)
             if not alone:
                 unsafe_now, accepted = after, (*accepted, *one.edits)
+                calls = outcome.calls.keys()
             break
     return guards
 
@@ -142,13 +153,16 @@ def _loosest(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Rewritings tried on a model. before: what is not safe in it."""
+    """Rewritings tried on a model. before: what is not safe in it. both: whether the gradient of a
+    call has to be safe too.
+    """
 
     subject: Subject
     before: Mapping[str, Point]
     known: Known
     gradient: bool
     domain: str
+    both: bool = True
 
     def run(
         self, one: Rewriting, accepted: tuple[Edit, ...], unsafe_now: set[str]
@@ -163,7 +177,8 @@ class _Trial:
         outcome = _outcome(self.subject, edits, self.known, self.gradient, self.domain)
         if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
             return None
-        left = _met(one) & outcome.unsafe.keys() - outcome.following
+        met = _met(one) if self.both else frozenset(call.name for call in one.met)
+        left = met & outcome.unsafe.keys() - outcome.following
         return None if left else (one, outcome, alone)
 
 

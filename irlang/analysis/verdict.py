@@ -18,7 +18,7 @@ from irlang.interp.range import Known, Point, analyse
 
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
-_GUARDS, _FEWEST, _MOST = 2.0, 0.4, 4.0
+_GUARDS, _FEWEST, _FEWEST_OF_GRADIENTS, _MOST = 2.0, 0.4, 2.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ def verdicts(
         frameworks.start()
         now = time.process_time()
         took = now - computed
-        deadline = now + min(max(_FEWEST, _GUARDS * took), _MOST)
+        fewest = _FEWEST_OF_GRADIENTS if gradient else _FEWEST
+        deadline = now + min(max(fewest, _GUARDS * took), _MOST)
         guards: dict[str, Guard] = {}
         tried = took <= _MOST
         if tried:

@@ -50,6 +50,9 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
         return f"an index read from data is {span(operand)}: it may lie outside the tensor"
     if row is not None and row.arity == 1:
         return _of_function(row, operand, name)
+    if operand.below or operand.above:
+        why = "0 times an infinity" if function == "*" else "an infinity less an infinity"
+        return f"the terms are {span(operand)}, the infinite ends included: {why} is NaN"
     return f"the terms are {span(operand)}: the result may be beyond the largest {name}"
 
 
