@@ -53,7 +53,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
         "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
         "dense": {"w.rank": "tf.matmul: further axes in front are those of a batch"},
-        "bincount": {"in_range": "tf.math.bincount: integers from maxlength on are left out"},
+        "bincount": {
+            "in_range": "tf.math.bincount: integers from maxlength on are left out",
+            "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
+        },
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
