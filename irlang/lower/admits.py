@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from irlang.lower.target import describe
 
 _BROADCASTS = "sizes broadcast"
+_TYPES = "dtype may be that of whole numbers"
 _PLACES = "is given places to cut at; behind the last there may be nothing"
 _STATISTICS = ("scale.rank", "bias.rank", "mean.rank", "var.rank", "scale", "bias", "mean", "var")
 _FACTORS = ("a", "b", "a.rank", "b.rank")
@@ -39,6 +40,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "matmul": dict.fromkeys(_FACTORS, "torch.matmul: an operand may have one axis"),
         "meshgrid": {"xs.rank": "torch.meshgrid: scalars count as one element"},
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
+        "linspace": {"type": f"torch.linspace: {_TYPES}"},
         "bincount": {"in_range": "torch.bincount: size is the least number of places"},
         "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
         "pairwise_distance": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
@@ -71,12 +73,14 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
         },
         "split": {"total": f"jnp.split {_PLACES}"},
+        "linspace": {"type": f"jnp.linspace as NumPy's: {_TYPES}"},
         "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
     },
     "keras": {
         "*": _WRAPS,
         "split": {"total": f"ops.split {_PLACES}"},
+        "linspace": {"type": f"ops.linspace as NumPy's: {_TYPES}"},
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
         "prelu": {"slope": "sizes broadcast"},
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
@@ -85,6 +89,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "mxnet": {
         "*": _WRAPS,
         "split": {"total": f"mx.np.split {_PLACES}"},
+        "linspace": {"type": f"mx.np.linspace as NumPy's: {_TYPES}"},
+        "embedding": {"in_vocab": "mx.npx.embedding: what is too large stands for the last vector"},
         "gather": {"in_range": "mx.np.take, mode wrap: an index goes round the axis"},
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
     },

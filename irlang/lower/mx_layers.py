@@ -62,8 +62,8 @@ def _conv(call: Mx) -> Value | None:
         return None
     given = [x, call.input("w"), *([call.input("b")] if call.has("b") else [])]
     options = {
-        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
-        "pad": frame.before, "num_filter": call.out.shape[1], "num_group": call["groups"],
+        "kernel": frame.window, "stride": frame.stride or None, "dilate": frame.dilation or None,
+        "pad": frame.before or None, "num_filter": call.out.shape[1], "num_group": call["groups"],
         "no_bias": not call.has("b"),
     }  # fmt: skip
     return call.value(invoke("mx.npx.convolution", *given, **options))
@@ -78,15 +78,17 @@ def _depthwise(call: Mx) -> Value | None:
     flat = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     given = [x, flat, *([call.input("b")] if call.has("b") else [])]
     options = {
-        "kernel": frame.window, "stride": frame.stride, "dilate": frame.dilation,
-        "pad": frame.before, "num_filter": flat.shape[0], "num_group": w.shape[0],
+        "kernel": frame.window, "stride": frame.stride or None, "dilate": frame.dilation or None,
+        "pad": frame.before or None, "num_filter": flat.shape[0], "num_group": w.shape[0],
         "no_bias": not call.has("b"),
     }  # fmt: skip
     return call.value(invoke("mx.npx.convolution", *given, **options))
 
 
 def _conv_transpose(call: Mx) -> Value | None:
-    """Padding takes as much away at both ends; what the windows leave over is added behind."""
+    """Of one axis or two. Padding takes as much away at both ends; what the windows leave over is
+    added behind.
+    """
     rank, w = len(call["S"]), call.input("w")
     before = tuple(call["lo"])
     ends = zip(call["full"], call["O"], before, call["output_padding"], strict=True)
@@ -106,8 +108,8 @@ def _conv_transpose(call: Mx) -> Value | None:
         return None
     given = [call.input("x"), w, *([call.input("b")] if call.has("b") else [])]
     options = {
-        "kernel": tuple(call["K"]), "stride": tuple(call["stride"]),
-        "dilate": tuple(call["dilation"]), "pad": before,
+        "kernel": tuple(call["K"]), "stride": tuple(call["stride"]) or None,
+        "dilate": tuple(call["dilation"]) or None, "pad": before,
         "adj": adjacent if any(adjacent) else None, "num_filter": call.out.shape[1],
         "num_group": call["groups"], "no_bias": not call.has("b"),
     }  # fmt: skip
@@ -130,7 +132,7 @@ def _pool(kind: str) -> Native:
         if call["ceil_mode"] and (kind != "max" or not _full_counts(frame)):
             return None
         options: dict[str, Any] = {
-            "kernel": frame.window, "stride": frame.stride, "pad": frame.before,
+            "kernel": frame.window, "stride": frame.stride or None, "pad": frame.before or None,
             "pool_type": f'"{kind}"',
         }  # fmt: skip
         if call["ceil_mode"]:
@@ -171,7 +173,7 @@ def _layer_norm(call: Mx) -> Value | None:
 def _batch_norm(call: Mx) -> Value | None:
     x = call.input("x")
     names = ("scale", "bias", "mean", "var")
-    if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2:
+    if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2 or x.dtype not in _WIDE:
         return None
     options = {
         "eps": float(call["eps"]), "axis": call.axis("axis", x.rank), "fix_gamma": False,
@@ -210,7 +212,7 @@ def _smooth_l1(call: Mx) -> Value | None:
 
 def _roi_pool(call: Mx) -> Value | None:
     x, size = call.input("x"), call["size"]
-    if x.rank != 4 or x.dtype not in _WIDE:
+    if x.rank != 4 or x.dtype not in _WIDE or not 0 <= call["scale"] <= 1:
         return None
     options = {"pooled_size": tuple(size), "spatial_scale": float(call["scale"])}
     return call.value(invoke("mx.npx.roi_pooling", x, call.input("rois"), **options))
