@@ -434,3 +434,23 @@ def test_equal_infinities_are_a_tie(declared: str, call: str, x: float) -> None:
     if "w" in given:
         assert not np.any(ball.value)
         assert not np.any(ball.bound)
+
+
+@pytest.mark.parametrize(
+    ("call", "x", "open_"),
+    [
+        ("logit(x)", [-1, 0.5], [True, False]),
+        ("log(x)", [-1, 0.5], [True, False]),
+        ("exp(x)", [100, 1], [True, False]),
+        ("l2_loss(x)", [3e38, 1], [True, True]),
+        ("l2_loss(x)", [3, 1], [False, False]),
+    ],
+)
+def test_beside_what_is_no_number_of_the_type_a_gradient_is_open(
+    call: str, x: list[float], open_: list[bool]
+) -> None:
+    """PyTorch has NaN outside logit's domain, and multiplies 3e38 by 2 to take the half of it."""
+    made = case("x: f32[2]", call)
+    given = {"x": np.array(x, np.float32)}
+    ball = gradient.gradient_balls(made.graph, given, made.catalog)["x"]
+    assert np.isinf(np.broadcast_to(ball.bound, 2)).tolist() == open_

@@ -126,6 +126,8 @@ def gradient_balls(
                 ball = _without_zeros(ball)
             if unknown:
                 ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
+            for seed in step.seeds.values():
+                ball = _beside(ball, found[seed], infos[seed])
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
     # the oracle's own error has come all the way, too
@@ -134,6 +136,24 @@ def gradient_balls(
         name: without_poles(Ball(ball.value, rounding.oracle_error(ball, least)))
         for name, ball in slopes.items()
     }
+
+
+def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
+    """A gradient of which nothing is known where the result itself is no number, or overflows.
+
+    Outside a domain there is no derivative, and what overflows on the way to a result may do so on
+    the way back. Of a result of the same shape that is said element by element, and of a single
+    number that overflows of all; of others, what flows back says by itself.
+    """
+    if info.kind != "real":
+        return ball
+    size, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
+    with np.errstate(invalid="ignore"):
+        over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
+    strange = np.isnan(size) | over
+    if strange.shape != shape:
+        strange = np.asarray(over.size == 1 and over.any())
+    return replace(ball, radius=np.where(strange, np.inf, ball.bound)) if strange.any() else ball
 
 
 def _without_zeros(ball: Ball) -> Ball:
