@@ -78,6 +78,7 @@ class Search:
     _end: float = 0.0
     _patience: float = 0.0
     _last: float = 0.0  # when the last witness was found
+    _cold: bool = True  # whether nothing was computed yet
 
     def clock(self) -> float:
         """Seconds of computing so far, whoever computed."""
@@ -158,7 +159,13 @@ class Search:
                 break
             values = next(source)
             idle += 1
+            before = self.clock()
             found = self._trace(graph, values)
+            if self._cold:  # kernels were compiled, or loaded, which is no part of the search
+                spent, self._cold = self.clock() - before, False
+                self._end, self._last, deadline = (
+                    moment + spent for moment in (self._end, self._last, deadline)
+                )
             hits = [name for name, node in left.items() if found and self._breaks(node, found)]
             for name in hits:
                 idle = 0
