@@ -229,11 +229,13 @@ class _Run:
 
     def unspecify(self, mask: eq.Equation) -> None:
         """No verdict where the definition leaves a value open, or that is in doubt."""
+        ball = self.tensors[mask.target]
+        if ball.beyond is None and np.isinf(ball.bound).all():
+            return  # nothing is known of it already, and masks may take longer than what they mask
         told = self.equation(self._plan.note("mask", mask, lambda: _asked(mask)))
         open_ = np.asarray(told.value) | (np.asarray(told.bound) > 0)
         if not open_.any():
             return
-        ball = self.tensors[mask.target]
         ball.radius = np.where(open_, np.inf, ball.bound)
         if ball.beyond is not None:
             ball.beyond = ball.beyond & ~open_
