@@ -19,7 +19,10 @@ from click.testing import CliRunner
 
 from irlang.cli import status
 from irlang.commands.report import command as report_command
-from irlang.diagnostics import InvalidInput
+from irlang.diagnostics import InvalidInput, fail
+from irlang.diff import guard
+from irlang.diff.campaign import FAULTS, Campaign
+from irlang.diff.programs import Settings
 from irlang.diff.spread import Spread, tell
 from irlang.diff.store import Store
 
@@ -75,6 +78,54 @@ def test_what_work_tells_is_heard_before_it_is_finished(tmp_path: Path) -> None:
     assert sorted(n for n, word in said if word == "finished") == list(range(6))
     assert not spread.lost
     assert looks
+
+
+def test_a_fault_of_our_own_costs_its_batch_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written down with its place, and the batch is tried again by --resume."""
+    ran: list[int] = []
+
+    def batch(_: Settings, number: int, __: object) -> tuple[dict[str, Any], list[Any]]:
+        ran.append(number)
+        if number == 1 and ran.count(1) == 1:
+            raise AssertionError("two shapes of one value")
+        if number == 2 and ran.count(2) == 1:
+            raise fail("lower.contract", "the emitted program is at fault")
+        empty = {"programs": 32, "valid": 32, "tried": 32, "targets": {}, "covered": {}}
+        return empty, []
+
+    monkeypatch.setattr(guard, "run_batch", batch)
+    campaign = Campaign(tmp_path / "c", Settings(("torch",), 1, 4 * 32, jobs=1))
+    campaign.run(lambda _: None)
+    report = campaign.report()
+    campaign.close()
+    assert ran == [0, 1, 2, 3]
+    assert report["faults"] == [1, 2]
+    assert report["programs"] == 2 * 32
+    text = (tmp_path / "c" / FAULTS).read_text("utf-8")
+    assert "batch 1 of seed 1\n" in text
+    assert "AssertionError: two shapes of one value" in text
+    assert "the emitted program is at fault" in text
+    again = Campaign(tmp_path / "c", None)
+    again.run(lambda _: None)
+    assert ran == [0, 1, 2, 3, 1, 2]
+    assert again.report()["programs"] == 4 * 32
+    assert again.report()["faults"] == []
+    again.close()
+
+
+def test_a_fault_of_what_is_around_ends_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def batch(*_: object) -> None:
+        raise fail("file.campaign", "the disk is full")
+
+    monkeypatch.setattr(guard, "run_batch", batch)
+    campaign = Campaign(tmp_path / "c", Settings(("torch",), 1, 32, jobs=1))
+    with pytest.raises(InvalidInput, match="the disk is full"):
+        campaign.run(lambda _: None)
+    campaign.close()
 
 
 SPREAD = """

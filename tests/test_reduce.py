@@ -28,6 +28,7 @@ from irlang.diff.edits import (
     apply,
     cost,
 )
+from irlang.diff.edits_settle import settled, with_values
 from irlang.diff.localise import fused, localise
 from irlang.diff.reduce import Reduced, reduce
 from irlang.diff.reduce_files import load_beside, save, to_text
@@ -369,3 +370,14 @@ def test_the_ends_of_integers_have_fewer_digits_inside_their_type(dtype: str) ->
         assert found.dtype == array.dtype, how
         assert np.all((found >= ends.min) & (found <= ends.max)), how
     assert ROUNDER["one digit"](array)[2] == 40
+
+
+def test_what_a_call_reads_twice_is_cut_in_both_places() -> None:
+    """A product of x with itself, of which a column is gone: nothing but one row fits it."""
+    case = case_of("model m(x: f32[2, 2]) -> y: f32[2, 2] { y = matmul(x, x) }")
+    cut = with_values(case, {"x": case.values["x"][:, :1]})
+    made = settled(cut, cut.graph.nodes)
+    assert made is not None
+    assert made.values["x"].shape == (1, 1)
+    assert made.graph.values["y"].shape == (1, 1)
+    assert run(made.graph, made.values, made.catalog)["y"].shape == (1, 1)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -33,7 +34,7 @@ from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 # ---- why
 
 
-WHY = {
+WHY: dict[str, tuple[str, dict[str, Any], tuple[int, ...], list[str]]] = {
     "conv": (
         ("model m(x: f32[1, 1, 3]) -> y: f32[1, 1, 2] {\n"
         "  param w: f32[1, 1, 2] = [[[2, -1]]]\n  y = conv(x, w)\n}"),

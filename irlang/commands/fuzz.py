@@ -252,6 +252,14 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
             f"{len(campaign.lost)} batches ended their process again and again, and were left out",
             highlight=False,
         )
+    if campaign.faults:
+        from irlang.diff.campaign import FAULTS
+
+        console.print(
+            f"{len(campaign.faults)} batches ended in a fault of irlang's own, which "
+            f"{campaign.folder / FAULTS} describes: please report it",
+            highlight=False,
+        )
     if campaign.interrupted:
         console.print("interrupted: the batches under way are not in it", highlight=False)
     console.print(

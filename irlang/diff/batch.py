@@ -10,11 +10,12 @@ import gc
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from irlang.catalog import builtin
+from irlang.catalog import Catalog, builtin
 from irlang.diff.apart import APART, cases_apart, judge_apart
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
 from irlang.diff.invalid import judge_invalid
@@ -25,6 +26,7 @@ from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
+from irlang.graph import Graph
 from irlang.lower.lower import spelt
 from irlang.lower.profile import read_profile
 
@@ -80,9 +82,9 @@ def run_batch(
         -(-count * APART // BATCH), session.can_run,
         frozenset().union(*map(spelt, settings.targets)),
     )  # fmt: skip
-    alone = Counter[str]()
+    alone: list[Graph] = []
     while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):
-        alone.update(n.op.name for *_, c in some for n in c.graph.nodes if catalog.op(n.op.name))
+        alone += [case.graph for *_, case in some]
         lone, counts = judge_apart(session, some, SEEN, settings.grad)
         for name, more in counts.items():
             apart[name] += more
@@ -116,9 +118,10 @@ def run_batch(
                 targets[target][verdict] += 1
             judged.append((case, outcome))
             keep(whole[before:])
+    called = [_known(graph, catalog) for graph in (*alone, *(c.graph for c, _ in judged))]
     covered = {
-        "operators": alone + Counter(n.op.name for c, _ in judged for n in c.graph.nodes),
-        "features": sum((features(c.graph) for c, _ in judged), Counter()),
+        "operators": Counter(n.op.name for graph in called for n in graph.nodes),
+        "features": sum(map(features, called), Counter()),
         "cells": Counter(
             _digest(target, *cell(node, case.graph))
             for case, outcome in judged
@@ -137,6 +140,12 @@ def run_batch(
         "cut": cut,
     }  # fmt: skip
     return result, found
+
+
+def _known(graph: Graph, catalog: Catalog) -> Graph:
+    """A graph with its calls of the catalogue alone: not of what makes a loss of its results."""
+    nodes = [node for node in graph.nodes if catalog.op(node.op.name) is not None]
+    return replace(graph, nodes=nodes)
 
 
 def _judged(

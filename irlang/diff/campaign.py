@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from irlang.catalog import builtin
-from irlang.diff.batch import SEEN, close_sessions, run_batch
+from irlang.diagnostics import fail
+from irlang.diff.batch import SEEN, close_sessions
 from irlang.diff.finding import Found, write
+from irlang.diff.guard import Fault, run_guarded
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH
 from irlang.diff.programs import Settings as Settings
@@ -32,6 +34,8 @@ from irlang.lower.pool import Limits
 from irlang.lower.profile import read_profile
 from irlang.lower.target import describe
 from irlang.lower.template import adopt, sharing
+
+FAULTS = "faults.txt"  # in a campaign's folder: what irlang itself did wrong
 
 
 @dataclass(slots=True)
@@ -47,13 +51,12 @@ class _Work:
     templates: str
     known: Known = (frozenset(), frozenset())
 
-    def __call__(self, number: int) -> tuple[dict[str, Any], Known]:
+    def __call__(self, number: int) -> tuple[dict[str, Any] | Fault, Known]:
         """The batch of a number, and what this process knows after it. Findings are told."""
         PACE.until = self.until
         adopt(self.templates)
         SEEN.learn(self.known)
-        batch, _ = run_batch(self.settings, number, tell)
-        return batch, SEEN.known()
+        return run_guarded(self.settings, number, tell), SEEN.known()
 
 
 class Campaign:
@@ -75,6 +78,7 @@ class Campaign:
             read_profile(Path(self.settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
         self.lost: list[int] = []  # batches whose process was killed again and again
+        self.faults: list[int] = []  # batches that ended in a fault of irlang's own
         self.interrupted = False
 
     def _reload(self) -> None:
@@ -101,7 +105,10 @@ class Campaign:
             self._keep(one)
             look()
 
-        def finished(number: int, batch: dict[str, Any]) -> None:
+        def finished(number: int, batch: dict[str, Any] | Fault) -> None:
+            if isinstance(batch, Fault):
+                self._write_down(batch)
+                return
             self.store.add_batch(number, batch)  # last: a batch that is there is there with all
             self.tally.add(batch)
             look()
@@ -119,7 +126,7 @@ class Campaign:
     def _alone(
         self,
         until: float,
-        finished: Callable[[int, dict[str, Any]], None],
+        finished: Callable[[int, dict[str, Any] | Fault], None],
         found: Callable[[Found], None],
     ) -> None:
         """Runs batches in this process."""
@@ -127,7 +134,7 @@ class Campaign:
         SEEN.clear()
         try:
             for number in self._numbers(until):
-                finished(number, run_batch(self.settings, number, found)[0])
+                finished(number, run_guarded(self.settings, number, found))
         finally:
             PACE.until = math.inf
             close_sessions()
@@ -135,7 +142,7 @@ class Campaign:
     def _spread(
         self,
         until: float,
-        finished: Callable[[int, dict[str, Any]], None],
+        finished: Callable[[int, dict[str, Any] | Fault], None],
         found: Callable[[Found], None],
         look: Callable[[], None],
     ) -> None:
@@ -144,7 +151,7 @@ class Campaign:
         with sharing(targets, Limits()) as templates:
             work = _Work(self.settings, until, templates)
 
-            def done(number: int, result: tuple[dict[str, Any], Known]) -> None:
+            def done(number: int, result: tuple[dict[str, Any] | Fault, Known]) -> None:
                 batch, known = result
                 work.known = work.known[0] | known[0], work.known[1] | known[1]
                 finished(number, batch)
@@ -176,6 +183,16 @@ class Campaign:
         self.store.add_finding(identity, found.signature, described)
         self.findings.append(described)
 
+    def _write_down(self, fault: Fault) -> None:
+        """Keeps what a fault says, beside those before it. Raises `file.campaign`."""
+        self.faults.append(fault.number)
+        path = self.folder / FAULTS
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"batch {fault.number} of seed {self.settings.seed}\n{fault.text}\n")
+        except OSError as error:
+            raise fail("file.campaign", f"{path} cannot be written: {error.strerror}") from None
+
     def close(self) -> None:
         """Leaves the campaign to other processes."""
         self.store.close()
@@ -201,6 +218,7 @@ class Campaign:
             "findings": self.findings,
             "known": dict(self.suppressed),
             "lost": sorted(self.lost),
+            "faults": sorted(self.faults),
             "coverage": {
                 "operators": len([name for name in wanted if used[name]]),
                 "of": len(wanted),

@@ -134,8 +134,11 @@ def _judged(
             return tuple(types[value] for value in operand)
         return types[operand]
 
-    given = {formal: known(operand) for formal, operand in node.inputs.items()}
-    instance = judge(node.op, given, node.attrs)
+    def judged(attrs: dict[str, Any]) -> Instance | None:
+        given = {formal: known(operand) for formal, operand in node.inputs.items()}
+        return judge(node.op, given, attrs)
+
+    instance = judged(dict(node.attrs))
     if instance is None:
         return None
     if score(instance) == 0:
@@ -161,4 +164,7 @@ def _judged(
     for move in course.kept:
         if isinstance(move, Retype):
             types[value_of(move)] = move.info
-    return replace(node, attrs=course.attrs, instance=course.instance), course.instance
+    again = judged(course.attrs)  # what is read twice was mended in one place
+    if again is None or score(again) > 0:
+        return None
+    return replace(node, attrs=course.attrs, instance=again), again

