@@ -263,8 +263,8 @@ def test_what_may_reach_a_pole_has_no_radius(estimates: bool) -> None:
     assert bound[0] < 1e-4
 
 
-def test_what_nothing_flows_to_may_be_unknown() -> None:
-    """Of a sum of quotients each has the radius of its own row, though one has a pole in reach."""
+def test_a_pole_in_reach_is_that_of_its_row() -> None:
+    """There a quotient may be infinite, and zero times it NaN; other rows have their radius."""
     graph, values = model(
         """
         model m(x: f32[3, 2], w: f32[2, 2]) -> y: f32[3, 2] {
@@ -275,7 +275,15 @@ def test_what_nothing_flows_to_may_be_unknown() -> None:
     values["x"] = np.array([[1, 2], [np.sqrt(2), 1], [3, 4]], np.float32)
     values["w"] = np.array([[1, 0], [1, 1]], np.float32)
     bound = FirstOrder(graph, values, CATALOG, "f32").radius("y", np.arange(6))
-    assert list(np.isinf(bound)) == [False, False, True, False, False, False]
+    assert list(np.isinf(bound)) == [False, False, True, True, False, False]
+
+
+@pytest.mark.parametrize("estimates", [False, True])
+def test_zero_by_what_may_be_flushed_to_zero_is_unknown(estimates: bool) -> None:
+    graph, values = model("model m(a: f32[2], b: f32[2]) -> y: f32[2] { y = divide(a, b) }")
+    values["a"], values["b"] = np.zeros(2, np.float32), np.array([-3e-39, 3e-3], np.float32)
+    order = FirstOrder(graph, values, CATALOG, "f32", estimates=estimates)
+    assert list(np.isinf(order.radius("y", np.arange(2)))) == [True, False]
 
 
 @pytest.mark.filterwarnings("error")

@@ -201,7 +201,7 @@ class FirstOrder:
         deciding = any(decides(e.body) for e in whole.equations)
         if inexact and (deciding or self._errors.undecided(unit, whole)):
             self._cut_open(unit, self._operands(unit))
-        if inexact and self.estimates:
+        if inexact:
             for expansion in unit.piece.alone:
                 self._open_at_poles(unit, expansion)
         for mask in unit.piece.masks:
@@ -216,7 +216,8 @@ class FirstOrder:
     def _open_at_poles(self, unit: Unit, expansion: eq.Expansion) -> None:
         """Where an operand reaches a pole, or the end of a domain, nothing is known.
 
-        A derivative at some points within reach, as estimates have it, does not tell.
+        A derivative does not tell: at some points within reach, as estimates have it, nor by the
+        rules of balls, by which zero times anything is zero.
         """
         if not any(map(_singular, expansion.equations)):
             return
