@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -399,3 +400,19 @@ def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
         low = invalid._lowered(one.graph, "tf", builtin())
         assert low is not None
         assert one.hollow or invalid._is_handed_over(one, low, "tf", builtin())
+
+
+def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
+    """An axis of 2**33 is so many colons; the call is left out, and memory is as before."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    call = "model m(x: f32[2], ids: i64[2, 2]) -> y: f32[2, 2] { y = gather(x, ids; axis = 0) }"
+    graph = check(parse(call), builtin()).graphs[0]
+    (node,) = graph.nodes
+    assert invalid._lowered(graph, "torch", builtin()) is not None
+    attrs = {**node.attrs, "axis": 1 << 33}
+    names = {**node.instance.binding.scope.names, "axis": 1 << 33}
+    scope = replace(node.instance.binding.scope, names=names)
+    binding = replace(node.instance.binding, scope=scope)
+    wrong = replace(node, attrs=attrs, instance=replace(node.instance, binding=binding))
+    assert invalid._lowered(replace(graph, nodes=[wrong]), "torch", builtin()) is None
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

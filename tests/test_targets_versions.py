@@ -73,7 +73,7 @@ def test_what_is_remembered_is_listed_with_its_modes(capsys: pytest.CaptureFixtu
         ("1.15.0", 18, 8),
         ("1.17.0", 20, 9),
         ("1.20.1", 21, 10),
-        ("1.23.2", 21, 10),
+        ("1.23.2", 23, 11),
         ("1.31.1", 26, 13),
     ],
 )

@@ -16,9 +16,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
+import resource
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +46,11 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # What a rule for valid calls may raise on an invalid one, which says nothing of the target.
-_LOST = (ArithmeticError, AssertionError, InvalidInput, LookupError, TypeError, ValueError)
+_LOST = (
+    ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
+)  # fmt: skip
+_ROOM = 1 << 30  # bytes that one may take
+_PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
 # Faults that have ended this process's workers: each costs two starts of a framework, and one that
@@ -250,10 +256,26 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog
 
 def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
     try:
-        lowered = lower(graph, target, catalog, {}, hollow=True)
+        with _room():
+            lowered = lower(graph, target, catalog, {}, hollow=True)
     except _LOST:
         return None
     return lowered if lowered.native and not lowered.unsupported else None
+
+
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    """So much memory more, and `MemoryError` beyond: a rule may repeat a text as often as a number
+    says that is no size at all.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(_PAGES.read_text("ascii").split()[0]) * resource.getpagesize()
+    known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([taken + _ROOM, *known]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _numbers(value: Any) -> frozenset[float]:

@@ -288,6 +288,8 @@ class Balls(BallFunctions):
                 least, most = at.value - at.bound, at.value + at.bound
             doubtful = doubtful | (np.asarray(at.bound) > 0)
             outside = outside | (most < 0) | (least >= size)
+        if not doubtful.any():
+            return Ball(np.asarray(inside))
         return Ball(np.asarray(inside), np.asarray(doubtful & ~outside, np.float64))
 
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
