@@ -33,8 +33,8 @@ from irlang.lower.profile import read_profile
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
-_SPOILT = 96  # requirements that are broken beside the programs of a batch
-_SPOILT_AT_ONCE = 24  # of them, whose findings are there before others are spoilt
+_SPOILT = 64  # requirements that are broken beside the programs of a batch
+_SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoilt
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 

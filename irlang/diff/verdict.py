@@ -174,8 +174,8 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
     value, radius = (
         np.broadcast_to(np.asarray(part, dtype=np.float64), info.shape) for part in shown(ball)
     )
-    actual = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
+        actual = array.astype(np.float64)  # a NaN may be a signalling one
         same = (value == actual) | (np.isnan(value) & np.isnan(actual))
         error = np.where(same, 0.0, np.abs(actual - value))
     known = ~(np.isinf(radius) | np.isnan(radius))
