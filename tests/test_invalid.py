@@ -22,8 +22,9 @@ from irlang.diff.invalid import _documents, _turn, judge_invalid
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Symptom
+from irlang.gen.changes import Resize, SetElements
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import RULED_OUT, Resize, SetElements, Spoilt, breakable, spoils, spoilt
+from irlang.gen.spoil import RULED_OUT, Spoilt, breakable, spoils, spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run

@@ -29,8 +29,9 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
+from irlang.gen.changes import SetElements
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import SetElements, Spoilt, Wanted, breakable, spoils
+from irlang.gen.spoil import Spoilt, Wanted, breakable, spoils
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, lists, numbers, says

@@ -1,8 +1,8 @@
 """Calls that break one requirement: what a target should refuse.
 
-Takes a valid call of a generated program and changes one attribute, or the type of one input, by
-what a repair would try (`irlang.gen.moves`), until the definition has exactly one fault to find; or
-one element of an input, where the requirement is on values.
+Takes a valid call of a generated program and changes one thing after the other
+(`irlang.gen.changes`), until the definition has exactly one fault to find; or elements of inputs,
+where the requirement is on values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,56 +22,30 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
+from irlang.gen.changes import Resize, SetElements, changed, changes, empties, way_of
 from irlang.gen.draw import Limits
 from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, evaluate, input_types, moved
-from irlang.gen.pattern import pattern
+from irlang.gen.moves import Move, SetAttr, evaluate
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
 from irlang.interp.program import run
 from irlang.interp.values import inputs
-from irlang.placement import place_known
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _SMALL = Limits(elements=48, length=5)
-_VALUES = 32  # of one attribute that are tried
-_TYPES = 24  # of one input
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 8  # calls that are made for one requirement to be broken
 _TRIED = 3  # of them that are tried, if there is anything that can be changed
 _WAYS = 6  # of breaking one requirement of one call
-# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
-_HUGE = (2**31, -(2**31) - 1, 2**62)
 _FURTHER = 24  # changes that are tried for one more
 _CHANGES = 120  # that are tried in all, first of what the requirement is about
 _MISSES = 12  # spoilt calls of one call that tell nothing
 RULED_OUT = "the framework's own documentation rules it out: "
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class SetElements:
-    """The first elements of some inputs are given other values."""
-
-    values: tuple[tuple[str, int], ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"give {name} an element {value}" for name, value in self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class Resize:
-    """A size gets another number, in all inputs at once."""
-
-    name: str
-    value: int
-
-    def __str__(self) -> str:
-        return f"make the size {self.name} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +199,7 @@ def _spoil(
         return []
     code = "" if wanted is None else _code(node.op, wanted)
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
-    candidates: list[Move | Resize] = [*_moves(node), *_huge(node, chance), *_emptied(node)]
-    chance.shuffle(candidates)
+    candidates = changes(node, chance)
     if added:
         candidates += [Resize(name, 0) for name in _sizes(node, wanted)]
     candidates.sort(key=lambda move: move.name not in about)
@@ -237,7 +209,7 @@ def _spoil(
     for number, move in enumerate(candidates[:_CHANGES]):
         if len(ways) == _WAYS or number > last or misses == _MISSES:
             break
-        types, attrs = _moved(node, given, move)
+        types, attrs = changed(node, given, move)
         instance = judge(node.op, types, attrs)
         if instance is not None and added and not instance.faults:
             instance = _broken(wanted, instance)
@@ -245,12 +217,12 @@ def _spoil(
             continue
         broken = instance.faults[0].code
         as_wanted = code in ("", broken)
-        way = (broken, move.name) if wanted is None else _way(move)
+        way = (broken, move.name) if wanted is None else way_of(move)
         if way in ways or (not as_wanted and (ways or rest)):
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
         # What is added may be that there is something.
-        hollow = _is_empty(move)
+        hollow = empties(move)
         empty = hollow or (added and broken == code)
         if not _present(types, instance.outputs or node.instance.outputs or (), empty):
             continue
@@ -267,54 +239,11 @@ def _spoil(
     return list(ways.values()) or rest
 
 
-def _way(move: Move | Resize) -> tuple[Any, ...]:
-    """What tells ways apart in which a requirement may be broken: by which attribute or input, and
-    of that by a sign or a size, by a number of numbers, by a rank, by a type, or by having nothing.
-    """
-    if isinstance(move, Retype):
-        return move.name, len(move.info.shape), move.info.dtype, _is_empty(move)
-    value = move.value
-    numbers = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(n, (int, float)) for n in numbers):
-        return move.name, value
-    least = min(numbers, default=0)
-    far = any(abs(n) >= min(map(abs, _HUGE)) for n in numbers)
-    return move.name, len(numbers), (least > 0) - (least < 0), far
-
-
-def _is_empty(move: Move | Resize) -> bool:
-    """Whether a move takes all elements of an input."""
-    return isinstance(move, Retype) and 0 in move.info.shape
-
-
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
     """The sizes that a condition speaks of."""
     assert wanted is not None
     named = {part.id for part in ast.walk(wanted.condition) if isinstance(part, ast.Name)}
     return sorted(named & set(node.instance.binding.origins))
-
-
-def _moved(
-    node: Node, given: dict[str, Given], move: Move | Resize
-) -> tuple[dict[str, Given], dict[str, Any]]:
-    if not isinstance(move, Resize):
-        return moved(dict(given), node.attrs, move)
-    types = dict(given)
-    scope = node.instance.binding.scope
-    for slot in pattern(node.op).slots:
-        info, dims = given.get(slot.item.name), slot.item.type.dims
-        if not isinstance(info, TensorInfo) or any(dim.broadcast for dim in dims):
-            continue
-        names: list[str] = []
-        for dim in dims:
-            name = dim.size.id if isinstance(dim.size, ast.Name) else ""
-            names += [name] if dim.kind == "size" else [""] * (len(info.shape) - len(dims) + 1)
-        shape = list(info.shape)
-        for name, axis in zip(names, place_known(dims, len(shape), scope), strict=True):
-            if name == move.name:
-                shape[axis] = move.value
-        types[slot.item.name] = TensorInfo(tuple(shape), info.dtype)
-    return types, dict(node.attrs)
 
 
 def _holds(wanted: ast.Require | None, instance: Instance) -> bool:
@@ -435,53 +364,6 @@ def _present(
         infos += given if isinstance(given, tuple) else [given] if given is not None else []
     least = 0 if empty else 1
     return all(least <= math.prod(info.shape) <= 4 * _SMALL.elements for info in infos)
-
-
-def _moves(node: Node) -> Iterator[Move]:
-    binding = node.instance.binding
-    known = binding.scope.names.values()
-    numbers = [value for value in known if type(value) is int]
-    lists = [v for v in known if type(v) is tuple and v and all(type(n) is int for n in v)]
-    made = pattern(node.op)
-    for attr in made.attrs.values():
-        current = node.attrs.get(attr.name, binding.scope.names.get(attr.name))
-        for value in islice(attribute_values(attr, current, numbers, lists), _VALUES):
-            yield SetAttr(attr.name, value)
-    for slot in made.slots:
-        given = binding.inputs.get(slot.item.name)
-        members = given if isinstance(given, tuple) else (given,)
-        for number, info in enumerate(members):
-            if info is not None:
-                member = number if isinstance(given, tuple) else None
-                for other in islice(input_types(slot, info, binding, numbers, lists), _TYPES):
-                    yield Retype(slot.item.name, member, other)
-
-
-def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
-    """Attributes that are whole numbers, one of which is far beyond all sizes."""
-    names = node.instance.binding.scope.names
-    for attr in pattern(node.op).attrs.values():
-        current = node.attrs.get(attr.name, names.get(attr.name))
-        if attr.type.name != "int":
-            continue
-        for value in _HUGE:
-            if type(current) is int:
-                yield SetAttr(attr.name, value)
-            elif isinstance(current, tuple) and current:
-                place = chance.randrange(len(current))
-                yield SetAttr(attr.name, (*current[:place], value, *current[place + 1 :]))
-
-
-def _emptied(node: Node) -> Iterator[Move]:
-    """Inputs of which one axis has the size 0."""
-    for formal, given in node.instance.binding.inputs.items():
-        members = given if isinstance(given, tuple) else (given,)
-        for number, info in enumerate(members):
-            if info is not None and 0 not in info.shape:
-                member = number if isinstance(given, tuple) else None
-                for axis in range(len(info.shape)):
-                    shape = (*info.shape[:axis], 0, *info.shape[axis + 1 :])
-                    yield Retype(formal, member, replace(info, shape=shape))
 
 
 def _alone(

@@ -1,0 +1,147 @@
+"""What may be changed of a valid call, so that it breaks a requirement.
+
+An attribute, or the type of an input, becomes what a repair would try (`irlang.gen.moves`), or
+something that no repair would: a number beyond all sizes, an input without elements, a size in all
+inputs at once, elements of an input.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from irlang import ast
+from irlang.equations import TensorInfo
+from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, input_types, moved
+from irlang.gen.pattern import pattern
+from irlang.graph import Node
+from irlang.placement import place_known
+from irlang.signature import Given
+
+_VALUES = 32  # of one attribute that are tried
+_TYPES = 24  # of one input
+# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
+_HUGE = (2**31, -(2**31) - 1, 2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class SetElements:
+    """The first elements of some inputs are given other values."""
+
+    values: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"give {name} an element {value}" for name, value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """A size gets another number, in all inputs at once."""
+
+    name: str
+    value: int
+
+    def __str__(self) -> str:
+        return f"make the size {self.name} {self.value}"
+
+
+def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
+    """Everything that may be changed of a call by itself, shuffled."""
+    found: list[Move | Resize] = [*_repairs(node), *_huge(node, chance), *_emptied(node)]
+    chance.shuffle(found)
+    return found
+
+
+def way_of(move: Move | Resize) -> tuple[Any, ...]:
+    """What tells ways apart in which a requirement may be broken: by which attribute or input, and
+    of that by a sign or a size, by a number of numbers, by a rank, by a type, or by having nothing.
+    """
+    if isinstance(move, Retype):
+        return move.name, len(move.info.shape), move.info.dtype, empties(move)
+    value = move.value
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return move.name, value
+    least = min(numbers, default=0)
+    far = any(abs(n) >= min(map(abs, _HUGE)) for n in numbers)
+    return move.name, len(numbers), (least > 0) - (least < 0), far
+
+
+def empties(move: Move | Resize) -> bool:
+    """Whether a move takes all elements of an input."""
+    return isinstance(move, Retype) and 0 in move.info.shape
+
+
+def changed(
+    node: Node, given: dict[str, Given], move: Move | Resize
+) -> tuple[dict[str, Given], dict[str, Any]]:
+    """The types of the inputs and the attributes after a change."""
+    if not isinstance(move, Resize):
+        return moved(dict(given), node.attrs, move)
+    types = dict(given)
+    scope = node.instance.binding.scope
+    for slot in pattern(node.op).slots:
+        info, dims = given.get(slot.item.name), slot.item.type.dims
+        if not isinstance(info, TensorInfo) or any(dim.broadcast for dim in dims):
+            continue
+        names: list[str] = []
+        for dim in dims:
+            name = dim.size.id if isinstance(dim.size, ast.Name) else ""
+            names += [name] if dim.kind == "size" else [""] * (len(info.shape) - len(dims) + 1)
+        shape = list(info.shape)
+        for name, axis in zip(names, place_known(dims, len(shape), scope), strict=True):
+            if name == move.name:
+                shape[axis] = move.value
+        types[slot.item.name] = TensorInfo(tuple(shape), info.dtype)
+    return types, dict(node.attrs)
+
+
+def _repairs(node: Node) -> Iterator[Move]:
+    """Other attributes and types, as repairs try them."""
+    binding = node.instance.binding
+    known = binding.scope.names.values()
+    numbers = [value for value in known if type(value) is int]
+    lists = [v for v in known if type(v) is tuple and v and all(type(n) is int for n in v)]
+    made = pattern(node.op)
+    for attr in made.attrs.values():
+        current = node.attrs.get(attr.name, binding.scope.names.get(attr.name))
+        for value in islice(attribute_values(attr, current, numbers, lists), _VALUES):
+            yield SetAttr(attr.name, value)
+    for slot in made.slots:
+        given = binding.inputs.get(slot.item.name)
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None:
+                member = number if isinstance(given, tuple) else None
+                for other in islice(input_types(slot, info, binding, numbers, lists), _TYPES):
+                    yield Retype(slot.item.name, member, other)
+
+
+def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
+    """Attributes that are whole numbers, one of which is far beyond all sizes."""
+    names = node.instance.binding.scope.names
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name != "int":
+            continue
+        for value in _HUGE:
+            if type(current) is int:
+                yield SetAttr(attr.name, value)
+            elif isinstance(current, tuple) and current:
+                place = chance.randrange(len(current))
+                yield SetAttr(attr.name, (*current[:place], value, *current[place + 1 :]))
+
+
+def _emptied(node: Node) -> Iterator[Move]:
+    """Inputs of which one axis has the size 0."""
+    for formal, given in node.instance.binding.inputs.items():
+        members = given if isinstance(given, tuple) else (given,)
+        for number, info in enumerate(members):
+            if info is not None and 0 not in info.shape:
+                member = number if isinstance(given, tuple) else None
+                for axis in range(len(info.shape)):
+                    shape = (*info.shape[:axis], 0, *info.shape[axis + 1 :])
+                    yield Retype(formal, member, replace(info, shape=shape))
