@@ -158,8 +158,9 @@ class OnnxBuilder:
     # ---- constants and conversion
 
     def constant(self, array: Array, dtype: str) -> Value:
-        """An initializer; equal ones are one."""
-        stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
+        """An initializer; equal ones are one. What the type cannot hold is infinite in it."""
+        with np.errstate(over="ignore"):
+            stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         sizes = dtype == "i64" and stored.ndim == 1  # a shape without axes is one
         if not (stored.size or sizes or self.runtime.holds_nothing):
             raise Unsupported(f"{self.runtime.name} takes an array without elements for a number")
