@@ -269,6 +269,9 @@ def _room() -> Iterator[None]:
     """So much memory more, and `MemoryError` beyond: a rule may repeat a text as often as a number
     says that is no size at all.
     """
+    if not _PAGES.exists():  # only Linux tells
+        yield
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     taken = int(_PAGES.read_text("ascii").split()[0]) * resource.getpagesize()
     known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
