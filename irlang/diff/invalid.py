@@ -98,7 +98,7 @@ def judge_invalid(
     targets = [target for target in session.targets if session.shares[target] == 1]
     known = {op.name for op in catalog}
     own = {target: sorted(known & spelt(target)) for target in targets}
-    drawn = []
+    spoiled: list[tuple[int, Spoilt]] = []
     for number, seed in enumerate(seeds):
         target = targets[(seed if first is None else first + number) % len(targets)]
         names = ops or own[target]
@@ -106,8 +106,7 @@ def judge_invalid(
         if first is not None:
             turn = _turn(catalog, names, target, (first + number) // len(targets))
         able, tells = (functools.partial(f, target, catalog) for f in (_has, _tells))
-        drawn += [(seed, one) for one in spoils(catalog, seed, names, turn, able, tells)]
-    spoiled = drawn
+        spoiled += [(seed, one) for one in spoils(catalog, seed, names, turn, able, tells)]
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}

@@ -26,13 +26,11 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
 
     shaped: whether these may be of another shape, as where a number is the matter.
     """
-    if isinstance(lowered.code, bytes):
-        kinds = [node.op_type for node in _model(lowered.code).graph.node]
-    else:
-        body = [part for node in _statements(lowered.code) for part in ast.walk(node)]
+    if isinstance(lowered.code, str):
+        body = (part for node in _statements(lowered.code) for part in ast.walk(node))
         if any(isinstance(part, _COMPUTED) for part in body):
             return False
-        kinds = [call.func.attr for call in _calls(lowered.code)]
+    kinds = _kinds(lowered)
     own = [kind for kind in kinds if kind not in _MOVING] or kinds
     around = _AROUND | _WRITTEN if shaped else _AROUND
     own = [kind for kind in own if kind not in around] or own
@@ -41,11 +39,7 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
 
 def operators(lowered: Lowered) -> list[str]:
     """The names of the operators of a program, each once, as the target has them."""
-    if isinstance(lowered.code, bytes):
-        kinds = [node.op_type for node in _model(lowered.code).graph.node]
-    else:
-        kinds = [call.func.attr for call in _calls(lowered.code)]
-    return list(dict.fromkeys(kinds))
+    return list(dict.fromkeys(_kinds(lowered)))
 
 
 def says(lowered: Lowered) -> str:
@@ -120,6 +114,13 @@ def _plain(argument: ast.expr) -> str:
     """An argument as text; a tensor is no more than that."""
     tensor = isinstance(argument, (ast.Name, ast.Call))
     return "tensor" if tensor else ast.dump(argument)
+
+
+def _kinds(lowered: Lowered) -> list[str]:
+    """The operators' names, as often as they are called."""
+    if isinstance(lowered.code, bytes):
+        return [node.op_type for node in _model(lowered.code).graph.node]
+    return [call.func.attr for call in _calls(lowered.code)]
 
 
 def _model(code: bytes) -> Any:

@@ -202,13 +202,18 @@ def _matmul_integer(call: Onnx) -> Value | None:
         return None
     if call.has("b_zero") and call.input("b_zero").dtype != b.dtype:
         return None
-    given = [a.text, b.text]
-    if call.has("a_zero") or call.has("b_zero"):
-        zero = call.build.constant(np.zeros(()), a.dtype)
-        given.append((call.input("a_zero") if call.has("a_zero") else zero).text)
-    if call.has("b_zero"):
-        given.append(call.input("b_zero").text)
-    return call.build.node("MatMulInteger", given, [call.out])[0]
+    return call.build.node("MatMulInteger", _from_zeros(call, "a", "b"), [call.out])[0]
+
+
+def _from_zeros(call: Onnx, a: str, b: str) -> list[str]:
+    """Two integer operands, and their zero points as far as they are given."""
+    given = [call.input(a).text, call.input(b).text]
+    if call.has(f"{a}_zero") or call.has(f"{b}_zero"):
+        zero = call.build.constant(np.zeros(()), call.input(a).dtype)
+        given.append((call.input(f"{a}_zero") if call.has(f"{a}_zero") else zero).text)
+    if call.has(f"{b}_zero"):
+        given.append(call.input(f"{b}_zero").text)
+    return given
 
 
 def _alike(call: Onnx, *pairs: tuple[str, str]) -> bool:
@@ -222,13 +227,8 @@ def _conv_integer(call: Onnx) -> Value | None:
         return None
     if 0 in (*x.shape, *w.shape) or not _alike(call, ("x", "x_zero"), ("w", "w_zero")):
         return None
-    given = [x.text, w.text]
-    if call.has("x_zero") or call.has("w_zero"):
-        zero = call.build.constant(np.zeros(()), x.dtype)
-        given.append((call.input("x_zero") if call.has("x_zero") else zero).text)
-    if call.has("w_zero"):
-        given.append(call.input("w_zero").text)
     options = {**placed(call, frame), "group": int(call["groups"])}
+    given = _from_zeros(call, "x", "w")
     return call.build.node("ConvInteger", given, [call.out], **options)[0]
 
 
