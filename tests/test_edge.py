@@ -118,6 +118,27 @@ def test_what_no_specification_says_is_open(
     assert found.tolist() == open_
 
 
+@pytest.mark.parametrize(
+    ("call", "open_"),
+    [
+        ("one_hot(x; depth = 2, off = -1, to = u8)", True),
+        ("one_hot(x; depth = 2, on = 256, to = u8)", True),
+        ("one_hot(x; depth = 2, on = 255.9, off = -0.9, to = u8)", False),
+        ("one_hot(x; depth = 2, off = -1, to = i8)", False),
+        ("full(; shape = [2], value = 300, to = u8)", True),
+        ("full(; shape = [2], value = -128, to = i8)", False),
+        ("arange(; start = -2, stop = 0, to = u8)", True),
+        ("arange(; start = 126, stop = 128, to = i8)", False),
+    ],
+)
+def test_a_number_beyond_a_type_of_integers_is_open(call: str, open_: bool) -> None:
+    """JAX has 0 for -1 in u8, others 255."""
+    made = case("x: i64[1]", call)
+    made.inputs["x"] = np.zeros(1, np.int64)
+    (ball,) = made.oracle().values()
+    assert bool(np.isinf(np.broadcast_to(ball.bound, np.shape(ball.value))).any()) == open_
+
+
 def test_the_place_of_a_nan_is_open_where_another_is_in_order() -> None:
     made = case("x: f32[2, 3]", "kth_value(x; k = 3)")
     made.inputs["x"] = np.array([[1, NAN, 2], [3, 1, 2]], np.float32)
