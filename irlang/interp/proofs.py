@@ -6,7 +6,8 @@ with all others of the same call, so that no call takes long however much there 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -74,6 +75,18 @@ class Proofs(Evaluator):
         finally:
             self.note, self._left = note, left
             self._level -= 1
+
+    @contextmanager
+    def taken_as(self, one: eq.Expr, other: eq.Expr) -> Iterator[None]:
+        """Two elements are one number, in a case of a proof; what held outside it holds after it.
+
+        What is remembered inside is remembered for this case only.
+        """
+        before, self._equal = self._equal, (one, other)
+        try:
+            yield
+        finally:
+            self._equal = before
 
     def because(self, why: str) -> None:
         """Keeps a reason, but for those inside a proof."""

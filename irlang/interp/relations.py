@@ -218,11 +218,8 @@ class Relations(Norms):
             if eq.indices(largest) & set(names) or largest.where is not None:
                 continue
             for equal in self._choices(largest, body, inner, names):
-                self._equal = (equal, settled(atom))
-                try:
+                with self.taken_as(equal, settled(atom)):
                     numbers = self.value(body, inner, facts)
-                finally:
-                    self._equal = None
                 if numbers.pieces and not numbers.below:
                     best = numbers.low if best is None else max(best, numbers.low)
         return best
@@ -268,11 +265,8 @@ class Relations(Norms):
                 lows = []
                 for arg in larger.args:
                     own = self.started(arg, box)
-                    self._equal = (self.copies(own, box)[-1], settled(atom))
-                    try:
+                    with self.taken_as(self.copies(own, box)[-1], settled(atom)):
                         lows.append(self.value(body, box, facts).low)
-                    finally:
-                        self._equal = None
                 best = max(best, min(lows))
         return best
 
