@@ -11,6 +11,7 @@ from typing import Any
 from irlang import ast
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Initial, Node, Operand, Param
+from irlang.graph_numbers import number_type
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
@@ -20,11 +21,15 @@ def to_ast(graph: Graph) -> ast.Model:
     """A model without blocks, repetitions or symbolic sizes, whose graph is `graph`.
 
     A name that is no identifier (`stage1.w`) is spelled with underscores; otherwise names are
-    kept. A parameter stands before the first call that reads it.
+    kept. A parameter stands before the first call that reads it, and so does a number whose type
+    would be another if it stood in the call.
     """
     names = _spelled([*graph.values, *graph.outputs])
     body: list[ast.Statement] = []
-    waiting = {name: param for name, param in graph.params.items() if not param.literal}
+    literals = {name for name, param in graph.params.items() if param.literal}
+    for node in graph.nodes:
+        literals -= _mistaken(node, graph, literals)
+    waiting = {name: param for name, param in graph.params.items() if name not in literals}
 
     def declare(wanted: Iterable[str]) -> None:
         for name in wanted:
@@ -34,7 +39,7 @@ def to_ast(graph: Graph) -> ast.Model:
 
     for node in graph.nodes:
         declare(node.operands())
-        body.append(_assign(node, graph, names))
+        body.append(_assign(node, graph, names, literals))
     declare(list(waiting))
     inputs = tuple(
         ast.ModelInput(names[name], to_type(port.info), _within(port.within))
@@ -108,12 +113,28 @@ def _initial(initial: Initial) -> ast.Expr:
     return ast.Call(initial.kind, args, seed)
 
 
-def _assign(node: Node, graph: Graph, names: dict[str, str]) -> ast.Assign:
+def _mistaken(node: Node, graph: Graph, literals: set[str]) -> set[str]:
+    """The literals of a call of which one has a type that is not read from there."""
+    given: dict[str, list[str]] = {}
+    numbers: list[tuple[ast.Input, str]] = []
+    for item in node.op.inputs:
+        operand = node.inputs.get(item.name)
+        members = (operand,) if isinstance(operand, str) else operand or ()
+        numbers += [(item, name) for name in members if name in literals]
+        given[item.name] = [graph.values[n].dtype for n in members if n not in literals]
+    for item, name in numbers:
+        initial, dtype = graph.params[name].initial, graph.values[name].dtype
+        value = None if initial is None else initial.args[0]
+        if number_type(node.op, item.type.dtype, value, given) != dtype:
+            return {name for _, name in numbers}
+        given[item.name].append(dtype)
+    return set()
+
+
+def _assign(node: Node, graph: Graph, names: dict[str, str], literals: set[str]) -> ast.Assign:
     def written(value: str) -> ast.Expr:
-        param = graph.params.get(value)
-        if param is not None and param.literal and param.initial is not None:
-            return to_expr(param.initial.args[0])
-        return ast.Name(names[value])
+        initial = graph.params[value].initial if value in literals else None
+        return ast.Name(names[value]) if initial is None else to_expr(initial.args[0])
 
     def operand(value: Operand) -> ast.Expr:
         if isinstance(value, str):

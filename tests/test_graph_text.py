@@ -6,7 +6,9 @@ import pytest
 
 from irlang import ast
 from irlang.catalog import Catalog, builtin
-from irlang.graph import Graph
+from irlang.gen.build import generate
+from irlang.gen.draw import Limits
+from irlang.graph import Graph, Node
 from irlang.graph_text import to_ast, to_expr
 from irlang.interp.shape import check
 from irlang.parser import parse, parse_expr
@@ -93,3 +95,19 @@ def test_values_that_are_no_numbers_have_names() -> None:
     infinite = float("inf")
     shown = [print_expr(to_expr(v)) for v in (infinite, -infinite, float("nan"))]
     assert shown == ["inf", "-inf", "nan"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+def test_types_of_generated_programs_come_back(dtype: str) -> None:
+    """A number beside tensors of other types alone has a type that the text has to say."""
+    limits = Limits(reals=(dtype,))
+    for seed in range(60):
+        graph = generate(builtin(), seed, limits=limits, size=(4, 16), pieces=100).graph
+        found = again(graph, ast.File((), 1), builtin())
+        assert [_types(found, node) for node in found.nodes] == [
+            _types(graph, node) for node in graph.nodes
+        ]
+
+
+def _types(graph: Graph, node: Node) -> list[str]:
+    return [str(graph.values[name]) for name in (*node.operands(), *node.outputs)]

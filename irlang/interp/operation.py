@@ -10,9 +10,10 @@ from typing import Any
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import Diagnostic, Edit, InvalidInput, Note, Span
-from irlang.dtypes import CLASSES, DTYPES
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Initial, Node, Operand, Param
+from irlang.graph_numbers import number_type
 from irlang.instance import Instance, instantiate
 from irlang.interp.call import Declared, Formal, Operands, attributes, blame, pair
 from irlang.interp.declaration import fits, require_range, too_large
@@ -202,22 +203,9 @@ class Calls(ABC):
         if isinstance(value, (str, tuple)):
             self.report("model.operand", "a tensor or a number is needed here", node.span, name)
             return None
-        dtype = item.type.dtype
-        variables = dict(definition.dtypes) if isinstance(definition, ast.Op) else {}
-        if dtype in variables:
-            same = [i.name for i in definition.inputs if i.type.dtype == dtype]
-            peers = [v for n in same for v, _ in found.tensors.get(n, ()) if v]
-            kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f32"
-            allowed = CLASSES.get(variables[dtype], frozenset())
-            others = [
-                self.graph.values[v].dtype for vs in found.tensors.values() for v, _ in vs if v
-            ]
-            fitting = {"bool": ("bool",), "i64": ("int", "real"), "f32": ("real",)}[kind]
-            near = [d for d in others if d in allowed and DTYPES[d].kind in fitting]
-            own = (near or ([kind] if kind in allowed else ["f32"]))[0]
-            dtype = self.graph.values[peers[0]].dtype if peers else own
-        elif dtype not in DTYPES:
-            dtype = {"int": "i64", "bool": "bool"}.get(dtype, "f32")
+        given = {n: [self.graph.values[v].dtype for v, _ in vs if v]
+                 for n, vs in found.tensors.items()}  # fmt: skip
+        dtype = number_type(definition, item.type.dtype, value, given)
         constant = self.unique(f"{frame.prefix}{name}_{item.name}")
         info = TensorInfo((), dtype)
         try:
