@@ -13,8 +13,8 @@ from irlang.diff.verdict import at_edge, judge
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
-from irlang.gen.edge import with_edges
-from irlang.graph import Port
+from irlang.gen.edge import with_edges, with_edges_apart
+from irlang.graph import Graph, Port
 from irlang.instance import instantiate
 from irlang.interp import rounding
 from irlang.interp.balls import Ball
@@ -397,3 +397,14 @@ def test_factors_may_be_added_up_before_they_are_multiplied(
         made.inputs[name] = np.array(array, np.float32).reshape(made.inputs[name].shape)
     (ball,) = made.oracle().values()
     assert np.isinf(ball.bound).all() == np.isinf(ball.bound).any() == open_
+
+
+def test_some_tensors_have_equals_all_along_an_axis() -> None:
+    """A row of nothing but -inf, a channel of one number: what is reduced is nothing else there."""
+    graph = Graph("m", inputs={"x": Port(TensorInfo((4, 6), "f32"))})
+    found = 0
+    for seed in range(200):
+        x = with_edges_apart(graph, {"x": np.linspace(0.1, 0.9, 24).reshape(4, 6)}, seed)["x"]
+        rows = [line for line in (*x, *x.T) if np.all(line == line[0])]
+        found += any(row[0] != 0 for row in rows)
+    assert found > 20

@@ -56,6 +56,7 @@ _SMOOTH = (
 )  # where derivatives are numbers of which much is known
 _FINITE = (*_SMOOTH, _LARGEST, _HUGE)
 _MIXED = 0.25  # of the programs take from all palettes
+_LINES = 0.25  # of the tensors have lines of equal numbers
 _WHOLE = (0, 1, -1)  # integers at which functions of these are at an edge, beside the range's ends
 
 
@@ -122,8 +123,24 @@ def _with(
             _widen(graph, name, place)
         where = np.asarray(random.random(array.shape) < float(random.choice(_SHARES)))
         where.reshape(-1)[random.integers(array.size)] = True
-        found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
+        if random.random() < _LINES:
+            found[name] = _in_lines(array, numbers, random)
+        else:
+            found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
     return found
+
+
+def _in_lines(array: Array, numbers: Array, random: np.random.Generator) -> Array:
+    """Equal edges all along some of the axes, in a half of these lines: what is reduced or
+    normalised, sought or chosen from has nothing else in it then.
+    """
+    along = random.random(array.ndim) < 0.5
+    if array.ndim:
+        along[random.integers(array.ndim)] = True
+    lines = tuple(1 if one else size for one, size in zip(along, array.shape, strict=True))
+    where = random.random(lines) < 0.5
+    where.reshape(-1)[random.integers(where.size)] = True
+    return np.where(where, random.choice(numbers, size=lines), array)
 
 
 def _numbers(
