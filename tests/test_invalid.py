@@ -294,6 +294,8 @@ def test_everything_that_can_be_broken_has_its_turn_before_one_comes_again() -> 
     named = [(op, one.name if one else "") for op, one in turns]
     assert len(set(named)) == len(plan)
     assert set(named[: len(plan)]) == set(named[len(plan) :])
+    rest = [name for _, name in named[: len(plan)]].index("")
+    assert rest == len(plan) - len(ops)  # what definitions name comes first
     assert named[: len(plan)] != named[len(plan) :]
 
 

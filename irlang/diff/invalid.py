@@ -184,10 +184,15 @@ def _requirement(one: Spoilt) -> str:
 
 
 def _turn(catalog: Catalog, ops: Sequence[str], target: str, position: int) -> Wanted:
-    """What the spoilt call of a position breaks: all there is, in a new order every round."""
+    """What the spoilt call of a position breaks: all there is, in a new order every round.
+
+    Requirements that a definition names come before whatever else its signature says: of what they
+    rule out targets accept more (four in five of what was accepted, in half of the turns).
+    """
     plan = breakable(catalog, ops, narrower(target))
     around, place = divmod(position, len(plan))
-    return random.Random(f"invalid {around}").sample(plan, len(plan))[place]
+    shuffled = random.Random(f"invalid {around}").sample(plan, len(plan))
+    return sorted(shuffled, key=lambda wanted: wanted[1] is None)[place]
 
 
 def _documents(target: str, one: Spoilt) -> bool:
