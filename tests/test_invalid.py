@@ -34,7 +34,7 @@ from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
-from irlang.lower.pool import Worker
+from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -153,6 +153,27 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
         assert counts["torch"] == {"refused": 1}
 
 
+@pytest.mark.parametrize("huge", [True, False])
+def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_asked_for(
+    huge: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
+        assert isinstance(made.code, str)
+        return replace(made, code=f"import time\ntime.sleep(60)\n{made.code}")
+
+    monkeypatch.setattr(invalid, "lower", endless)
+    monkeypatch.setattr(invalid, "_FATAL", set())
+    monkeypatch.setattr(invalid, "_SECONDS", 0.5)
+    monkeypatch.setattr(invalid, "is_huge", lambda _: huge)
+    with Session(("torch",), Limits(seconds=2.0)) as session:
+        found, counts = judge_invalid(session, builtin(), range(1), ("softplus",))
+        assert set(counts["torch"]) == {"late" if huge else "timeout"}
+        assert [one.verdict.verdict for _, one in found] == ([] if huge else ["timeout"])
+        again, _ = judge_invalid(session, builtin(), range(1), ("softplus",))
+        assert again == []  # known by now
+
+
 def test_what_a_target_warns_of_is_counted_and_not_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -246,7 +267,7 @@ UNSAID = {"tf": (["avg_pool", "conv"], 1), "onnxruntime": (["lp_pool"], 0)}
 def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
     """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
     names, length = UNSAID[target]
-    able = functools.partial(invalid._has, target, builtin())
+    able = functools.partial(invalid._Programs(builtin()).has, target)
     made = (one for seed in range(100) for one in spoils(builtin(), seed, names, None, able))
     short = (
         one for one in made
@@ -394,15 +415,16 @@ def test_of_a_call_without_elements_only_an_end_is_told(monkeypatch: pytest.Monk
 
 
 def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
-    able = functools.partial(invalid._has, "tf", builtin())
-    tells = functools.partial(invalid._tells, "tf", builtin())
+    programs = invalid._Programs(builtin())
+    able = functools.partial(programs.has, "tf")
+    tells = functools.partial(invalid._tells, programs, "tf")
     ops = ["max_pool", "one_hot", "transpose"]
     made = [one for seed in range(12) for one in spoils(builtin(), seed, ops, None, able, tells)]
     assert {one.graph.nodes[0].op.name for one in made} == {*ops}
     for one in made:
         low = invalid._lowered(one.graph, "tf", builtin())
         assert low is not None
-        assert one.hollow or invalid._is_handed_over(one, low, "tf", builtin())
+        assert one.hollow or invalid._is_handed_over(one, low, "tf", programs)
 
 
 def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:

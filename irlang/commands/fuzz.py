@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 132  # of a table where there is no terminal
 _INTERRUPTED = 130  # the exit status
-_ASIDE = ("warned", "unconfirmed", "timeout", "crash")  # of invalid calls, where there are any
+_ASIDE = ("warned", "unconfirmed", "late", "timeout", "crash")  # of invalid calls, where there are
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 

@@ -29,7 +29,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
-from irlang.gen.changes import SetElements
+from irlang.gen.changes import SetElements, is_huge
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.spoil import Spoilt, Wanted, breakable, spoils
 from irlang.graph import Graph
@@ -51,6 +51,7 @@ _LOST = (
     ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
 )  # fmt: skip
 _ROOM = 1 << 30  # bytes that one may take
+_SECONDS = 4.0  # that a target may take to say no
 _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
@@ -96,49 +97,38 @@ def judge_invalid(
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
     targets = [target for target in session.targets if session.shares[target] == 1]
-    known = {op.name for op in catalog}
-    own = {target: sorted(known & spelt(target)) for target in targets}
-    spoiled: list[tuple[int, Spoilt]] = []
-    for number, seed in enumerate(seeds):
-        target = targets[(seed if first is None else first + number) % len(targets)]
-        names = ops or own[target]
-        turn = None
-        if first is not None:
-            turn = _turn(catalog, names, target, (first + number) // len(targets))
-        able, tells = (functools.partial(f, target, catalog) for f in (_has, _tells))
-        spoiled += [(seed, one) for one in spoils(catalog, seed, names, turn, able, tells)]
+    programs = _Programs(catalog)
+    spoiled = _spoiled(programs, targets, seeds, ops, first)
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
+    sent: dict[str, list[_Sent]] = {}
     for target in targets:  # what compiles says the same as what it compiles
-        worker = session.workers[target]
-        programs, sent = [], []
+        sent[target] = []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
             if _accepted(target, one) in before or (one.added and not _documents(target, one)):
                 continue  # in the second case the call is valid there
-            lowered = _lowered(one.graph, target, catalog)
+            lowered = programs.own(target, one.graph)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
-                programs.append(Program(lowered.kind, lowered.code, case.inputs, lowered.params))
+                program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
                 telling = not only_shapes(target) and not one.hollow
-                direct = telling and _is_handed_over(one, lowered, target, catalog)
-                sent.append((number, direct))
-        worker.send(programs)
+                direct = telling and _is_handed_over(one, lowered, target, programs)
+                sent[target].append(_Sent(number, program, direct, _is_huge(one)))
+        session.workers[target].hasty(_SECONDS).send([asked.program for asked in sent[target]])
+    for target in targets:
+        worker = session.workers[target]
         try:
-            ran = worker.collect()
+            ran = worker.hasty(_SECONDS).collect()
         except WorkerError:
             continue  # the campaign's own programs say so, with the worker's last words
-        heard = [
-            (number, program, result)
-            for (number, direct), program, result in zip(sent, programs, ran, strict=True)
-            if direct or result.status == "crash"
-        ]
-        verdicts = _judged(worker, [p for _, p, _ in heard], [r for *_, r in heard])
-        for (number, _, result), told in zip(heard, verdicts, strict=True):
-            said[number][target] = told
+        answered = zip(sent[target], ran, strict=True)
+        heard = [(asked, r) for asked, r in answered if asked.direct or r.status == "crash"]
+        for (asked, result), told in zip(heard, _judged(worker, heard), strict=True):
+            said[asked.number][target] = told
             counts[target][told] += 1
-            got[number, target] = result
+            got[asked.number, target] = result
             if result.status in ("crash", "timeout"):
-                _FATAL.add((target, spoiled[number][1].fault.code))
+                _FATAL.add((target, spoiled[asked.number][1].fault.code))
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
             result, told = got[number, target], said[number][target]
@@ -154,17 +144,71 @@ def judge_invalid(
     return found, counts
 
 
-def _has(target: str, catalog: Catalog, graph: Graph) -> bool:
-    """Whether a target has an operator of its own for every call."""
-    return _lowered(graph, target, catalog) is not None
+def _spoiled(
+    programs: _Programs,
+    targets: Sequence[str],
+    seeds: Sequence[int],
+    ops: Sequence[str],
+    first: int | None,
+) -> list[tuple[int, Spoilt]]:
+    """The spoilt calls of every seed, each made for one of the targets in turn."""
+    known = {op.name for op in programs.catalog}
+    own = {target: sorted(known & spelt(target)) for target in targets}
+    found: list[tuple[int, Spoilt]] = []
+    for number, seed in enumerate(seeds):
+        target = targets[(seed if first is None else first + number) % len(targets)]
+        names, turn = ops or own[target], None
+        if first is not None:
+            turn = _turn(programs.catalog, names, target, (first + number) // len(targets))
+        able = functools.partial(programs.has, target)
+        tells = functools.partial(_tells, programs, target)
+        found += [(seed, one) for one in spoils(programs.catalog, seed, names, turn, able, tells)]
+    return found
 
 
-def _tells(target: str, catalog: Catalog, one: Spoilt) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A spoilt call that a target is asked for.
+
+    number: which one. direct: whether something follows from its being run. huge: whether it asks
+    for a number beyond all sizes.
+    """
+
+    number: int
+    program: Program
+    direct: bool
+    huge: bool
+
+
+class _Programs:
+    """Programs of targets' own operators alone, each made once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._known: dict[tuple[str, int], tuple[Graph, Lowered | None]] = {}
+
+    def own(self, target: str, graph: Graph) -> Lowered | None:
+        """The program of a graph; None where the target has no operator of its own for it."""
+        key = target, id(graph)  # the graph is kept, so that no other gets its identity
+        if key not in self._known:
+            self._known[key] = graph, _lowered(graph, target, self.catalog)
+        return self._known[key][1]
+
+    def has(self, target: str, graph: Graph) -> bool:
+        """Whether a target has an operator of its own for every call."""
+        return self.own(target, graph) is not None
+
+
+def _is_huge(one: Spoilt) -> bool:
+    return not isinstance(one.changed, SetElements) and is_huge(one.changed)
+
+
+def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
     """Whether something is learnt from what a target makes of a spoilt call."""
-    lowered = _lowered(one.graph, target, catalog)
+    lowered = programs.own(target, one.graph)
     if lowered is None:
         return False
-    return one.hollow or only_shapes(target) or _is_handed_over(one, lowered, target, catalog)
+    return one.hollow or only_shapes(target) or _is_handed_over(one, lowered, target, programs)
 
 
 def _accepted(target: str, one: Spoilt) -> Symptom:
@@ -204,19 +248,33 @@ def _documents(target: str, one: Spoilt) -> bool:
 _TOLD = {"ok": "accepted", "crash": "crash", "timeout": "timeout"}
 
 
-def _judged(worker: Worker, programs: Sequence[Program], results: Sequence[Result]) -> list[str]:
+def _judged(worker: Worker, heard: Sequence[tuple[_Sent, Result]]) -> list[str]:
     """What each result says; `accepted` of what is run twice without a word, else `unconfirmed`, or
-    `warned`.
+    `warned`. What takes its time over a number beyond all sizes is `late`: it does as it was told.
     """
-    told = [_told(result) for result in results]
+    told = [_told(result) for _, result in heard]
     places = [place for place, one in enumerate(told) if one == "accepted"]
-    again = _run_again(worker, [programs[place] for place in places])
+    again = _run_again(worker, [heard[place][0].program for place in places])
     for place, result in zip(places, again, strict=True):
         if result is None or result.status != "ok":
             told[place] = "unconfirmed"
         else:
             told[place] = _told(result)
+    for place in (place for place, one in enumerate(told) if one == "timeout"):
+        if heard[place][0].huge:
+            told[place] = "late"
+        elif _in_its_own_time(worker, heard[place][0].program) != "timeout":
+            told[place] = "unconfirmed"
     return told
+
+
+def _in_its_own_time(worker: Worker, program: Program) -> str:
+    """What comes of a program that may take as long as any other, in a process of its own."""
+    try:
+        with worker.fresh() as alone:
+            return alone.submit([program])[0].status
+    except WorkerError:
+        return ""
 
 
 def _told(result: Result) -> str:
@@ -239,7 +297,7 @@ def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | Non
     return found
 
 
-def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog) -> bool:
+def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Programs) -> bool:
     """Whether the program of a spoilt call says something of the target by being run."""
     changed = isinstance(one.changed, SetAttr)
     if not is_direct(lowered, shaped=changed):
@@ -255,17 +313,17 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, catalog: Catalog
             if value not in lists(lowered) or (python and value):
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
-    others = (_lowered(graph, target, catalog) for graph in one.beside)
+    others = (programs.own(target, graph) for graph in one.beside)
     return all(other is None or says(other) != text for other in others)
 
 
 def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
     try:
         with _room():
-            lowered = lower(graph, target, catalog, {}, hollow=True)
+            lowered = lower(graph, target, catalog, {}, whole=False, hollow=True)
     except _LOST:
         return None
-    return lowered if lowered.native and not lowered.unsupported else None
+    return None if lowered.unsupported else lowered
 
 
 @contextlib.contextmanager

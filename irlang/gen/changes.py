@@ -66,8 +66,14 @@ def way_of(move: Move | Resize) -> tuple[Any, ...]:
     if not all(isinstance(n, (int, float)) for n in numbers):
         return move.name, value
     least = min(numbers, default=0)
-    far = any(abs(n) >= min(map(abs, _HUGE)) for n in numbers)
-    return move.name, len(numbers), (least > 0) - (least < 0), far
+    return move.name, len(numbers), (least > 0) - (least < 0), is_huge(move)
+
+
+def is_huge(move: Move | Resize) -> bool:
+    """Whether a move asks for a number beyond all sizes."""
+    value = None if isinstance(move, Retype) else move.value
+    numbers = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(n, (int, float)) and abs(n) >= min(map(abs, _HUGE)) for n in numbers)
 
 
 def empties(move: Move | Resize) -> bool:

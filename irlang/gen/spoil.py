@@ -188,7 +188,10 @@ def _spoil(
     binding = node.instance.binding
     given: dict[str, Given] = {n: info for n, info in binding.inputs.items() if info is not None}
     demanded = demands(node.instance)
-    if demanded is None or not able(_alone(node, given, node.attrs, node.instance, demanded)):
+    if demanded is None:
+        return []
+    valid = _alone(node, given, node.attrs, node.instance, demanded)
+    if not able(valid):
         return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
@@ -209,15 +212,17 @@ def _spoil(
     for number, move in enumerate(candidates[:_CHANGES]):
         if len(ways) == _WAYS or number > last or misses == _MISSES:
             break
+        way = way_of(move)
+        if wanted is not None and way in ways:
+            continue
         types, attrs = changed(node, given, move)
-        instance = judge(node.op, types, attrs)
-        if instance is not None and added and not instance.faults:
-            instance = _broken(wanted, instance)
-        if instance is None or len(instance.faults) != 1:
+        instance = _faulty(node.op, types, attrs, wanted if added else None)
+        if instance is None:
             continue
         broken = instance.faults[0].code
         as_wanted = code in ("", broken)
-        way = (broken, move.name) if wanted is None else way_of(move)
+        if wanted is None:
+            way = broken, move.name
         if way in ways or (not as_wanted and (ways or rest)):
             continue
         # Results may have no type by now; a program says no more of them than that they are there.
@@ -226,7 +231,7 @@ def _spoil(
         empty = hollow or (added and broken == code)
         if not _present(types, instance.outputs or node.instance.outputs or (), empty):
             continue
-        made = _spoilt(node, given, demanded, move, instance, types, attrs)
+        made = _spoilt(node, valid, demanded, move, instance, types, attrs)
         made = replace(made, added=added and broken == code, hollow=hollow)
         if not tells(made):
             misses += 1
@@ -237,6 +242,16 @@ def _spoil(
         else:
             rest.append(made)
     return list(ways.values()) or rest
+
+
+def _faulty(
+    op: ast.Op, types: Mapping[str, Given], attrs: Mapping[str, Any], added: ast.Require | None
+) -> Instance | None:
+    """A call, if it has exactly one fault; added: a condition that is one more requirement."""
+    instance = judge(op, types, attrs)
+    if instance is not None and added is not None and not instance.faults:
+        instance = _broken(added, instance)
+    return instance if instance is not None and len(instance.faults) == 1 else None
 
 
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
@@ -310,7 +325,7 @@ def _of_values(
 
 def _spoilt(
     node: Node,
-    given: dict[str, Given],
+    valid: Graph,
     demanded: dict[str, tuple[float, float]],
     move: Move | Resize,
     instance: Instance,
@@ -322,7 +337,7 @@ def _spoilt(
     graph = _alone(node, types, attrs, _named(instance, node.instance, outputs), demanded)
     others = []
     if isinstance(move, SetAttr):
-        others.append(_alone(node, given, node.attrs, node.instance, demanded))
+        others.append(valid)
     for other in _less(attrs, fault.sources):
         without = judge(node.op, types, other)
         if without is not None:

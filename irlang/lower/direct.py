@@ -7,6 +7,7 @@ takes an invalid argument, not the target: nothing follows from such a program b
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "bias_add"}
 )  # which do where they stand beside another
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
+_PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
@@ -123,6 +125,7 @@ def _kinds(lowered: Lowered) -> list[str]:
     return [call.func.attr for call in _calls(lowered.code)]
 
 
+@functools.lru_cache(_PROGRAMS)
 def _model(code: bytes) -> Any:
     import onnx
 
@@ -134,6 +137,7 @@ def _calls(code: str) -> list[Any]:
     return [p for p in body if isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute)]
 
 
+@functools.lru_cache(_PROGRAMS)
 def _statements(code: str) -> list[ast.stmt]:
     """The function of a program without its description."""
     functions = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))

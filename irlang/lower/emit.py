@@ -60,9 +60,9 @@ def spell(
     by which an operator has no derivative, where gradients are asked for. apart:
     makes a tensor of its own of every real result, where it is asked what
     flows back to each. blunt: the functions that were spelt so far of which the target has no
-    derivative, as the builder keeps them. whole: otherwise no definition is lowered: to know what
-    is native, that is not asked for. hollow: whether its own operators are given tensors without
-    elements, too.
+    derivative, as the builder keeps them. whole: otherwise no definition is lowered, and what is
+    not native is unsupported: to know what is, that is not asked for. hollow: whether its own
+    operators are given tensors without elements, too.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -175,7 +175,7 @@ def _spell(
             assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
             return dict(zip(node.results(), found, strict=False)), True
     if not whole:
-        return {}, False
+        raise Unsupported("there is no operator of its own for it")
     expansion = node.expansion(catalog)
     return lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped), False
 

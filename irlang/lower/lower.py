@@ -126,6 +126,7 @@ def lower(
     grad: bool = False,
     watched: bool = False,
     native: bool = True,
+    whole: bool = True,
     hollow: bool = False,
 ) -> Lowered:
     """The program of a model for a target (see `irlang targets`).
@@ -133,16 +134,19 @@ def lower(
     params: an array for every parameter. grad: whether gradients of the loss are wanted, where
     there is a loss; watched: those by its real results as well, each of which is a tensor of its
     own then (a program that is compiled whole tells nothing of these). native: False lowers every
-    operator from its definition, which is how the two ways are held against each other. hollow:
-    layers that are made for tensors with elements are given others, too. Raises `usage.target` for
-    a target that there is not.
+    operator from its definition, which is how the two ways are held against each other. whole:
+    False lowers none from its definition: what the target has no operator for is unsupported.
+    hollow: layers that are made for tensors with elements are given others, too. Raises
+    `usage.target` for a target that there is not.
     """
     known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
-        return _python(graph, known, catalog, params, grad, watched, native, hollow)
+        return _python(graph, known, catalog, params, grad, watched, native, whole, hollow)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
-    code, body = to_onnx.model_file(graph, catalog, params, _runtime(known), native=native)
+    code, body = to_onnx.model_file(
+        graph, catalog, params, _runtime(known), native=native, whole=whole
+    )
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native),
@@ -183,6 +187,7 @@ def _python(
     grad: bool,
     watched: bool,
     native: bool,
+    whole: bool,
     hollow: bool,
 ) -> Lowered:
     row = _row(target)
@@ -191,16 +196,16 @@ def _python(
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     builder.sloped = gradients
-    whole = layout.decorator or layout.wrapper
+    compiled = layout.decorator or layout.wrapper
     table = {
         name: own
         for name, own in row.table.items()
-        if not (whole and own.eager) and own.since <= (target.release or own.since)
+        if not (compiled and own.eager) and own.since <= (target.release or own.since)
     }
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
-        blunt=builder.blunt, hollow=hollow or row.hollow,
+        blunt=builder.blunt, whole=whole, hollow=hollow or row.hollow,
     )  # fmt: skip
     code = ""
     if not body.unsupported:
@@ -213,8 +218,8 @@ def _python(
     return Lowered(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
-        body.constant, watched and gradients and not whole and bool(layout.watched),
-        None if whole else layout.slopes,
+        body.constant, watched and gradients and not compiled and bool(layout.watched),
+        None if compiled else layout.slopes,
     )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
-        self._spares: dict[float, Worker] = {}
+        self._others: dict[tuple[float, bool], Worker] = {}  # by seconds, and whether apart
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
         self._unusable: WorkerError | None = None
@@ -170,11 +170,20 @@ class Worker:
         able = hasattr(os, "fork") and not on_gpu(self.target) and not self._closing.is_set()
         if self.apart or not able:
             return None  # the driver of a GPU does not survive a fork
-        seconds = self._usual.seconds if seconds is None else min(seconds, self._usual.seconds)
-        if seconds not in self._spares:
+        return self._other(self._usual.seconds if seconds is None else seconds, apart=True)
+
+    def hasty(self, seconds: float) -> Worker:
+        """A worker of the same target with a process of its own, in which a program may take no
+        more than so many seconds, before the target's patience; made and closed as `spare` is.
+        """
+        return self._other(seconds, apart=False)
+
+    def _other(self, seconds: float, *, apart: bool) -> Worker:
+        seconds = min(seconds, self._usual.seconds)
+        if (seconds, apart) not in self._others:
             limits = dataclasses.replace(self._usual, seconds=seconds)
-            self._spares[seconds] = Worker(self.target, limits, apart=True)
-        return self._spares[seconds]
+            self._others[seconds, apart] = Worker(self.target, limits, apart=apart)
+        return self._others[seconds, apart]
 
     def fresh(self) -> Worker:
         """A worker of the same target and limits, with a process of its own; not started."""
@@ -185,8 +194,8 @@ class Worker:
         if os.getpid() != self._owner:
             return
         self._closing.set()
-        for spare in list(self._spares.values()):
-            spare.close()
+        for other in list(self._others.values()):
+            other.close()
         self._jobs.put(None)
         if self._thread is not None:
             self._thread.join()

@@ -28,22 +28,30 @@ TABLE: dict[str, Native] = {
 
 
 def model_file(
-    graph: Graph, catalog: Catalog, params: Mapping[str, Array], runtime: Runtime, *, native: bool
+    graph: Graph,
+    catalog: Catalog,
+    params: Mapping[str, Array],
+    runtime: Runtime,
+    *,
+    native: bool,
+    whole: bool = True,
 ) -> tuple[bytes, Body]:
     """The model file, empty where something cannot be spelt, and what became of the nodes.
+
+    native, whole: as of `irlang.lower.lower`.
 
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
     is there that optimisers take several for one. Lone calls are those of the newest kernels.
     """
     if runtime.usual is not None and _chained(graph):
-        code, body = _written(graph, catalog, params, runtime.usual, native=native)
+        code, body = _written(graph, catalog, params, runtime.usual, native=native, whole=whole)
         if not body.unsupported and body.native == _native(graph, catalog, runtime, native=native):
             return code, body
-    return _written(graph, catalog, params, runtime, native=native)
+    return _written(graph, catalog, params, runtime, native=native, whole=whole)
 
 
-def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -> list[str] | None:
-    """The calls that are operators of their own in a runtime; None where more is to be asked."""
+def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -> list[str]:
+    """The calls that are operators of their own in a runtime."""
     builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
     given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
     values = {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
@@ -52,7 +60,7 @@ def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -
     )
     if builder.gone and runtime.older is not None:
         return _native(graph, catalog, runtime.older, native=native)
-    return None if body.unsupported else body.native
+    return body.native
 
 
 def _chained(graph: Graph) -> bool:
@@ -63,7 +71,13 @@ def _chained(graph: Graph) -> bool:
 
 
 def _written(
-    graph: Graph, catalog: Catalog, params: Mapping[str, Array], runtime: Runtime, *, native: bool
+    graph: Graph,
+    catalog: Catalog,
+    params: Mapping[str, Array],
+    runtime: Runtime,
+    *,
+    native: bool,
+    whole: bool,
 ) -> tuple[bytes, Body]:
     builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
     values: dict[str, Value] = {}
@@ -74,9 +88,11 @@ def _written(
     for name, param in graph.params.items():
         dtype = param.info.dtype
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
-    body = spell(graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks)
+    body = spell(
+        graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=whole
+    )
     if builder.gone and runtime.older is not None:
-        return _written(graph, catalog, params, runtime.older, native=native)
+        return _written(graph, catalog, params, runtime.older, native=native, whole=whole)
     if body.unsupported:
         return b"", body
     inputs = {name: port.info for name, port in graph.inputs.items()}
