@@ -17,6 +17,7 @@ from irlang.graph import Graph, Param, Port
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers, interval
 from irlang.interp.regions import Region, Tensor, merged, whole
+from irlang.interp.unfolding import own_index
 from irlang.interp.values import DEFAULT_RANGE, initial_values
 from irlang.laws import LAWS
 
@@ -86,7 +87,25 @@ def known_tensor(info: eq.TensorInfo, array: Any, domain: str) -> Tensor:
             box = tuple((i, i + 1) for i in at)
             regions.append(Region(box, summary(info, values[at])))
         return merged(info, regions)
-    return whole(info, summary(info, values))
+    return whole(info, summary(info, values), _by_indices(values))
+
+
+def _by_indices(values: Any) -> eq.Expr | None:
+    """What tells the elements of a constant matrix that is a diagonal or a triangle: its indices.
+
+    None for others, and for one that is the same everywhere.
+    """
+    if values.ndim < 2 or min(values.shape[-2:]) < 2 or values.dtype.kind not in "bf":
+        return None
+    row, column = np.indices(values.shape[-2:])
+    for function, holds in (("==", row == column), ("<=", column <= row), ("<", column < row)):
+        inside, outside = values[..., holds], values[..., ~holds]
+        one, other = inside.flat[0], outside.flat[0]
+        if one != other and np.all(inside == one) and np.all(outside == other):
+            names = (own_index(values.ndim - 1), own_index(values.ndim - 2))
+            condition = eq.Apply(function, tuple(map(eq.Index, names)))
+            return eq.Apply("select", (condition, *(eq.Const(v.item()) for v in (one, other))))
+    return None
 
 
 def summary(info: eq.TensorInfo, values: Any) -> Numbers:

@@ -73,12 +73,10 @@ class Norms(Shares):
             if not isinstance(look, eq.Apply) or look.function not in ("/", "*"):
                 continue
             for top, other in (look.args, look.args[::-1])[: 1 + (look.function == "*")]:
-                divisor: eq.Expr = other
-                if look.function == "*":
-                    root = self.meaning(other, sum_.inner)
-                    if not isinstance(root, eq.Apply) or root.function != "rsqrt":
-                        continue
-                    divisor = eq.Apply("sqrt", root.args)
+                scaled = look.function == "*"
+                divisor = self.divisor_of(other, sum_.inner) if scaled else other
+                if divisor is None:
+                    continue
                 least = self.value(divisor, sum_.inner, {}).low
                 share = self.of_length(divisor, top, sum_, False) if least > 0 else 0.0
                 if share:
@@ -101,8 +99,9 @@ class Norms(Shares):
                 return 1 - 2 * (sum_.count + 2) * self.own.row.unit
             if not isinstance(look, eq.Apply):
                 continue
-            if look.function == "sqrt" and not squared:
-                under = self.of_length(look.args[0], factor, sum_, True, depth - 1)
+            root = None if squared else self.root_of(look, sum_.inner)
+            if root is not None:
+                under = self.of_length(root, factor, sum_, True, depth - 1)
                 best = max(best, math.sqrt(max(under, 0.0)) * less)
             for part, times in self._parts(look, sum_.inner):
                 found = self.of_length(part, factor, sum_, squared, depth - 1)
@@ -141,8 +140,9 @@ class Norms(Shares):
         for look in self.looks(expr, sum_.inner):
             if not isinstance(look, eq.Apply):
                 continue
-            if look.function == "sqrt" and not squared:
-                under = self.of_lengths(look.args[0], sum_, True, depth - 1)
+            root = None if squared else self.root_of(look, sum_.inner)
+            if root is not None:
+                under = self.of_lengths(root, sum_, True, depth - 1)
                 best = max(best, math.sqrt(max(under, 0.0)) * less)
             if look.function == "*":
                 for one, other in (look.args, look.args[::-1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ from irlang.interp.unfolding import own_index, settled, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
-_NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1}
+_NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1, "min": math.inf, "max": -math.inf}
+_EITHER = frozenset({"+", "*", "min", "max"})  # of which both arguments may be the neutral one
 _STEPS = 16  # of a recurrence that is unrolled into regions
 
 
@@ -259,7 +261,10 @@ class Call:
         """What an element is, where that is a copy, or short and computed in the tensor's type."""
         if self.domain != "relations" or not small(body):
             return None
-        term = self._without_neutral(specialised(body, box, self.tensors, self.walk.decided), box)
+        term = specialised(body, box, self.tensors, self.walk.decided)
+        while isinstance(term, eq.Apply) and term.function == "constant":  # of the same value
+            term = term.args[0]
+        term = self._without_neutral(term, box)
         if isinstance(term, eq.Read):
             dtype = self.tensors[term.tensor].info.dtype
             if dtype == "bool" and info.kind == "real":  # 0 and 1 are what they are in any type
@@ -268,15 +273,15 @@ class Call:
         return term if info.dtype in (self.own.row.name, "bool") else None
 
     def _without_neutral(self, term: eq.Expr, box: Limits) -> eq.Expr:
-        """A term without what is added to it or multiplied by, where that is 0, or 1, for sure."""
+        """A term without what leaves it as it is: 0 that is added, 1 as a factor, no bound."""
         told, self.walk.note = self.walk.note, None
         try:
             while isinstance(term, eq.Apply) and term.function in _NEUTRAL and not self.own.flush:
                 pairs = list(zip(term.args, term.args[::-1], strict=True))
                 kept = [
                     one
-                    for one, other in (pairs if term.function in ("+", "*") else pairs[:1])
-                    if self.walk.value(other, box, {}).only == _NEUTRAL[term.function]
+                    for one, other in (pairs if term.function in _EITHER else pairs[:1])
+                    if self._is_neutral(other, _NEUTRAL[term.function], box)
                 ]
                 if not kept:
                     break
@@ -284,6 +289,12 @@ class Call:
         finally:
             self.walk.note = told
         return term
+
+    def _is_neutral(self, expr: eq.Expr, neutral: float, box: Limits) -> bool:
+        """Whether an expression is a number for sure."""
+        if math.isinf(neutral):  # as a bound that is none stands in the text
+            return isinstance(expr, (eq.Const, eq.Size)) and expr.value == neutral
+        return self.walk.value(expr, box, {}).only == neutral
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""

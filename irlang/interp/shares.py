@@ -37,12 +37,11 @@ class Shares(Squares):
         return math.inf
 
     def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
-        """A product with the reciprocal of a root that the other factor is part of."""
+        """A product with the reciprocal of what the other factor is part of."""
         for top, factor in (expr.args, expr.args[::-1]):
-            root = self.meaning(factor, box)
-            if isinstance(root, eq.Apply) and root.function == "rsqrt":
+            divisor = self.divisor_of(factor, box)
+            if divisor is not None:
                 reach = self.value(factor, box, {})
-                divisor = eq.Apply("sqrt", root.args)
                 share = self.share(divisor, self.looks(top, box), True, False, box)
                 if share and reach.finite:
                     lost = math.sqrt(4 * self.own.least) * reach.magnitude
@@ -82,8 +81,9 @@ class Shares(Squares):
                 best = max(best, found)
             if not isinstance(look, eq.Apply):
                 continue
-            if look.function == "sqrt" and rooted and not squared:
-                under = self.share(look.args[0], tops, rooted, True, box, free, depth - 1)
+            under_root = self.root_of(look, box) if rooted and not squared else None
+            if under_root is not None:
+                under = self.share(under_root, tops, rooted, True, box, free, depth - 1)
                 best = max(best, math.sqrt(under) * less)
             for part, factor in self._parts(look, box):
                 found = self.share(part, tops, rooted, squared, box, free, depth - 1)
@@ -142,7 +142,7 @@ class Shares(Squares):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box)
-        if not below or not isinstance(term, eq.Apply) or term.function != "sqrt":
+        if not below or self.root_of(term, box) is None:
             return
         for other in rest.factors:
             look = self.meaning(other, box)

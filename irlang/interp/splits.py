@@ -14,9 +14,9 @@ from functools import partial
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.diagonals import Diagonals
 from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
-from irlang.interp.relations import Relations
 from irlang.interp.unfolding import small
 
 _WRITTEN = 6  # definitions by which an expression is written out, at most
@@ -29,7 +29,7 @@ _WHY = "no piece of the range of {names} gives one"
 Piece = tuple[tuple[Numbers, ...], int]  # where the elements lie, and how often that was halved
 
 
-class Splits(Relations):
+class Splits(Diagonals):
     """An evaluator that looks at the pieces of a range before it says that something may happen."""
 
     _spent = 0  # expressions that pieces have evaluated

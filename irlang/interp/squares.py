@@ -122,6 +122,23 @@ class Squares(Pooled):
                 return look.args[0]
         return None
 
+    def root_of(self, look: eq.Expr, box: Limits) -> eq.Expr | None:
+        """What an expression is the square root of, as it stands."""
+        if not isinstance(look, eq.Apply):
+            return None
+        halved = look.function == "pow" and self.value(look.args[1], box, {}).only == 0.5
+        return look.args[0] if halved or look.function == "sqrt" else None
+
+    def divisor_of(self, factor: eq.Expr, box: Limits) -> eq.Expr | None:
+        """What an expression is the reciprocal of."""
+        look = self.meaning(factor, box)
+        if not isinstance(look, eq.Apply):
+            return None
+        if look.function == "/" and self.value(look.args[0], box, {}).only == 1:
+            return look.args[1]
+        power = look.function == "pow" and self.value(look.args[1], box, {}).only == -0.5
+        return eq.Apply("sqrt", look.args[:1]) if power or look.function == "rsqrt" else None
+
     def _is_square(self, expr: eq.Expr, looks: list[eq.Expr], box: Limits) -> bool:
         inner = self.square_of(expr, box)
         return inner is not None and any(one in looks for one in self.looks(inner, box))
