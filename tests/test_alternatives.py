@@ -292,3 +292,11 @@ def test_a_decay_may_be_a_factor_or_a_part_that_is_taken_away(
     arrays["gradient"] = np.zeros(2, F)
     with np.errstate(invalid="ignore"):
         assert verdict("sgd", arrays, rule(arrays["x"], F(rate) * F(0.5)), attrs) == "unstable"
+
+
+def test_a_blend_may_count_from_the_nearer_end() -> None:
+    """As torch.lerp does."""
+    random = np.random.default_rng(6)
+    a, b, w = (random.uniform(-2, 2, 4000).astype(F) for _ in range(3))
+    near = np.where(np.abs(w) < F(0.5), a + w * (b - a), b - (b - a) * (F(1) - w))
+    assert verdict("lerp", {"a": a, "b": b, "w": w}, near, {}) == "agrees"
