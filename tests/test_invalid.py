@@ -164,7 +164,7 @@ def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_ask
 
     monkeypatch.setattr(invalid, "lower", endless)
     monkeypatch.setattr(invalid, "_FATAL", set())
-    monkeypatch.setattr(invalid, "_SECONDS", 0.5)
+    monkeypatch.setattr(invalid, "_PATIENCE", Limits(seconds=0.5))
     monkeypatch.setattr(invalid, "is_huge", lambda _: huge)
     with Session(("torch",), Limits(seconds=2.0)) as session:
         found, counts = judge_invalid(session, builtin(), range(1), ("softplus",))

@@ -37,7 +37,7 @@ from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, lists, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
-from irlang.lower.pool import Program, Result, Worker, WorkerError
+from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.scope import show
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _LOST = (
     ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
 )  # fmt: skip
 _ROOM = 1 << 30  # bytes that one may take
-_SECONDS = 4.0  # that a target may take to say no
+_PATIENCE = Limits(seconds=4.0, memory=2 << 30)  # what a target may take to say no
 _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
@@ -114,11 +114,11 @@ def judge_invalid(
                 telling = not only_shapes(target) and not one.hollow
                 direct = telling and _is_handed_over(one, lowered, target, programs)
                 sent[target].append(_Sent(number, program, direct, _is_huge(one)))
-        session.workers[target].hasty(_SECONDS).send([asked.program for asked in sent[target]])
+        session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in targets:
         worker = session.workers[target]
         try:
-            ran = worker.hasty(_SECONDS).collect()
+            ran = worker.hasty(_PATIENCE).collect()
         except WorkerError:
             continue  # the campaign's own programs say so, with the worker's last words
         answered = zip(sent[target], ran, strict=True)

@@ -82,7 +82,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
-        self._others: dict[tuple[float, bool], Worker] = {}  # by seconds, and whether apart
+        self._others: dict[tuple[Limits, bool], Worker] = {}  # by these, and whether apart
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
         self._unusable: WorkerError | None = None
@@ -170,20 +170,21 @@ class Worker:
         able = hasattr(os, "fork") and not on_gpu(self.target) and not self._closing.is_set()
         if self.apart or not able:
             return None  # the driver of a GPU does not survive a fork
-        return self._other(self._usual.seconds if seconds is None else seconds, apart=True)
+        return self._other(Limits() if seconds is None else Limits(seconds=seconds), apart=True)
 
-    def hasty(self, seconds: float) -> Worker:
+    def hasty(self, limits: Limits) -> Worker:
         """A worker of the same target with a process of its own, in which a program may take no
-        more than so many seconds, before the target's patience; made and closed as `spare` is.
+        more than this, before the target's patience; made and closed as `spare` is.
         """
-        return self._other(seconds, apart=False)
+        return self._other(limits, apart=False)
 
-    def _other(self, seconds: float, *, apart: bool) -> Worker:
-        seconds = min(seconds, self._usual.seconds)
-        if (seconds, apart) not in self._others:
-            limits = dataclasses.replace(self._usual, seconds=seconds)
-            self._others[seconds, apart] = Worker(self.target, limits, apart=apart)
-        return self._others[seconds, apart]
+    def _other(self, limits: Limits, *, apart: bool) -> Worker:
+        usual = self._usual
+        seconds, memory = min(limits.seconds, usual.seconds), min(limits.memory, usual.memory)
+        limits = dataclasses.replace(usual, seconds=seconds, memory=memory)
+        if (limits, apart) not in self._others:
+            self._others[limits, apart] = Worker(self.target, limits, apart=apart)
+        return self._others[limits, apart]
 
     def fresh(self) -> Worker:
         """A worker of the same target and limits, with a process of its own; not started."""
