@@ -170,7 +170,9 @@ class Worker:
         able = hasattr(os, "fork") and not on_gpu(self.target) and not self._closing.is_set()
         if self.apart or not able:
             return None  # the driver of a GPU does not survive a fork
-        return self._other(Limits() if seconds is None else Limits(seconds=seconds), apart=True)
+        usual = self._usual
+        limits = usual if seconds is None else dataclasses.replace(usual, seconds=seconds)
+        return self._other(limits, apart=True)
 
     def hasty(self, limits: Limits) -> Worker:
         """A worker of the same target with a process of its own, in which a program may take no
