@@ -9,9 +9,10 @@ those of the same name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,16 @@ def bounds(dtype: DType) -> tuple[float, ...]:
 
 @dataclass(slots=True)
 class Written:
-    """The calls of a graph in its text, and who makes which value."""
+    """The calls of a graph in its text, who makes which value, and who reads it.
+
+    readers: the names of calls; an empty one where the value is a result of the model.
+    """
 
     graph: Graph
     calls: dict[Span, ast.Call]
     statements: dict[Span, ast.Assign]
     makers: dict[str, Node]
+    readers: dict[str, set[str]]
 
     def call(self, node: Node) -> ast.Call | None:
         """The text of a call."""
@@ -108,7 +113,11 @@ def written(graph: Graph, file: ast.File) -> Written:
             calls[_place(part.span)] = part.value
             statements[_place(part.span)] = part
     makers = {value: node for node in graph.nodes for value in node.outputs}
-    return Written(graph, calls, statements, makers)
+    readers: dict[str, set[str]] = {value: {""} for value in graph.outputs.values()}
+    for node in graph.nodes:
+        for value in node.operands():
+            readers.setdefault(value, set()).add(node.name)
+    return Written(graph, calls, statements, makers, readers)
 
 
 def _place(span: Span) -> Span:
@@ -127,7 +136,21 @@ class Rewriting:
     text: str
     edits: tuple[Edit, ...]
     met: tuple[Node, ...]
-    looser: tuple[Rewriting, ...] = ()
+    looser: Sequence[Rewriting] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Looser(Sequence[Rewriting]):
+    """A rewriting with one bound after the other, each written when it is asked for."""
+
+    rewritten: Callable[[float], Rewriting | None]
+    bounds: tuple[float, ...]  # those with which it changes anything
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.rewritten(self.bounds[at])
 
 
 @dataclass(slots=True)
@@ -160,16 +183,12 @@ def rewritings(
         if rule.before.function != node.op.name and not (unsafe and rule.before.function == ANY):
             continue
         ladder = bounds(dtype) if _MOST in rule.settings else (0.0,)
-        steps = []
-        for most in ladder:
-            made = _rewriting(rule, node, call, text, dtype, values, most)
-            if made is None:
-                break  # what fits with no bound but a wider one changes nothing
-            steps.append(made)
-        different = {one.text: one for one in steps}
-        if different:
-            first, *looser = different.values()
-            yield replace(first, looser=tuple(looser))
+        made = partial(_rewriting, rule, node, call, text, dtype, values)
+        first = made(ladder[0])
+        if first is not None:
+            # what fits with no bound but a wider one changes nothing
+            ends = bisect_left(ladder, True, key=lambda most: made(most) is None)
+            yield replace(first, looser=_Looser(made, ladder[1:ends]))
 
 
 def _rewriting(
@@ -333,13 +352,12 @@ def _number(value: float) -> ast.Number:
 
 def _unread(match: _Match, text: Written) -> dict[Span, Span]:
     """The statements of calls that nobody reads any more, each with the lines that it takes."""
-    gone = {id(one) for one in match.met}
-    readers = (one for one in text.graph.nodes if id(one) not in gone)
-    used = {*text.graph.outputs.values()}.union(*(one.operands() for one in readers))
+    gone = {one.name for one in match.met}
     found: dict[Span, Span] = {}
     for one in match.inner:
         statement = text.statements.get(_place(one.span))
-        if statement is not None and not used.intersection(one.outputs):
+        readers = set[str]().union(*(text.readers.get(value, ()) for value in one.outputs))
+        if statement is not None and readers <= gone:
             first = statement.span.line - len(statement.comments)
             file, last = statement.span.file, statement.span.end_line + 1
             found[_place(one.span)] = Span(file, first, 1, last, 1)
