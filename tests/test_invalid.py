@@ -300,7 +300,8 @@ def test_a_campaign_reports_it_with_a_script(tmp_path: Path) -> None:
     assert finding["operator"] == "softplus"
     issue = Path(finding["report"]).read_text("utf-8")
     assert 'require beta: beta != 0 else "beta is 0"' in issue
-    assert "an invalid program is accepted" in issue
+    assert "an invalid program is accepted (beta is 0)" in issue.splitlines()[0]
+    assert "It runs, and nothing is said of it." in issue
     ran = subprocess.run(
         [sys.executable, finding["script"]], capture_output=True, text=True, check=True
     )

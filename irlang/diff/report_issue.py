@@ -55,7 +55,7 @@ def title(found: Found) -> str:
     head = f"{found.target} {found.version}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
-        said = _first_words(v.message) if v.verdict in ("refused", "crash") else ""
+        said = _first_words(v.message) if v.verdict in ("refused", "crash", "accepted") else ""
         return f"{head}: {_LOST[v.verdict]}{invalid}{f' ({said})' if said else ''}"
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
@@ -197,7 +197,7 @@ def _required(node: Node, message: str) -> list[str]:
     return [
         f"The call is invalid: {message}. The definition of `{node.op.name}` requires:",
         "", "```", text, "```", "",
-        "It should be refused with a message, as it has no value.",
+        "It should be refused with a message: the definition gives it no value.",
     ]  # fmt: skip
 
 
@@ -262,6 +262,8 @@ def _actual(found: Found) -> list[str]:
         far = v.max_error is not None and math.isfinite(v.max_error)
         off = f", off by `{v.max_error:.3g}`" if far else ""
         lines.append(f"`{_given(found)}`{off}.")
+    elif v.verdict == "accepted":
+        lines.append("It runs, and nothing is said of it.")
     else:
         said = _LOST.get(v.verdict, "the result is of another shape or type")
         lines.append(f"{said}:".capitalize())
@@ -274,6 +276,8 @@ def _actual(found: Found) -> list[str]:
                 wanted = all_expected(np.asarray(found.expected[name].value), dtype)
                 lines.append(f"- `{name}` expected `{wanted}`")
             lines.append(f"- `{name}` got `{all_got(array, dtype)}`")
+        elif v.verdict == "accepted":
+            lines += ["", f"- `{name}` got numbers of the shape {list(array.shape)}"]
     return lines
 
 
