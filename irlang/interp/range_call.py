@@ -294,6 +294,8 @@ class Call:
         """Whether an expression is a number for sure."""
         if math.isinf(neutral):  # as a bound that is none stands in the text
             return isinstance(expr, (eq.Const, eq.Size)) and expr.value == neutral
+        if any(isinstance(part, eq.Reduce) for part in eq.walk(expr)):
+            return False  # which would be evaluated once more
         return self.walk.value(expr, box, {}).only == neutral
 
     def _recurrence(self, group: Recurrence) -> None:

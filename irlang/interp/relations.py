@@ -196,10 +196,8 @@ class Relations(Norms):
         if inner is None or expr.body is None:
             return None
         names = [name for name, _ in expr.binders]
-        found = [
-            self._reached(self.unfolded(expr.body, inner, depth), inner, names, facts)
-            for depth in range(_UNFOLDED)
-        ]
+        bodies = self._written_out(expr.body, inner)
+        found = [self._reached(body, inner, names, facts) for body in bodies]
         return max((one for one in found if one is not None), default=None)
 
     def _reached(
@@ -207,8 +205,6 @@ class Relations(Norms):
     ) -> float | None:
         """The same of a body that is written out so far."""
         best: float | None = None
-        if not small(body):
-            return None
         for atom in dict.fromkeys(eq.walk(body)):
             if not eq.indices(atom) <= inner.keys():
                 continue  # it hangs on an index that is bound further in
@@ -252,10 +248,7 @@ class Relations(Norms):
     def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
         """What a sum is at least, whichever of two elements is the larger that it is taken of."""
         best = -math.inf
-        for depth in range(_UNFOLDED):
-            body = self.unfolded(expr, box, depth)
-            if not small(body):
-                break
+        for body in self._written_out(expr, box):
             for atom in dict.fromkeys(eq.walk(body)):
                 if not eq.indices(atom) <= box.keys():
                     continue  # it hangs on an index that is bound further in
@@ -335,6 +328,18 @@ class Relations(Norms):
             name in names and inner[name] == free[index]
             for index, name in zip(found, taken, strict=False)
         )
+
+    def _written_out(self, expr: eq.Expr, box: Limits) -> Iterator[eq.Expr]:
+        """An expression with ever more definitions of its elements written out, while it is small
+        and that changes it.
+        """
+        last: eq.Expr | None = None
+        for depth in range(_UNFOLDED):
+            body = self.unfolded(expr, box, depth)
+            if body == last or not small(body):
+                return
+            yield body
+            last = body
 
     def unfolded(self, expr: eq.Expr, box: Limits, depth: int) -> eq.Expr:
         """An expression with the definitions of its elements written out, reductions excepted."""
