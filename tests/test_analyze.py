@@ -177,6 +177,17 @@ def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Framework
     assert_holds(found.reports[0], found.subject)
 
 
+def test_nothing_flows_back_to_a_constant(frameworks: Frameworks) -> None:
+    """As importers write x ** 2: what its exponent should be is not asked, unless it has a range."""
+    text = """model m(x: f32[3] in [-1, 1]) -> y: f32[3] {
+      param two: f32[]%s = 2.0
+      y = power(x, two)
+    }"""
+    assert judged(text % "", frameworks, gradient=True).reports == ()
+    found = judged(text % " in [1, 3]", frameworks, gradient=True)
+    assert {(r.call, r.point.stage) for r in found.reports} >= {("y", "gradient")}
+
+
 def test_a_root_is_safe_and_its_gradient_is_not(frameworks: Frameworks) -> None:
     assert judged(ROOT_AT_ZERO, frameworks).reports == ()
     (report,) = judged(ROOT_AT_ZERO, frameworks, gradient=True).reports

@@ -58,7 +58,7 @@ class Subject:
             name
             for name, array in self.fixed.items()
             if DTYPES[self.graph.params[name].info.dtype].kind == "real"
-            and not self.graph.params[name].literal
+            and not self.source.params[name].literal
             and not np.isfinite(array.astype(np.float64)).all()
         )
 
@@ -91,7 +91,7 @@ def subject(
     for name, item in items.items():
         within = given.get(name, item.within)
         if isinstance(item, Param) and within is None and item.initial is not None:
-            params[name] = item
+            params[name] = replace(item, literal=item.literal or _is_constant(item))
             continue
         if within is None:
             assumed.append(name)
@@ -100,6 +100,13 @@ def subject(
     made = replace(graph, inputs=ports, params=params)
     fixed = initial_values(made, seed)
     return Subject(graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed))
+
+
+def _is_constant(item: Param) -> bool:
+    """Whether a parameter is one number of the text: nothing flows back to it, as it is not trained
+    without a range. So importers write the constants of a model.
+    """
+    return item.initial is not None and item.initial.kind == "constant" and not item.info.shape
 
 
 def reread(old: Subject, text: str) -> Subject | None:
