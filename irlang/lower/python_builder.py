@@ -91,11 +91,16 @@ class PythonBuilder(Builder, ABC):
 
     def apart(self, value: Value, name: str) -> Value:
         """`value` as a tensor of its own, so that what flows back to it is told from others."""
-        return self.once(self.copied.format(self.full(value)), value.shape, value.dtype, name)
+        return self.once(self._in(self.copied, value), value.shape, value.dtype, name)
 
     def detach(self, value: Value) -> Value:
         """`value` as a constant, by which nothing is differentiated."""
-        return self.emit(self.detached.format(self.full(value)), value.shape, value.dtype)
+        return self.emit(self._in(self.detached, value), value.shape, value.dtype)
+
+    def _in(self, template: str, value: Value) -> str:
+        """A text that holds `value` as a tensor, which stands before a dot in some."""
+        solid = self.solid(value)
+        return template.format(self.inner(solid) if template.startswith("{}") else solid.text)
 
     def inner(self, value: Value) -> str:
         """The text of `value` where an operator stands beside it."""

@@ -208,6 +208,27 @@ def _pooled(call: Tf, function: str, x: Value, frame: Windows, padding: str) -> 
     return _result(call, text, call.out.shape)
 
 
+def _with_places(call: Tf) -> list[Value] | None:
+    """TensorFlow's places count channels too, which stand last."""
+    x, frame = call.input("x"), windows(call)
+    if frame.rank != 2 or not _poolable(frame, x.dtype):
+        return None
+    if call["order"] != "row" or call["whole"]:
+        return None
+    if call["pad"] != "same" and (frame.padded or call["ceil_mode"]):
+        return None
+    names = [call.build.names.fresh(name) for name in ("pooled", "places")]
+    window, stride = _number_or_list(frame.window), _number_or_list(frame.stride)
+    padding = '"SAME"' if call["pad"] == "same" else '"VALID"'
+    text = invoke("tf.nn.max_pool_with_argmax", channels_last(call, x), window, stride, padding)
+    call.build.lines.append(f"{', '.join(names)} = {text}")
+    if not call.wants("indices"):
+        return [_result(call, names[0], call.out.shape)]
+    pooled = _result(call, names[0], call.out.shape)
+    places = _result(call, f"({names[1]} // {x.shape[1]})", call.out.shape)
+    return [pooled, Value(places.text, places.shape, "i64")]
+
+
 def _global(function: str) -> Native:
     def rule(call: Tf) -> Value:
         x = call.input("x")
@@ -308,10 +329,15 @@ def _categorical(call: Tf) -> Value | None:
 
 
 def _binary(call: Tf) -> Value | None:
-    if call["label_smoothing"] != 0 or call.has("weight") or call.has("pos_weight"):
+    if call["label_smoothing"] != 0 or call.has("weight"):
         return None
+    given = {"labels": call.input("target"), "logits": call.input("logits")}
     function = "tf.nn.sigmoid_cross_entropy_with_logits"
-    text = invoke(function, labels=call.input("target"), logits=call.input("logits"))
+    if call.has("pos_weight"):
+        function, given["pos_weight"] = (
+            "tf.nn.weighted_cross_entropy_with_logits", call.input("pos_weight"),
+        )  # fmt: skip
+    text = invoke(function, **given)
     return _reduced(call, text)
 
 
@@ -347,6 +373,7 @@ LAYERS: dict[str, Native] = {
     "separable_conv": Native("tf.nn.separable_conv2d", _separable),
     "max_pool": Native("tf.nn.max_pool{1,2,3}d", _max_pool),
     "avg_pool": Native("tf.nn.avg_pool{1,2,3}d", _avg_pool),
+    "max_pool_with_argmax": Native("tf.nn.max_pool_with_argmax", _with_places),
     "global_max_pool": _global("tf.reduce_max"),
     "global_avg_pool": _global("tf.reduce_mean"),
     "batch_norm": Native(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout, Slopes
+from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
@@ -15,6 +16,7 @@ from irlang.lower.tf_numeric import NUMERIC
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
+from irlang.lower.tf_quantization import QUANTIZATION
 from irlang.lower.tf_statistics import STATISTICS
 
 TABLE: dict[str, Native] = {
@@ -26,6 +28,8 @@ TABLE: dict[str, Native] = {
     **NUMERIC,
     **STATISTICS,
     **IMAGES,
+    **TF_SIGNALS,
+    **QUANTIZATION,
     **TF,
     **OPTIMIZERS,
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout, Slopes
+from irlang.lower.spectra import TORCH_SIGNALS
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
 from irlang.lower.torch_layers import LAYERS
@@ -15,6 +16,7 @@ from irlang.lower.torch_numeric import NUMERIC
 from irlang.lower.torch_ops import ELEMENTS
 from irlang.lower.torch_optimizers import OPTIMIZERS
 from irlang.lower.torch_places import PLACES
+from irlang.lower.torch_quantization import QUANTIZATION
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 from irlang.lower.torch_statistics import STATISTICS
@@ -31,6 +33,8 @@ TABLE: dict[str, Native] = {
         **STATISTICS,
         **LAYERS,
         **SEQUENCES,
+        **TORCH_SIGNALS,
+        **QUANTIZATION,
         **IMAGES,
         **TORCH,
         **OPTIMIZERS,

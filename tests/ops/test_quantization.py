@@ -16,8 +16,11 @@ from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, reference, rounding
 from irlang.interp.balls import Ball
+from irlang.interp.gradient import gradients
 from irlang.interp.plain import load
 from irlang.interp.program import balls
+from irlang.interp.shape import check as check_program
+from irlang.parser import parse
 from tests.ops.compare import info
 from tests.ops.oracle import Array, call
 
@@ -182,6 +185,52 @@ def test_there_and_back(data: st.DataObject) -> None:
     results = found("fake_quantize", inputs, low=0, high=15)
     wanted = torch.fake_quantize_per_tensor_affine(torch.tensor(x), float(scale), zero, 0, 15)
     check(results, [wanted.numpy()])
+
+
+def test_fake_quantising_may_have_a_scale_a_channel() -> None:
+    torch = pytest.importorskip("torch")
+    x = np.array([[1.04, -0.7, 9.0], [0.26, 40.0, -40.0]], np.float32)
+    scale, zero = np.array([0.1, 0.3, 0.5], np.float32), np.array([3, 0, -5], np.int32)
+    for axis in (1, -1):
+        results = found("fake_quantize", {"x": x, "scale": scale, "zero_point": zero}, axis=axis)
+        wanted = torch.fake_quantize_per_channel_affine(
+            *map(torch.tensor, (x, scale, zero)), 1, -128, 127
+        )
+        check(results, [wanted.numpy()])
+
+
+def test_a_range_is_moved_so_that_it_has_zero_in_it() -> None:
+    """The documentation of tf.quantization.fake_quant_with_min_max_vars, by hand."""
+    x = np.array([-9.0, 0.04, 0.6, 9.0], np.float32)
+    for low, high, ends in ((-1.04, 2.0, (-1.0133334, 2.0266666)), (1.0, 2.0, (0.0, 1.0)),
+                            (-3.0, -1.5, (-1.5, 0.0))):  # fmt: skip
+        given = {"x": x, "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
+        step = (high - low) / 15
+        inner = [np.clip(np.round(v / step) * step, *ends) for v in x[1:3]]
+        check(found("fake_quantize_range", given, bits=4), [np.array([ends[0], *inner, ends[1]])])
+
+
+def test_what_a_range_bounds_flows_back_to_its_ends() -> None:
+    tf = pytest.importorskip("tensorflow")
+    x = np.array([-9.0, 0.04, 0.6, 9.0, 7.0], np.float32)
+    text = """nnir 1
+model m(x: f32[5], a: f32[], b: f32[], w: f32[5]) -> loss: f32[] {
+  y = fake_quantize_range(x, a, b; bits = 4)
+  loss = reduce_sum(multiply(y, w))
+}
+"""
+    graph = check_program(parse(text, "m.nnir"), builtin()).graphs[0]
+    given = {"x": x, "a": np.float32(-1.04), "b": np.float32(2.0)}
+    weights = np.array([1, 2, 4, 8, 16], np.float32)
+    values = {name: np.asarray(value) for name, value in given.items()}
+    got = gradients(graph, {**values, "w": weights}, builtin())
+    tensors = {name: tf.constant(value) for name, value in given.items()}
+    with tf.GradientTape() as tape:
+        tape.watch(list(tensors.values()))
+        y = tf.quantization.fake_quant_with_min_max_vars(*tensors.values(), num_bits=4)
+        loss = tf.reduce_sum(y * weights)
+    for name, slope in tape.gradient(loss, tensors).items():
+        np.testing.assert_array_equal(np.asarray(got[name]), slope.numpy())
 
 
 def test_a_sum_that_a_narrow_type_lacks_is_rounded_before_it_is_scaled() -> None:
