@@ -15,10 +15,10 @@ from functools import partial
 from itertools import product
 
 from irlang import equations as eq
+from irlang.interp.areas import Areas
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, join, meet, number
-from irlang.interp.norms import Norms
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
@@ -28,7 +28,7 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Norms):
+class Relations(Areas):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     # ---- what improves on the interval of a function
