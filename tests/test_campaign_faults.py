@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -16,6 +19,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from irlang.cli import status
 from irlang.commands.report import command as report_command
@@ -260,3 +265,30 @@ def test_a_store_cut_short_is_refused(
     said = capsys.readouterr()
     assert "file.campaign" in said.err + said.out
     assert "Traceback" not in said.err
+
+
+@functools.cache
+def _whole() -> bytes:
+    """The file of a campaign of 40 batches."""
+    with tempfile.TemporaryDirectory() as name, contextlib.closing(_store(Path(name))) as store:
+        for number in range(40):
+            store.add_batch(number, {"programs": 32, "text": "x" * 500})
+        return (Path(name) / "campaign.sqlite").read_bytes()
+
+
+@given(place=st.integers(0, len(_whole()) - 100), seed=st.integers(0, 1 << 20))
+@settings(max_examples=100, deadline=None)
+def test_a_store_with_a_damaged_page_is_refused_or_has_all_its_batches(
+    place: int, seed: int
+) -> None:
+    """A page that is not read as a tree any more would be so many batches fewer."""
+    damaged = bytearray(_whole())
+    damaged[place : place + 100] = random.Random(seed).randbytes(100)
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "campaign.sqlite").write_bytes(damaged)
+        with (
+            contextlib.suppress(InvalidInput),
+            contextlib.closing(Store(Path(name), None)) as again,
+            again.reading(),
+        ):
+            assert len(list(again.batches())) == 40

@@ -63,9 +63,11 @@ class Store:
                 self._db.executescript(_SCHEMA)
                 self._lock = (folder / f"{_RUNNING}{self.owner}").open("w", encoding="utf-8")
                 fcntl.flock(self._lock, fcntl.LOCK_EX)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeError) as error:
             raise fail("file.campaign", f"{folder} cannot hold a campaign: {error}") from None
-        if settings is not None:
+        if settings is None:
+            self._require_whole()
+        else:
             if any(True for _ in self.batches()):
                 raise fail(
                     "file.campaign", f"{folder} holds a campaign already", help=f"--resume {folder}"
@@ -75,6 +77,20 @@ class Store:
                     self._db.execute(
                         "replace into settings values (?, ?)", (key, json.dumps(value))
                     )
+
+    def _require_whole(self) -> None:
+        """Raises `file.campaign` where pages of the file are damaged: rows would be missing."""
+        try:
+            told = str(self._one("pragma quick_check(1)")[0])
+        except (sqlite3.Error, UnicodeError) as error:
+            told = str(error)
+        if told != "ok":
+            raise fail(
+                "file.campaign",
+                f"{self.folder / 'campaign.sqlite'} is damaged: {' '.join(told.split())}",
+                help="its findings are in the folders beside it; start another campaign: "
+                "irlang fuzz --out FOLDER",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[None]:
