@@ -178,6 +178,8 @@ class Call:
             return
         binders = dict(condition.binders)
         for part in conjuncts(condition.body):
+            if not eq.reads(part) <= self.tensors.keys():
+                continue  # about what the call is still to compute
             for read in eq.walk(part):
                 if isinstance(read, eq.Read) and self._everywhere(read, binders):
                     self._restricted(read, part, condition)
