@@ -321,6 +321,20 @@ def test_everything_that_can_be_broken_has_its_turn_before_one_comes_again() -> 
     assert named[: len(plan)] != named[len(plan) :]
 
 
+def test_numbers_beyond_all_sizes_stand_beside_what_else_there_is_to_break() -> None:
+    """A product of sizes that 64 bits do not hold, and such a number beside an input of nothing."""
+    found = [one for seed in range(6) for one in spoils(builtin(), seed, (), ("tile", None))]
+    beyond = [one for one in found if one.fault.code == "tile.beyond"]
+    assert beyond
+    assert all(one.hollow for one in beyond)  # that no process ends is all that is asked
+    made = [next(iter(one.graph.nodes)) for one in beyond]
+    repeats = [node.attrs["repeats"] for node in made]
+    assert all(max(n if isinstance(n, tuple) else (n,)) >= 2**29 for n in repeats)
+    sizes = [[info.shape for info in one.graph.values.values()] for one in beyond]
+    assert any(0 in shapes[0] for shapes in sizes)
+    assert any(0 not in shapes[0] for shapes in sizes)
+
+
 def test_what_is_wanted_is_broken() -> None:
     for wanted in breakable(builtin(), ("softplus", "max_pool")):
         got = [one.fault.code for n in range(3) if (one := spoilt(builtin(), n, (), wanted))]

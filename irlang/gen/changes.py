@@ -25,6 +25,9 @@ _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 # Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
 _HUGE = (2**31, -(2**31) - 1, 2**62)
+# So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
+# small multiple comes out as 0 there.
+_OVER = (2**40, 2**62, 2**29)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,29 @@ def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
             elif isinstance(current, tuple) and current:
                 place = chance.randrange(len(current))
                 yield SetAttr(attr.name, (*current[:place], value, *current[place + 1 :]))
+
+
+def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
+    """Changes after which no memory holds the result, or that ask for such a number of nothing:
+    an attribute far beyond all sizes, in one place or in all, by itself or beside an input without
+    elements.
+    """
+    names = node.instance.binding.scope.names
+    numbers: list[Move] = []
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name != "int":
+            continue
+        if type(current) is int:
+            numbers += [SetAttr(attr.name, value) for value in _OVER]
+        elif isinstance(current, tuple) and current:
+            numbers += [SetAttr(attr.name, (value,) * len(current)) for value in _OVER]
+            numbers.append(SetAttr(attr.name, (*current[:-1], _OVER[0])))
+    hollow = list(_emptied(node))
+    found: list[tuple[Move, ...]] = [(number,) for number in numbers]
+    found += [(number, chance.choice(hollow)) for number in numbers if hollow]
+    chance.shuffle(found)
+    return found
 
 
 def _emptied(node: Node) -> Iterator[Move]:

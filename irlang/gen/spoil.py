@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,11 +23,11 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
-from irlang.gen.changes import Resize, SetElements, changed, changes, empties, way_of
+from irlang.gen.changes import Resize, SetElements, beyond, changed, changes, empties, way_of
 from irlang.gen.draw import Limits
 from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, SetAttr, evaluate
+from irlang.gen.moves import Move, SetAttr, evaluate, moved
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
@@ -44,6 +45,9 @@ _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
 _CHANGES = 120  # that are tried in all, first of what the requirement is about
 _MISSES = 12  # spoilt calls of one call that tell nothing
+_BEYOND = 4  # calls with a number beyond all sizes, beside those that break what else there is
+_NOWHERE = 2**55  # elements that no memory holds
+_MUCH = "a number beyond all sizes"
 RULED_OUT = "the framework's own documentation rules it out: "
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 
@@ -163,7 +167,9 @@ def _of_operator(
     for attempt in range(_DRAWN):
         if tried == _TRIED:
             break
-        program = generate(catalog, seed + attempt, ops=[op.name], size=(1, 1), limits=_SMALL)
+        # Calls apart have defaults by half: what has many attributes is a target's own then.
+        called = {"apart": [op.name]} if attempt % 2 else {"ops": [op.name], "size": (1, 1)}
+        program = generate(catalog, seed + attempt, limits=_SMALL, **called)
         if program.graph.nodes:
             made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, counted, tells)
             found = made or found
@@ -241,7 +247,32 @@ def _spoil(
             last = min(last, number + _FURTHER)
         else:
             rest.append(made)
-    return list(ways.values()) or rest
+    found = list(ways.values()) or rest
+    return found if wanted is not None else [*found, *_beyond(node, given, valid, demanded, chance)]
+
+
+def _beyond(
+    node: Node,
+    given: dict[str, Given],
+    valid: Graph,
+    demanded: dict[str, tuple[float, float]],
+    chance: random.Random,
+) -> Iterator[Spoilt]:
+    """The call with a result that no memory holds, or with such a number beside an empty input."""
+    for moves in islice(beyond(node, chance), _BEYOND):
+        types, attrs = dict(given), dict(node.attrs)
+        for move in moves:
+            types, attrs = moved(types, attrs, move)
+        instance = judge(node.op, types, attrs)
+        if instance is None:
+            continue
+        sizes = [math.prod(info.shape) for _, info in instance.outputs or ()]
+        if len(moves) == 1 and (instance.faults or max(sizes, default=0) < _NOWHERE):
+            continue
+        fault = Fault(f"{node.op.name}.beyond", _MUCH, 1.0, tuple(m.name for m in moves))
+        faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
+        made = _spoilt(node, valid, demanded, moves[0], faulty, types, attrs)
+        yield replace(made, hollow=True)
 
 
 def _faulty(
