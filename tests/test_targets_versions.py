@@ -18,7 +18,7 @@ from irlang.interp.values import initial_values
 from irlang.lower import install
 from irlang.lower.added import Added, added, folder, interpreter, names, remember
 from irlang.lower.lower import Lowered, lower
-from irlang.lower.onnx_kernels import read_registry
+from irlang.lower.onnx_kernels import read_registry, runtime
 from irlang.lower.target import describe
 from irlang.parser import parse
 
@@ -143,6 +143,15 @@ def test_the_registry_is_read_at_the_opset_that_is_written() -> None:
     ]
     assert read_registry(registry, (1, 15, 0)) == {"Relu": {"f32", "f64"}}
     assert read_registry(registry, (1, 17, 0))["Gelu"] == {"f32"}
+
+
+def test_what_a_release_expands_it_has() -> None:
+    """ONNX says what these are made of: a release without kernels of them runs that."""
+    told = {"Relu": frozenset({"f32", "f64"})}
+    found = runtime((1, 20, 1), told).kernels
+    assert found["Mish"] == found["GroupNormalization"] == {"f32"}
+    assert found["Relu"] == {"f32", "f64"}
+    assert found["DeformConv"] == found["Erf"] == frozenset()
 
 
 def test_xla_is_asked_for_in_the_words_of_the_release() -> None:

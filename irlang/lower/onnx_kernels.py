@@ -32,6 +32,7 @@ _BEFORE = 21
 # The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels
 # are there for the types that networks are made of.
 _USUAL = 18
+_EXPANDED = frozenset({"f32"})  # in which all has kernels that an operator is made of
 PLAIN = frozenset({"f32", "i32", "i64", "bool"})
 
 _EVERY = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool"
@@ -190,6 +191,8 @@ def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, fr
         known = _schema(op, opset)
         allowed = _types(known) if known is not None else nothing
         there = kernels.get(op, others)
+        if known is not None and there is nothing and _is_composed(known):
+            there = _EXPANDED
         found[op] = types & allowed & (allowed if there is None else there)
     return found
 
@@ -203,6 +206,11 @@ def _schema(op: str, opset: int) -> Any:
         return defs.get_schema(op, opset)
     except defs.SchemaError:
         return None
+
+
+def _is_composed(schema: Any) -> bool:
+    """Whether ONNX says what an operator is made of, which a runtime without a kernel expands."""
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def _types(schema: Any) -> frozenset[str]:
