@@ -300,3 +300,12 @@ def test_a_blend_may_count_from_the_nearer_end() -> None:
     a, b, w = (random.uniform(-2, 2, 4000).astype(F) for _ in range(3))
     near = np.where(np.abs(w) < F(0.5), a + w * (b - a), b - (b - a) * (F(1) - w))
     assert verdict("lerp", {"a": a, "b": b, "w": w}, near, {}) == "agrees"
+
+
+def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
+    """As Keras documents the divergence; the logarithm of a target of 1 is exact by itself."""
+    random = np.random.default_rng(7)
+    probs, target = random.uniform(0.9, 1, (4000, 1)).astype(F), np.ones((4000, 1), F)
+    got = (target * np.log(target / probs))[:, 0]
+    arrays = {"probs": probs, "target": target}
+    assert verdict("kl_divergence", arrays, got, {"reduction": "none"}) == "agrees"

@@ -80,7 +80,8 @@ def _segments(call: Keras) -> Value | None:
 
 def _scatter(call: Keras) -> Value | None:
     usual = (call["reduction"], call["negative"]) == ("none", "refused")
-    if not usual or call.input("ids").rank < 2 or call.out.kind != "real":
+    documented = call.input("ids").shape[1:] == (call.input("x").rank,)  # a list of elements
+    if not usual or not documented or call.out.kind != "real":
         return None
     ids = call.build.cast(call.input("ids"), "i64")
     return call.value(invoke("ops.scatter_update", call.input("x"), ids, call.input("updates")))

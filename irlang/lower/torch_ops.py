@@ -201,6 +201,11 @@ def _top_k(call: Torch) -> list[Value]:
     x = call.input("x")
     axis, count = call.axis("axis", x.rank), call["k"]
     names = [call.build.names.fresh("v") for _ in range(2)]
+    if not call["stable"]:
+        given = {"k": count, "dim": axis, "largest": call["largest"], "sorted": call["sorted"]}
+        call.build.lines.append(f"{', '.join(names)} = {invoke('torch.topk', x, **given)}")
+        shapes = [info.shape for info in call.outputs]
+        return [Value(names[0], shapes[0], x.dtype), Value(names[1], shapes[1], "i64")]
     options = {"dim": axis, "descending": call["largest"] or None, "stable": True}
     call.build.lines.append(f"{', '.join(names)} = {invoke('torch.sort', x, **options)}")
     found = [Value(names[0], x.shape, x.dtype), Value(names[1], x.shape, "i64")]
