@@ -178,7 +178,7 @@ def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Framework
 
 
 def test_nothing_flows_back_to_a_constant(frameworks: Frameworks) -> None:
-    """As importers write x ** 2: what its exponent should be is not asked, unless it has a range."""
+    """As importers write x ** 2: what its exponent should be is not asked without a range."""
     text = """model m(x: f32[3] in [-1, 1]) -> y: f32[3] {
       param two: f32[]%s = 2.0
       y = power(x, two)
@@ -306,6 +306,30 @@ def test_the_bound_of_a_guard_is_the_largest_that_is_proved() -> None:
     assert guard.text == "dense(clip(x; min = -20, max = 20), clip(w; min = -20, max = 20))"
     wider = ready(fixed.text.replace("20", "50"))
     assert any(p.status != "safe" for p in analyse(wider.graph, wider.catalog).points)
+
+
+@pytest.mark.parametrize(("dtype", "far"), [("f32", "-1e16"), ("f16", "-10000")])
+def test_a_row_that_is_masked_as_a_whole(dtype: str, far: str, frameworks: Frameworks) -> None:
+    text = model("y = softmax(where(m, s, -inf); axis = 1)",
+                 f"s: {dtype}[4, 6] in [-50, 50], m: bool[4, 6]", f"y: {dtype}[4, 6]")  # fmt: skip
+    (report,) = judged(text, frameworks).reports
+    assert report.guard is not None
+    assert report.guard.text == f"softmax(maximum(where(m, s, -inf), {far}); axis = 1)"
+    assert "\n" not in report.guard.why
+    fixed, _ = mend(ready(text))
+    assert verdicts(fixed, frameworks).reports == ()
+
+
+def test_what_a_mask_becomes_is_told(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(
+        "nnir 1\nmodel m(s: f32[4, 6] in [-50, 50], m: bool[4, 6]) -> y: f32[4, 6] {\n"
+        "  param none: f32[] = -inf\n  y = softmax(where(m, s, none); axis = 1)\n}\n"
+    )
+    code, said, _ = run(str(path), capsys=capsys)
+    assert code == 1
+    assert "-infinity is in the value of none, as in a mask" in said
+    assert "is not reported" not in said
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.why)

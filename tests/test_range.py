@@ -9,6 +9,8 @@ import pytest
 
 from irlang.api import loads
 from irlang.interp import proofs, reasons
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.interval import interval
 from irlang.interp.range import DOMAINS, Analysis, Known, analyse
 
 CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
@@ -156,6 +158,12 @@ def test_reasons_are_given() -> None:
     assert "at the maximum" in " ".join(found["p"].reasons)
     assert "infinite at 0" in " ".join(found["y_log"].reasons)
     assert "may be 0" in " ".join(found["y"].reasons)
+
+
+@pytest.mark.parametrize(("ends", "pole"), [((0, 10), "0"), ((-3.5, -2.5), "-3"), ((1, 10), "")])
+def test_a_pole_is_named_wherever_it_is(ends: tuple[float, float], pole: str) -> None:
+    told = reasons.possible("lgamma", interval(*ends), Arithmetic("f32"))
+    assert (f"infinite at {pole}" in told) if pole else ("beyond the largest f32" in told)
 
 
 def test_an_overflow_inside_a_call_does_not_bound_what_comes_after() -> None:

@@ -111,7 +111,7 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     verdict = ", ".join(f"{count} {word}" for count, word in counts if count)
     safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
     none = "no NaN or infinity can arise"
-    nonfinite = [subject.called(name) for name in subject.nonfinite]
+    nonfinite = subject.nonfinite
     if nonfinite:
         none += " out of finite numbers"
     lines = [f"{name}: {verdict or none}"]
@@ -132,10 +132,18 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
             f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers. "
             "Write `in [low, high]` behind the type, or use --ranges."
         )
-    if nonfinite:
+    masks = [name for name in nonfinite if _is_mask(subject, name)]
+    others = [subject.called(name) for name in nonfinite if name not in masks]
+    if others:
         lines.append(
-            f"NaN or infinity is in the value of {_some(nonfinite)}: what comes of it is not "
+            f"NaN or infinity is in the value of {_some(others)}: what comes of it is not "
             "reported. A range, by --ranges, takes the value's place."
+        )
+    if masks:
+        named = _some([subject.called(name) for name in masks])
+        lines.append(
+            f"-infinity is in the value of {named}, as in a mask: what becomes NaN of that is "
+            "reported, what only hands it on is not."
         )
     if any(map(_abridged, found.reports)):
         lines.append(
@@ -156,10 +164,16 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     return lines
 
 
+def _is_mask(subject: Subject, name: str) -> bool:
+    """Whether nothing but -infinity, and no NaN, is not finite in the value of a parameter."""
+    values = subject.fixed[name].astype(np.float64)
+    return not np.isnan(values).any() and not np.any(values == np.inf)
+
+
 def _abridged(report: Report) -> bool:
     """Whether an input of a witness is told by its size and ends only."""
     values = report.witness.values.values() if report.witness and not report.because else ()
-    return any(" numbers from " in told_tensor(array) for array in values)
+    return any(" numbers " in told_tensor(array) for array in values)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -227,8 +241,9 @@ def told_tensor(array: Array) -> str:
         common, rare = counts[0][np.argmax(counts[1])], counts[0][np.argmin(counts[1])]
         at = [int(i[0]) for i in np.nonzero(wide == rare)]
         return f"= {common:.9g}, but {rare:.9g} at {at}"
-    ends = f"{wide.min():.6g} to {wide.max():.6g}"
-    return f"of {array.size} numbers from {ends}"
+    low, high = f"{wide.min():.6g}", f"{wide.max():.6g}"
+    where = f"next to {low}" if low == high else f"from {low} to {high}"
+    return f"of {array.size} numbers {where}"
 
 
 def _short(value: Any) -> str:

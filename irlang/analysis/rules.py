@@ -56,7 +56,7 @@ def rules() -> tuple[Rule, ...]:
 def _rule(block: ast.Block) -> Rule:
     sides = {s.targets[0]: s.value for s in block.body if isinstance(s, ast.Assign)}
     return Rule(
-        block.doc, sides["before"], sides["after"],
+        " ".join(block.doc.split()), sides["before"], sides["after"],
         frozenset(item.name for item in block.inputs), frozenset(a.name for a in block.attrs),
         {item.name: _ends(*item.within) for item in block.inputs if item.within is not None},
     )  # fmt: skip
@@ -71,10 +71,13 @@ def numbers(dtype: DType) -> dict[str, float]:
     """What names of numbers stand for in an element type.
 
     small: a few roundings next to 1, so that it shows when it is added there. one: the number so
-    far below 1. large: an exponent that leaves room for a sum of exponentials.
+    far below 1. large: an exponent that leaves room for a sum of exponentials. far: a score so far
+    from all others that its exponential is 0 beside theirs.
     """
     small = 10.0 ** math.ceil(math.log10(8 * dtype.unit))
-    return {"small": small, "one": 1 - small, "large": math.floor(0.9 * math.log(dtype.largest))}
+    far = 10.0 ** min(16, math.floor(math.log10(dtype.largest)))
+    large = math.floor(0.9 * math.log(dtype.largest))
+    return {"small": small, "one": 1 - small, "large": large, "far": far}
 
 
 def bounds(dtype: DType) -> tuple[float, ...]:

@@ -72,7 +72,8 @@ def _of_function(row: Scalar, operand: Numbers, name: str) -> str:
 def _pole(row: Scalar, operand: Numbers) -> float | None:
     """Where a function of one argument is infinite among what reaches it."""
     with np.errstate(all="ignore"):
-        for end in (*row.domain, *(row.monotone or ())):
+        whole = math.floor(operand.high) if math.isfinite(operand.high) else 0.0
+        for end in (*row.domain, *(row.monotone or ()), 0.0, whole):
             met = math.isfinite(end) and operand.holds(end)
             if met and math.isinf(float(row.numpy(np.float64(end)))):
                 return end
