@@ -408,3 +408,18 @@ def test_some_tensors_have_equals_all_along_an_axis() -> None:
         rows = [line for line in (*x, *x.T) if np.all(line == line[0])]
         found += any(row[0] != 0 for row in rows)
     assert found > 20
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_nothing_is_said_of_a_label_that_is_the_blank(reduction: str) -> None:
+    """PyTorch's documentation rules it out; a label that does not count may be anything."""
+    made = case(
+        "x: f32[4, 3, 3], labels: i64[3, 2], steps: i64[3], lengths: i64[3]",
+        f"ctc(x, labels, steps, lengths; reduction = {reduction})",
+    )
+    made.inputs["labels"] = np.array([[1, 2], [1, 0], [1, 0]])
+    made.inputs["steps"] = np.array([4, 4, 4])
+    made.inputs["lengths"] = np.array([2, 2, 1])
+    (ball,) = made.oracle().values()
+    open_ = np.isinf(ball.bound).tolist()
+    assert open_ == ([False, True, False] if reduction == "none" else True)
