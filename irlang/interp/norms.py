@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -17,7 +18,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
-from irlang.interp.unfolding import inner_box, match
+from irlang.interp.unfolding import inner_box, match, settled
 
 _DEPTH = 6  # expressions that are looked into, one inside another
 
@@ -177,6 +178,8 @@ class Norms(Shares):
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
+        if not below:
+            yield from self._by_sizes(atom, rest, box)
         inner = None if below else self.square_of(self.meaning(atom, box), box)
         sum_ = None if inner is None else self.of_products(inner, box)
         if sum_ is None or sum_.count * self.own.row.unit > 0.125:
@@ -189,3 +192,37 @@ class Norms(Shares):
                 error = 8 * (sum_.count + 4) * self.own.row.unit * size
                 error += sum_.count * self.own.least * (1 + sum_.count * math.hypot(*sizes) ** 2)
                 yield Sum({other: 1 / share}, error=error)
+
+    def _by_sizes(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The sum of the sizes, for the root of a sum of squares."""
+        under = self.root_of(self.meaning(atom, box), box)
+        squares = None if under is None else self._summed(under, box)
+        base = None if squares is None else self.square_of(*squares)
+        if squares is None or base is None:
+            return
+        for other in rest.factors:
+            sizes = self._summed(other, box)
+            if sizes is None or list(sizes[1].values()) != list(squares[1].values()):
+                continue
+            renamed: dict[str, eq.Expr] = {
+                a: eq.Index(b) for a, b in zip(squares[1], sizes[1], strict=True)
+            }
+            bases = [settled(eq.substitute(one, renamed)) for one in self.looks(base, squares[1])]
+            inner = (one.args[0] for one in self.looks(*sizes) if _is_absolute(one))
+            if any(look in bases for one in inner for look in self.looks(one, sizes[1])):
+                count = math.prod(sizes[1][name][1] + 1 for name in sizes[1].keys() - box.keys())
+                size = self.interval(other, box, {}).magnitude
+                error = 4 * (count + 4) * self.own.row.unit * size
+                yield Sum({other: 1.0}, error=error + math.sqrt(count * self.own.least))
+
+    def _summed(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, Limits] | None:
+        """The terms of a sum, and the box with their indices."""
+        term = self.meaning(expr, box)
+        if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
+            return None
+        inner = inner_box(term, box)
+        return None if inner is None or term.body is None else (term.body, inner)
+
+
+def _is_absolute(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function == "abs"

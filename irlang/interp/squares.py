@@ -1,7 +1,8 @@
 """Products of elements: the sign of one in which factors stand twice, and how large it may be.
 
 `u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
-the squares of its factors; the square of a mean is no more than the mean of the squares.
+the squares of its factors, its root no more than their mean; the square of a mean is no more than
+the mean of the squares.
 """
 
 from __future__ import annotations
@@ -96,20 +97,57 @@ class Squares(Pooled):
             yield from self._by_squares(term, below, rest, box)
         elif not below:
             yield from self._by_mean_of_squares(term, rest, box)
+            yield from self._by_middle(term, box)
 
     def _by_squares(self, term: eq.Apply, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
-        """Half the squares of both factors, where they are elements of `rest`."""
-        found = []
-        for factor in term.args:
-            looks = self.looks(factor, box)
-            square = next((o for o in rest.factors if self._is_square(o, looks, box)), None)
-            if square is None:
+        """Half the squares of both factors, or of what they are multiples of, where these are
+        elements of `rest`.
+        """
+        found: list[eq.Expr] = []
+        times, error = 1.0, 2 * self.own.least
+        for factor, other in (term.args, term.args[::-1]):
+            met = self._square_among(rest, factor, box)
+            if met is None:
                 return
+            square, scale, off = met
             found.append(square)
-        half = -0.5 if below else 0.5
+            times *= abs(scale)
+            error += 2 * off * self.interval(other, box, {}).magnitude
+        half = -0.5 * times if below else 0.5 * times
         size = sum(self.interval(one, box, {}).magnitude for one in found)
-        error = 2 * self.own.row.unit * size + 2 * self.own.least
-        yield Sum({found[0]: half}, error=error).plus(Sum({found[1]: 1.0}), half)
+        error += 2 * self.own.row.unit * size * max(times, 1.0)
+        if math.isfinite(error):
+            yield Sum({found[0]: half}, error=error).plus(Sum({found[1]: 1.0}), half)
+
+    def _square_among(
+        self, rest: Sum, expr: eq.Expr, box: Limits
+    ) -> tuple[eq.Expr, float, float] | None:
+        """An element of a sum that is the square of an expression, or of what that is a multiple
+        of: with the factor, and how far the expression may be from the multiple.
+        """
+        ways = [(expr, 1.0, 0.0)]
+        made = self.sum_of(expr, box, {})
+        if len(made.factors) == 1 and not made.constant:
+            ways += [(element, scale, made.error) for element, scale in made.factors.items()]
+        for element, scale, off in ways:
+            looks = self.looks(element, box)
+            for other in rest.factors:
+                if self._is_square(other, looks, box):
+                    return other, scale, off
+        return None
+
+    def _by_middle(self, term: eq.Expr, box: Limits) -> Iterator[Sum]:
+        """The mean of two numbers, for the root of their product."""
+        under = self.root_of(term, box)
+        inner = None if under is None else self.meaning(under, box)
+        if not isinstance(inner, eq.Apply) or inner.function != "*":
+            return
+        sizes = [self.interval(factor, box, {}) for factor in inner.args]
+        if all(size.low >= 0 and size.finite for size in sizes):
+            error = 4 * self.own.row.unit * sum(size.magnitude for size in sizes)
+            error += math.sqrt(self.own.least)  # of a product that is rounded to a denormal number
+            one, other = (self.whole(factor, box) for factor in inner.args)
+            yield Sum({}, error=error).plus(one, 0.5).plus(other, 0.5)
 
     def square_of(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
         """What an expression is the square of."""
