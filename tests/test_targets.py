@@ -182,3 +182,21 @@ def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
     assert re.search(describe(target).says_no, said)
     assert re.search(describe(target).says_no, "No registered 'EuclideanNorm' OpKernel for XLA")
     assert not re.search(describe(target).says_no, "Input dims must be <= 5 and >=1")
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "known"),
+    [
+        ("torch", "tensor with optional 0 dim batch size for input, but got: [4, 0, 9]", True),
+        ("torch", "tensor with optional 0 dim batch size for input, but got: [4, 10, 9]", False),
+        ("torch", "weight to be at least 6 at dimension 0, but got weight of size [0, 1, 3]", True),
+        ("torch", "weight to be at least 6 at dimension 0, but got weight of size [3, 1]", False),
+        ("torch", "select(): index 0 out of range for tensor of size [0] at dimension 0", False),
+        ("tf", "filter must not have zero elements (i.e. all dimensions must be non-zero)", True),
+        ("tf", "Current CPU implementations do not yet support dilation rates above 1", True),
+    ],
+)
+def test_what_takes_no_empty_tensor_by_its_own_words_is_unsupported(
+    target: str, said: str, known: bool
+) -> None:
+    assert bool(re.search(describe(target).says_no, f"expected {said}")) == known

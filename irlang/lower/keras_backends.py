@@ -23,11 +23,12 @@ class Backend:
     patience: float = 1.0
 
 
-# Where TensorFlow has an operator, but no kernel of it for the type or the device.
+# Where TensorFlow has an operator, but no kernel of it for the type or the device, or for nothing.
 NO_KERNEL = (
     r"Could not find (valid )?device for node|No registered '\w+' OpKernel"
     r"|No OpKernel was registered|is not in the list of allowed values"
-    r"|does not support grouped convolutions on the CPU"
+    r"|does not support grouped convolutions on the CPU|CPU implementations do not yet support"
+    r"|must not have zero elements|must be stric\w+ positive, got 0"
 )
 _ADD = (
     "irlang target add keras-theano --pip keras==2.3.1 theano==1.0.5 numpy==1.23.5 'scipy<1.11' "
