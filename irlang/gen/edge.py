@@ -45,6 +45,8 @@ _PALETTES: tuple[Palette, ...] = (
     _NEAR,
     _HUGE,
     _ENDS,
+    ((np.inf, "one"), (1.0, "largest")),  # on one side: nothing is nearer to 0
+    ((-np.inf, "one"), (-1.0, "largest")),
 )
 _SMOOTH = (
     _ZEROS,
@@ -56,8 +58,16 @@ _SMOOTH = (
 )  # where derivatives are numbers of which much is known
 _FINITE = (*_SMOOTH, _LARGEST, _HUGE)
 _MIXED = 0.25  # of the programs take from all palettes
-_LINES = 0.25  # of the tensors have lines of equal numbers
-_WHOLE = (0, 1, -1)  # integers at which functions of these are at an edge, beside the range's ends
+_LINES = 0.3  # of the tensors have lines of equal numbers
+# What a sum, a product, a search for the largest or the smallest begins with, and what ends them.
+_UNITS: Palette = (
+    *((-np.inf, "one"), (np.inf, "one"), (np.nan, "one"), (0.0, "one"), (1.0, "one")),
+    *((-1.0, "largest"), (1.0, "largest")),
+)
+# Integers at which functions of these are at an edge, beside the range's ends; and the first that
+# floating-point types, in which some are computed, do not hold, or that are cut to fewer bits.
+_WHOLE = (0, 1, -1, 2, 3)
+_WIDE = tuple(s * n for n in (2**24 + 1, 2**31, 2**32 + 1, 2**53 + 1) for s in (1, -1))
 
 
 def with_edges(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, Array]:
@@ -124,6 +134,8 @@ def _with(
         where = np.asarray(random.random(array.shape) < float(random.choice(_SHARES)))
         where.reshape(-1)[random.integers(array.size)] = True
         if random.random() < _LINES:
+            if any(_UNITS[0] in one for one in palettes) and random.random() < 0.5:
+                numbers = _numbers(info, _UNITS, within, name in bound)
             found[name] = _in_lines(array, numbers, random)
         else:
             found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
@@ -151,7 +163,8 @@ def _numbers(
     if info.kind == "int":
         ends = within if bound and within is not None else integer_range(info.dtype)
         low, high = map(int, ends)
-        return np.array([low, high, *(n for n in _WHOLE if low < n < high)]).astype(dtype.numpy)
+        inner = [n for n in (*_WHOLE, *_WIDE) if low < n < high]
+        return np.array([low, high, *inner], dtype=object).astype(dtype.numpy)
     units = {"one": 1.0, "tiny": dtype.tiny, "largest": dtype.largest}
     most = dtype.largest
     wanted = np.array([factor * units[unit] for factor, unit in palette])

@@ -39,7 +39,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _SMALL = Limits(elements=48, length=5)
 _OPERATORS = 4  # that are tried for one that can be spoilt
-_DRAWN = 8  # calls that are made for one requirement to be broken
+_DRAWN = 12  # calls that are made for one requirement to be broken
 _TRIED = 3  # of them that are tried, if there is anything that can be changed
 _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
