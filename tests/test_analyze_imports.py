@@ -1,0 +1,130 @@
+"""Defects of training programs and their mended twins, as converters write them into ONNX files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.analysis.confirm import Frameworks
+from irlang.analysis.verdict import verdicts
+from irlang.commands.loading import load_subject
+
+HEAD = '<ir_version: 8, opset_import: ["" : 13]>\n'
+
+# name: inputs with their ranges; the nodes that go wrong; the text without a guard, and with one.
+PAIRS: dict[str, Any] = {
+    "l2_normalize of tf2onnx, then acos": (
+        {"x": "float[4,6] in [-5, 5]", "y": "float[4,6] in [-5, 5]"}, ["acos"],
+        """[sx] a = Mul(x, x)   [sy] b = Mul(y, y)
+        [nx] c = ReduceSum <keepdims = 1> (a, one)   [ny] d = ReduceSum <keepdims = 1> (b, one)
+        [mx] e = Max(c, tiny)   [my] f = Max(d, tiny)
+        [rx] g = Sqrt(e)   [ry] h = Sqrt(f)   [ix] i = Reciprocal(g)   [iy] j = Reciprocal(h)
+        [ux] k = Mul(x, i)   [uy] l = Mul(y, j)   [p] m = Mul(k, l)
+        [cos] n = ReduceSum <keepdims = 0> (m, one)""",
+        "[acos] z = Acos(n)", "[less] o = Mul(n, most)   [acos] z = Acos(o)",
+    ),
+    "F.normalize of PyTorch, then a ratio to 1 - |c|": (
+        {"x": "float[4,6] in [-5, 5]"}, ["ratio"],
+        """[n] a = ReduceL2 <axes = [1], keepdims = 1> (x)   [m] b = Clip(a, tiny)
+        [e] c = Expand(b, shape)   [d] u = Div(x, c)   [g] v = Abs(u)   [r] w = Sub(first, v)""",
+        "[ratio] z = Div(x, w)", "[s] t = Add(w, thousandth)   [ratio] z = Div(x, t)",
+    ),
+    "degrees of a graph": (
+        {"x": "float[3,3] in [0, 1]"}, ["inverse"], "",
+        "[sum] s = ReduceSum <keepdims = 0> (x, one)   [root] r = Sqrt(s)   [inverse] z = Reciprocal(r)",
+        """[loops] a = Add(x, eye)   [sum] s = ReduceSum <keepdims = 0> (a, one)
+        [root] r = Sqrt(s)   [inverse] z = Reciprocal(r)""",
+    ),
+    "contrast with all others": (
+        {"x": "float[3,3] in [-9, 9]"}, ["log"], "[exp] e = Exp(x)",
+        """[own] a = Mul(e, eye)   [others] b = Sub(e, a)   [pos] c = Sub(b, first)
+        [relu] d = Relu(c)   [sum] s = ReduceSum <keepdims = 0> (d, one)   [log] z = Log(s)""",
+        """[not] a = Sub(first, eye)   [others] b = Mul(e, a)
+        [sum] s = ReduceSum <keepdims = 0> (b, one)   [log] z = Log(s)""",
+    ),
+    "scores masked by -inf": (
+        {"x": "float[3,3] in [-9, 9]", "y": "float[3,3] in [0, 1]"}, ["softmax"],
+        "[c] m = Greater(y, half)",
+        "[w] s = Where(m, x, lowest)   [softmax] z = Softmax <axis = -1> (s)",
+        "[w] s = Where(m, x, low)   [softmax] z = Softmax <axis = -1> (s)",
+    ),
+    "overlap of boxes by centre and size": (
+        {"x": "float[4,2] in [0, 1]", "y": "float[4,2] in [0, 1]",
+         "s": "float[4,2] in [{least}, 1]", "t": "float[4,2] in [{least}, 1]"}, ["iou"],
+        """[hs] a = Mul(s, half)   [ht] b = Mul(t, half)   [xl] c = Sub(x, a)   [xh] d = Add(x, a)
+        [yl] e = Sub(y, b)   [yh] f = Add(y, b)   [lo] g = Max(c, e)   [hi] h = Min(d, f)
+        [w] i = Sub(h, g)   [cut] j = Clip(i, zero)   [inter] k = ReduceProd <axes = [1]> (j)
+        [as] l = ReduceProd <axes = [1]> (s)   [at] m = ReduceProd <axes = [1]> (t)
+        [both] n = Add(l, m)   [union] o = Sub(n, k)""",
+        "[iou] z = Div(k, o)", "[iou] z = Div(k, o)",
+    ),
+    "linear attention": (
+        {"x": "float[4,6] in [-310, 310]"}, ["inverse"],
+        "[elu] a = Elu(x)   [up] b = Add(a, first)   [sum] s = ReduceSum <keepdims = 0> (b, one)",
+        "[inverse] z = Reciprocal(s)", "[s1] t = Add(s, thousandth)   [inverse] z = Reciprocal(t)",
+    ),
+    "distances by a product": (
+        {"x": "float[4,6] in [-5, 5]", "y": "float[5,6] in [-5, 5]"}, ["root"],
+        """[sx] a = ReduceSumSquare <axes = [1]> (x)   [sy] b = ReduceSumSquare <axes = [1]> (y)
+        [ty] c = Transpose(b)   [yt] d = Transpose(y)   [xy] e = MatMul(x, d)
+        [two] f = Mul(e, double)   [add] g = Add(a, c)   [sub] h = Sub(g, f)""",
+        "[root] z = Sqrt(h)", "[e1] i = Add(h, hundredth)   [root] z = Sqrt(i)",
+    ),
+}  # fmt: skip
+CONSTANTS = {
+    "one": np.int64([1]), "shape": np.int64([4, 6]), "eye": np.eye(3, dtype=np.float32),
+    "tiny": 1e-12, "most": 0.999, "first": 1, "thousandth": 1e-3, "hundredth": 0.01, "double": 2,
+    "half": 0.5, "zero": 0, "low": -1e9, "lowest": -np.inf,
+}  # fmt: skip
+
+
+def written(folder: Path, name: str, guarded: bool) -> tuple[Path, dict[str, tuple[float, float]]]:
+    """A model as a file, and the ranges of its inputs."""
+    import onnx
+    import onnx.parser
+
+    given, _, shared, bare, guard = PAIRS[name]
+    least = "0.1" if guarded else "0"
+    ends = {n: text.replace("{least}", least).split(" in ") for n, text in given.items()}
+    signature = ", ".join(f"{shape} {n}" for n, (shape, _) in ends.items())
+    nodes = re.split(r"\s{2,}(?=\[)", f"{shared}   {guard if guarded else bare}".strip())
+    text = f"{HEAD}g ({signature}) => (float[?] z) {{\n" + "\n".join(nodes) + "\n}"
+    model = onnx.parser.parse_model(text)
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    read = {value for node in model.graph.node for value in node.input}
+    for constant in CONSTANTS.keys() & read:
+        array = np.asarray(CONSTANTS[constant])
+        array = array if array.ndim else array.astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, constant))
+    path = folder / "m.onnx"
+    onnx.save(model, path)
+    return path, {
+        n: tuple(map(float, said.strip("[]").split(","))) for n, (_, said) in ends.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def frameworks() -> Iterator[Frameworks]:
+    with Frameworks() as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_defect_has_a_witness(name: str, tmp_path: Path, frameworks: Frameworks) -> None:
+    path, ranges = written(tmp_path, name, False)
+    found = verdicts(load_subject(str(path), ranges=ranges), frameworks)
+    reached = {report.node for report in found.reports if report.status == "reachable"}
+    assert reached >= set(PAIRS[name][1])
+    assert all(report.guard for report in found.reports if report.node in PAIRS[name][1])
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_its_twin_is_quiet(name: str, tmp_path: Path, frameworks: Frameworks) -> None:
+    path, ranges = written(tmp_path, name, True)
+    assert verdicts(load_subject(str(path), ranges=ranges), frameworks).reports == ()
