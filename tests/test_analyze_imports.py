@@ -36,7 +36,8 @@ PAIRS: dict[str, Any] = {
     ),
     "degrees of a graph": (
         {"x": "float[3,3] in [0, 1]"}, ["inverse"], "",
-        "[sum] s = ReduceSum <keepdims = 0> (x, one)   [root] r = Sqrt(s)   [inverse] z = Reciprocal(r)",
+        """[sum] s = ReduceSum <keepdims = 0> (x, one)   [root] r = Sqrt(s)
+        [inverse] z = Reciprocal(r)""",
         """[loops] a = Add(x, eye)   [sum] s = ReduceSum <keepdims = 0> (a, one)
         [root] r = Sqrt(s)   [inverse] z = Reciprocal(r)""",
     ),
