@@ -24,10 +24,11 @@ from irlang.diff.report_folder import write
 from irlang.diff.report_page import page
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
-from irlang.diff.runner import Session
+from irlang.diff.runner import Session, _reason
 from irlang.diff.suppress import known_as, read_known
 from irlang.interp import exact
 from irlang.lower.lower import lower
+from irlang.lower.pool import Result
 from irlang.lower.target import targets as all_targets
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
@@ -377,3 +378,14 @@ def test_the_command_needs_a_campaign(tmp_path: Path) -> None:
         CliRunner().invoke(report_command, [str(tmp_path)], standalone_mode=False,
                            catch_exceptions=False)  # fmt: skip
     assert "holds no campaign" in caught.value.diagnostics[0].message
+
+
+def test_what_a_compiler_traces_back_to_the_worker_is_left_out() -> None:
+    """TensorFlow Lite's converter says where in Python an operator came from."""
+    place = "/home/a/irlang/lower/worker.py:991:1"
+    error = (
+        f"{place}: error: 'tfl.batch_matmul' op failed\n    main(sys.argv[1:])\n^\n"
+        f"{place}: note: called from\n    main(sys.argv[1:])\n^\n<unknown>:0: note: here"
+    )
+    said = _reason(Result("refused", {}, {}, error, {}, 0.0))
+    assert said == "error: 'tfl.batch_matmul' op failed\n<unknown>:0: note: here"

@@ -302,6 +302,11 @@ class Session:
         )
 
 
+_FROM = r"\S*worker\.py:\d+:\d+: "
+_TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
+_AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
+
+
 def _unusable(target: str, error: WorkerError) -> InvalidInput:
     return fail("usage.target", f"{target} cannot be used: {error}", help=error.output[-500:])
 
@@ -423,5 +428,7 @@ def staged(graph: Graph, found: list[Verdict]) -> list[Verdict]:
 
 
 def _reason(result: Result) -> str:
+    """What a target says, without the places in the worker that a compiler traces it back to."""
+    said = _TRACED.sub("", _AT.sub(r"\1", result.error))
     signal = result.detail.get("signal")
-    return f"{signal}: {result.error}" if signal else result.error
+    return f"{signal}: {said}" if signal else said
