@@ -292,6 +292,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
     assert not admitted("torch", "softplus", "softplus.beta")
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
+    assert admitted("torch", "matrix_power", "matrix_power.power")
+    assert not admitted("keras:torch", "softplus", "softplus.beta")
     assert not admitted("torch", "floor_divide", "floor_divide.divisor")
     with Session(("torch",)) as session:
         assert judge_invalid(session, builtin(), SEEDS, ("take_along_axis", "kron"))[0] == []

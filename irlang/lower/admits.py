@@ -44,6 +44,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "bincount": {"in_range": "torch.bincount: size is the least number of places"},
         "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
         "pairwise_distance": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
+        "matrix_power": {"power": "torch.linalg.matrix_power: below 0 the inverse is raised"},
+        "triangular_solve": dict.fromkeys(_FACTORS, "torch.linalg: batches broadcast"),
+        "normalize": {"order": "torch.linalg.vector_norm: ord is any real number"},
+        "triplet_margin": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
         "logit": {"eps": "torch.logit: below eps it counts as eps, above 1 - eps as that"},
     },
     "tf": {
@@ -62,10 +66,13 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
+        "psnr": dict.fromkeys(_FACTORS, "tf.image.psnr: images of shapes that broadcast"),
+        "conv": {"channels": "Conv2D: the input's depth is a multiple of the filter's, in groups"},
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
         "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
     },
     "jax": {
+        "matrix_power": {"power": "jnp.linalg.matrix_power: below 0 the inverse is raised"},
         "*": {
             **_WRAPS,
             "divisor": "jax.lax.div, jax.lax.rem: by 0 the result is -1 or the dividend",
