@@ -490,6 +490,22 @@ def test_shapes_that_no_graph_declares_are_told() -> None:
     assert "param w: f32[3, 4]\n" in made.text
 
 
+def test_variables_that_a_function_captures() -> None:
+    """Its graph says no shapes of them: these are asked for, and are parameters then."""
+    weights = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    spec = tf.TensorSpec((3, 2), tf.float32, name="x")
+    graph = tf.function(lambda x: tf.nn.softmax(x @ weights)).get_concrete_function(spec).graph
+    nodes = tf_functions.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    with pytest.raises(irlang.InvalidInput) as caught:
+        tf_model.translate(nodes, "g", "d")
+    (fault,) = caught.value.diagnostics
+    name = fault.message.split("--bind ")[1].split("=")[0]
+    made = tf_model.translate(nodes, "g", "d", files.single_sizes({name: [2, 2]}))
+    model = irlang.loads(made.text)
+    assert [param.info.shape for param in model.graph.params.values()] == [(2, 2)]
+    assert [node.op.name for node in model.graph.nodes][:2] == ["matmul", "softmax"]
+
+
 def test_what_hangs_on_variables_alone_is_a_result_too() -> None:
     """A penalty that nothing adds to the loss is kept, if it can be translated, beside the loss."""
     graph = tf.Graph()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irlang.equations import TensorInfo
 from irlang.importers.tf_file import NodeDef, dtype
 from irlang.importers.tf_select import INPUTS
 from irlang.importers.value import Unsupported
+
+_RESOURCE = 20  # the number of the type of handles
 
 
 def declared(
@@ -46,6 +48,30 @@ def shape_of(node: NodeDef) -> tuple[int | None, ...] | None:
     noted = attribute(node, "_output_shapes", "list shape")
     found: tuple[int | None, ...] | None = attribute(node, "shape", "shape")
     return found if found is not None or not noted else noted[0]
+
+
+def captured(nodes: Sequence[NodeDef]) -> list[NodeDef]:
+    """The nodes of a function's graph, its variables being variables.
+
+    There each is a placeholder of a handle that says neither type nor shape: the type is that in
+    which it is read, the shape has to be told.
+    """
+    handles = {
+        node.name
+        for node in nodes
+        if node.op == "Placeholder" and attribute(node, "dtype", "type") == _RESOURCE
+    }
+    types = {
+        node.inputs[0][0]: node.attributes["dtype"]
+        for node in nodes
+        if node.inputs and node.inputs[0][0] in handles and "dtype" in node.attributes
+    }
+    return [
+        NodeDef(node.name, "VarHandleOp", attributes={"dtype": types[node.name]})
+        if node.name in types
+        else node
+        for node in nodes
+    ]
 
 
 def attribute(node: NodeDef, name: str, kind: str) -> Any:

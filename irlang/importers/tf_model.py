@@ -16,7 +16,7 @@ from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import tf_functions
 from irlang.importers.open_sizes import Example, examples, settle
 from irlang.importers.sizes import Dim
-from irlang.importers.tf_declared import declared, size_name, unranked
+from irlang.importers.tf_declared import captured, declared, size_name, unranked
 from irlang.importers.tf_file import NodeDef
 from irlang.importers.tf_graph import Walk
 from irlang.importers.tf_select import INPUTS, VARIABLES, live, results
@@ -59,6 +59,7 @@ def translate(
     leaves open. Raises `InvalidInput` with everything that cannot be translated.
     """
     bound = dict(bind or {})
+    nodes = captured(nodes)
     open_ = _open_sizes(nodes, bound)
 
     def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
