@@ -423,3 +423,28 @@ def test_nothing_is_said_of_a_label_that_is_the_blank(reduction: str) -> None:
     (ball,) = made.oracle().values()
     open_ = np.isinf(ball.bound).tolist()
     assert open_ == ([False, True, False] if reduction == "none" else True)
+
+
+def test_no_integer_stands_for_nan() -> None:
+    made = case("x: f32[3], scale: f32[]", "fake_quantize(x, scale)")
+    made.inputs |= {"x": np.array([NAN, 1, INF], np.float32), "scale": np.array(1, np.float32)}
+    (ball,) = made.oracle().values()
+    assert np.isinf(np.broadcast_to(ball.bound, 3)).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(("far", "open_"), [(INF, True), (NAN, True), (1e30, False)])
+def test_what_lies_outside_an_image_may_be_a_factor_of_zero(far: float, open_: bool) -> None:
+    call = "roi_align(x, rois, at; size = 1, sampling_ratio = 1)"
+    made = case("x: f32[1, 1, 1, 2], rois: f32[1, 4], at: i64[1]", call)
+    made.inputs["x"] = np.array([far, 0], np.float32).reshape(1, 1, 1, 2)
+    made.inputs |= {"rois": np.full((1, 4), 5, np.float32), "at": np.array([0])}
+    (ball,) = made.oracle().values()
+    assert bool(np.isinf(ball.bound).all()) == open_
+
+
+def test_an_infinite_scale_may_multiply_what_is_subtracted() -> None:
+    made = case("x: f32[1, 2, 2], scale: f32[2]", "batch_norm_train(x, scale)")
+    made.inputs["x"] = np.array([[[1, 0], [1, 0]]], np.float32)
+    made.inputs["scale"] = np.array([1, INF], np.float32)
+    ball, *_ = made.oracle().values()
+    assert np.isinf(np.broadcast_to(ball.bound, (1, 2, 2)))[0, :, 0].tolist() == [False, True]
