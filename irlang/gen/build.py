@@ -233,7 +233,9 @@ class _Builder(Calls):
         made = self.kit.patterns[steps[at].op]
         axes = 0 if scalars else self.chooser.between(0, 4)
         fixed = fix(steps[at], made.slots, found, axes, plain=plain)
-        if fixed is None or not self.call(made, order, 0, fixed):
+        # What it began with says how many axes there are: rows of a product are normalised, too.
+        bare = True if at else None
+        if fixed is None or not self.call(made, order, 0, fixed, bare):
             return False
         node = self.graph.nodes[-1]
         found[at] = self.by_name[node.outputs[0]]

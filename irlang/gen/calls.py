@@ -23,6 +23,7 @@ from irlang.instance import Instance
 
 _DRAFTS = 4  # of one call, before it is repaired: to draw again is cheaper
 _RESULTS = 4  # results beside those that keep a call from being dead
+_BARE = 8  # percent of calls whose tensors may have no axes where any number may be
 _WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
 _INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
 _LONE = 30  # percent of calls with no live operand that are taken all the same
@@ -44,13 +45,27 @@ class Calls:
         self.wanted = 0
         self.repaired = 0
 
-    def call(self, made: Pattern, order: list[int], eager: int, fixed: Fixed = NOTHING) -> bool:
-        """Adds a call of an operator; False where that does not succeed."""
+    def call(
+        self,
+        made: Pattern,
+        order: list[int],
+        eager: int,
+        fixed: Fixed = NOTHING,
+        bare: bool | None = None,
+    ) -> bool:
+        """Adds a call of an operator; False where that does not succeed.
+
+        bare: whether its tensors may have no axes where any number may be; drawn where not said.
+        """
         draft: Draft | None = None
         instance: Instance | None = None
         weights = profile(made)
+        # Once for all drafts, of which those without axes are the likeliest to be valid.
+        bare = self.chooser.chance(_BARE) if bare is None else bare
         for _ in range(_DRAFTS):
-            drawn = solve(made, self.chooser, self.limits, self.live, order, weights, eager, fixed)
+            drawn = solve(
+                made, self.chooser, self.limits, self.live, order, weights, eager, fixed, bare
+            )
             if drawn is None:
                 continue
             lone = not any(isinstance(s, str) for s in _sources(drawn))

@@ -26,7 +26,7 @@ from irlang.scope import Scope
 
 _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
-_RANKS = (0, 1, 1, 2, 2, 2, 3)  # of the axes beside single ones
+_RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 
@@ -40,15 +40,17 @@ def solve(
     weights: Weights,
     eager: int = 60,
     fixed: Fixed = NOTHING,
+    bare: bool = True,
 ) -> Draft | None:
     """A draft that the signature admits, or None where the choices lead nowhere.
 
     order: positions in `live`, those to be tried first in front. weights: see `irlang.gen.profile`.
     eager: percent of the inputs after the first that look for a live value. fixed: what is not
-    drawn.
+    drawn. bare: whether a tensor may have the single axes of its declaration alone, and none where
+    any number may be: an image of no height and no width.
     """
     try:
-        return _Solver(made, chooser, limits, live, order, weights, eager, fixed).draft()
+        return _Solver(made, chooser, limits, live, order, weights, eager, fixed, bare).draft()
     except (Stuck, InvalidInput):
         return None
 
@@ -66,8 +68,10 @@ class _Solver(Settled):
         weights: Weights,
         eager: int,
         fixed: Fixed,
+        bare: bool,
     ) -> None:
         super().__init__(made, chooser, limits, weights)
+        self.bare = bare
         self.live = live
         self.order = list(order)
         self.eager = eager
@@ -119,7 +123,9 @@ class _Solver(Settled):
             several = isinstance(given, tuple)
             for member, value in enumerate(given if isinstance(given, tuple) else (given,)):
                 number = member if several else None
-                if not slot.takes(value.info) or not self.admit(slot, value.info, number):
+                info = value.info
+                admitted = slot.takes(info) and (self.bare or self.clad(slot, info))
+                if not admitted or not self.admit(slot, info, number):
                     raise Stuck
             if isinstance(given, tuple):
                 found[slot.item.name] = tuple(map(source_of, given))
@@ -142,7 +148,7 @@ class _Solver(Settled):
             tries = 0
             for position in self.order:
                 value = self.live[position]
-                if not slot.takes(value.info):
+                if not slot.takes(value.info) or not (self.bare or self.clad(slot, value.info)):
                     continue
                 if self.admit(slot, value.info, member):
                     self.order = [*(p for p in self.order if p != position), position]
@@ -156,6 +162,13 @@ class _Solver(Settled):
         return info
 
     # ---- a given tensor
+
+    def clad(self, slot: Slot, info: TensorInfo) -> bool:
+        """Whether a tensor has axes beside the single ones, if it is to say how many there are."""
+        rests = [dim for dim in slot.item.type.dims if dim.kind == "rest"]
+        names = [dim.size.id for dim in rests if isinstance(dim.size, ast.Name)]
+        free = any(name not in self.names for name in names)
+        return not free or not 0 < slot.fixed == len(info.shape)
 
     def admit(self, slot: Slot, info: TensorInfo, member: int | None) -> bool:
         """Whether a tensor matches what is bound so far; binds what it says if so."""
@@ -367,6 +380,8 @@ class _Solver(Settled):
                     return draw.shape(chooser, count, Limits(budget, self.limits.length))
         most = max(0, min(3, self.limits.rank - slot.fixed))
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
+        if slot.fixed and self.bare:
+            rank = chooser.below(2) * rank
         sizes = draw.shape(chooser, rank, Limits(budget, self.limits.length))
         if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
