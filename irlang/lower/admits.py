@@ -46,6 +46,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "pairwise_distance": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
         "matrix_power": {"power": "torch.linalg.matrix_power: below 0 the inverse is raised"},
         "triangular_solve": dict.fromkeys(_FACTORS, "torch.linalg: batches broadcast"),
+        "depth_to_space": {"x.rank": "F.pixel_shuffle: any number of axes of batches"},
+        "space_to_depth": {"x.rank": "F.pixel_unshuffle: any number of axes of batches"},
         "normalize": {"order": "torch.linalg.vector_norm: ord is any real number"},
         "triplet_margin": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
         "logit": {"eps": "torch.logit: below eps it counts as eps, above 1 - eps as that"},
