@@ -97,8 +97,8 @@ _NO_TORCH_KERNEL = (
     r"not implemented for '\w+'|module 'torch\S*' has no attribute"
     "|all elements of (input|target) should be between 0 and 1"
     "|to have non-zero size|must be non-empty"
-    r"|Non-empty \dD data tensor expected|(optional|possibly) 0 .*but got: ?\[[^]]*\b0\b"
-    r"|(sizes should be greater|to be larger) than 0\b|non-positive groups is not supported|Expected non-empty"
+    r"|Expected non-empty|Non-empty \dD data tensor|(optional|possibly) 0 .*but got: ?\[[^]]*\b0\b"
+    r"|(sizes should be greater|to be larger) than 0\b|non-positive groups is not supported"
     r"|expected weight to be at least \d+ at dimension 0, but got weight of size \[0"
 )
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
