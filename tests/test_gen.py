@@ -386,3 +386,10 @@ def test_operators_of_special_functions_are_rare() -> None:
             for equation in node.expansion(catalog).equations:
                 called = {e.function for e in eq.walk(equation.body) if isinstance(e, eq.Apply)}
                 assert not called & SPECIAL, node.op.name
+
+
+def test_some_calls_apart_have_all_their_attributes_drawn() -> None:
+    """Two that are odd together are seldom so where each has its default by half."""
+    made = [generate(builtin(), seed, apart=["avg_pool"]).graph.nodes for seed in range(80)]
+    said = [len(node.attrs) for nodes in made for node in nodes]
+    assert sum(count >= 7 for count in said) > 5  # of eight

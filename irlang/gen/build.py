@@ -37,6 +37,7 @@ _SAID = 60  # percent of these that have attributes of an idiom, where there is 
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
 _PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
+_ALL_SAID = 40  # percent of other calls apart whose attributes are all drawn: few are odd together
 _SCALARS = 75  # percent of idioms whose numbers have no axis
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
 
@@ -150,7 +151,10 @@ class _Builder(Calls):
         """
         said = [one[0].attrs for one in self.idioms if len(one) == 1 and one[0].op == name]
         attrs = self.chooser.pick(said) if said and self.chooser.chance(_SAID) else {}
-        return Fixed(attrs=dict(attrs), plain=self.chooser.chance(_PLAIN))
+        plain = self.chooser.chance(_PLAIN)
+        return Fixed(
+            attrs=dict(attrs), plain=plain, said=not plain and self.chooser.chance(_ALL_SAID)
+        )
 
     # ---- which operand
 

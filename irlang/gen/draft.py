@@ -49,12 +49,13 @@ class Fixed:
     """What is settled of a call before it is drawn.
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
-    plain: whether all others have their defaults, where that can be.
+    plain: whether all others have their defaults, where that can be. said: whether none has.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
     plain: bool = False
+    said: bool = False
 
 
 NOTHING = Fixed()

@@ -44,6 +44,7 @@ class Settled:
         self.recipes: dict[str, int] = {}
         self.primary: tuple[int, ...] = ()
         self.plain = False  # whether attributes have their defaults where they can
+        self.said = False  # whether they have what is drawn
         self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
     def invert(self, node: ast.Expr, value: Any, unknown: str) -> int | None:
@@ -162,7 +163,7 @@ class Settled:
 
     def usual(self) -> bool:
         """Whether an attribute is to have its default."""
-        return self.plain or self.chooser.below(2) == 1
+        return self.plain or (not self.said and self.chooser.below(2) == 1)
 
     def default(self, attr: ast.Attr) -> bool:
         """Takes the default of an attribute, if it is known by now."""

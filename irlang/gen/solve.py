@@ -77,7 +77,7 @@ class _Solver(Settled):
         self.eager = eager
         self.fixed = fixed
         self.dtypes: dict[str, str] = {}
-        self.plain = fixed.plain
+        self.plain, self.said = fixed.plain, fixed.said
         self.attrs.update(fixed.attrs)
         self.names.update(fixed.attrs)
 
