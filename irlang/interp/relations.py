@@ -60,7 +60,7 @@ class Relations(Areas):
             found = self._use("a number is an average of two", found, average, known, box, facts)
             if self._has_masks(expr):
                 found = self.by_truth(expr, found, box, facts)
-            if 0.0 <= found.low < self.own.row.tiny:
+            if 0.0 <= found.low < 1.0:
                 least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
                 found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         known.append((expr, found))
