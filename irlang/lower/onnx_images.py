@@ -167,7 +167,7 @@ def _quantize(call: Onnx) -> Value | None:
     given = [x.text, scale.text]
     if call.has("zero_point"):
         given.append(call.build.cast(call.input("zero_point"), to).text)
-    elif to != "u8":
+    else:  # it is written, as what quantises models does it: passes look for it
         given.append(call.build.constant(np.zeros(scale.shape), to).text)
     return call.build.node("QuantizeLinear", given, [call.out], **options)[0]
 
@@ -180,6 +180,8 @@ def _dequantize(call: Onnx) -> Value | None:
     given = [x.text, scale.text]
     if call.has("zero_point"):
         given.append(call.input("zero_point").text)
+    elif x.dtype in _BYTES:
+        given.append(call.build.constant(np.zeros(scale.shape), x.dtype).text)
     return call.build.node("DequantizeLinear", given, [call.out], **options)[0]
 
 

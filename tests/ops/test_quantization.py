@@ -20,6 +20,7 @@ from irlang.interp.gradient import gradients
 from irlang.interp.plain import load
 from irlang.interp.program import balls
 from irlang.interp.shape import check as check_program
+from irlang.lower.lower import lower
 from irlang.parser import parse
 from tests.ops.compare import info
 from tests.ops.oracle import Array, call
@@ -282,3 +283,20 @@ def test_nothing_is_said_of_an_integer_for_what_is_no_number() -> None:
         assert np.isinf(made["y"].bound).all()
         assert np.isinf(made["z"].bound)
         assert not np.isinf(made["scale"].bound)  # which follows from the equations
+
+
+def test_zero_points_are_written_as_by_what_quantises_models() -> None:
+    """Passes of optimisers look for three inputs, and do nothing where there are two."""
+    text = """nnir 1
+model m(x: f32[4]) -> y: f32[4] {
+  y = dequantize_linear(quantize_linear(x, 0.1), 0.1)
+}
+"""
+    graph = check_program(parse(text, "m.nnir"), builtin()).graphs[0]
+    code = lower(graph, "onnxruntime", builtin(), {}).code
+    assert isinstance(code, bytes)
+    nodes = onnx.load_from_string(code).graph.node
+    assert [(node.op_type, len(node.input)) for node in nodes] == [
+        ("QuantizeLinear", 3),
+        ("DequantizeLinear", 3),
+    ]
