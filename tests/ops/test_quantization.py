@@ -20,6 +20,7 @@ from irlang.interp.gradient import gradients
 from irlang.interp.plain import load
 from irlang.interp.program import balls
 from irlang.interp.shape import check as check_program
+from irlang.interp.values import initial_values
 from irlang.lower.lower import lower
 from irlang.parser import parse
 from tests.ops.compare import info
@@ -293,7 +294,7 @@ model m(x: f32[4]) -> y: f32[4] {
 }
 """
     graph = check_program(parse(text, "m.nnir"), builtin()).graphs[0]
-    code = lower(graph, "onnxruntime", builtin(), {}).code
+    code = lower(graph, "onnxruntime", builtin(), initial_values(graph, 0)).code
     assert isinstance(code, bytes)
     nodes = onnx.load_from_string(code).graph.node
     assert [(node.op_type, len(node.input)) for node in nodes] == [
