@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,25 @@ def test_what_a_target_has_of_its_own_comes_first_and_twice_as_often() -> None:
         for node in case.graph.nodes
     ]
     assert called == [name for name, _ in turns[: len(called)]]
+
+
+def test_calls_are_such_as_a_target_has_an_operator_of_its_own_for() -> None:
+    """A sum of numbers without axes is composed, and so are products of wide integers."""
+
+    def own(graph: Graph) -> bool:
+        return not lower(graph, "onnxruntime", builtin(), {}, whole=False).unsupported
+
+    def share(name: str, preferred: Callable[[Graph], bool]) -> float:
+        made = (case_apart(builtin(), seed, [name], False, 0, preferred) for seed in range(20))
+        found = [
+            lower(case.graph, "onnxruntime", builtin(), case.params).native
+            for case in made
+            if case is not None
+        ]
+        return sum(map(bool, found)) / len(found)
+
+    for name in ("add", "equal", "matmul_integer"):
+        assert share(name, own) >= share(name, lambda _: True) + 0.25
 
 
 def test_a_batch_is_a_function_of_its_number() -> None:

@@ -321,7 +321,7 @@ def test_what_ends_a_process_is_reduced_to_one_call(
         assert made.symptom.verdict == verdict
         assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
         assert sum(a.size for a in made.case.values.values()) == 1
-        spares = session.workers["torch"]._spares
+        spares = session.workers["torch"]._others
     assert len(spares) == 1
     assert all(not thread.is_alive() for spare in spares.values() if (thread := spare._thread))
 

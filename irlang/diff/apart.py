@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 
@@ -57,6 +58,7 @@ _ROUNDS = (
     Limits(elements=256),
     Limits(elements=256, reals=("bf16",), ints=("i32", "u8", "i8", "i64", "i16")),
 )
+Own: TypeAlias = Callable[[Graph], bool]
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
 
 
@@ -69,30 +71,32 @@ def cases_apart(
     count: int = APART,
     able: Able = lambda _: True,
     native: Collection[str] = (),
+    own: Own = lambda _: True,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, or that the oracle has no
-    value for, the calls are taken one by one. native: the operators that a target has of its own.
+    value for, the calls are taken one by one. native: the operators that a target has of its own;
+    own: whether one has the operator of a program of one call, as it is called there.
     """
     names = list(ops) or [op.name for op in catalog]
     rounds = Rounds(names, [name for name in names if name in native], seed)
     for number in range(batch * APART, batch * APART + count):
         turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
         called, around = [name for name, _ in turns], turns[0][1]
-        own = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
-        case = case_apart(catalog, own, called, grad, around)
+        start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
+        case = case_apart(catalog, start, called, grad, around, own)
         if case is not None and able(case):
             made = [case]
         else:
             made = []
             for name in called:
                 drawn = (
-                    case_apart(catalog, own ^ (again << _FURTHER), [name], grad, around)
+                    case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, own)
                     for again in range(_DRAWN)
                 )
                 made += islice((one for one in drawn if one is not None and able(one)), 1)
-        yield from ((number, own, one) for one in made)
+        yield from ((number, start, one) for one in made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,20 @@ class Rounds:
 
 
 def case_apart(
-    catalog: Catalog, seed: int, names: Sequence[str], grad: bool, around: int = 0
+    catalog: Catalog,
+    seed: int,
+    names: Sequence[str],
+    grad: bool,
+    around: int = 0,
+    own: Own = lambda _: True,
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
-    around: how often the whole catalogue has had its turn before.
+    around: how often the whole catalogue has had its turn before. own: calls of which it is true
+    are preferred.
     """
-    graph = generate(catalog, seed, apart=names, limits=_ROUNDS[around % len(_ROUNDS)]).graph
+    limits = _ROUNDS[around % len(_ROUNDS)]
+    graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
     if grad:
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):

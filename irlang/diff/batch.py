@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ def run_batch(
         catalog, settings.seed, number, settings.ops, settings.grad,
         -(-count * APART // BATCH), session.can_run,
         frozenset().union(*map(spelt, settings.targets)),
+        partial(session.has_own, catalog=catalog),
     )  # fmt: skip
     alone: list[Graph] = []
     while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):

@@ -222,6 +222,15 @@ class Session:
             not self._lowered(case.graph, target, case).unsupported for target in self.targets
         )
 
+    def has_own(self, graph: Graph, catalog: Catalog) -> bool:
+        """Whether any of the targets has operators of its own for all calls of a program that has
+        no parameters.
+        """
+        return any(
+            not lower(graph, target, catalog, {}, whole=False).unsupported
+            for target in self.targets
+        )
+
     def _lowered(self, graph: Graph, target: str, case: Case) -> Lowered:
         """The program of a case; the last one's where the two differ in their inputs' values alone.
 

@@ -8,8 +8,8 @@ A program is a chain with skips, a graph of cells, or something between, with id
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from irlang import ast
 from irlang.catalog import Catalog
@@ -32,7 +32,9 @@ _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
-_APART_TRIES = 4  # calls of an operator that is to be called apart
+_APART_TRIES = 6  # calls of an operator that is to be called apart
+_OWN_TYPES = 2  # of them, before integers of all widths are drawn
+_WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 _SAID = 60  # percent of these that have attributes of an idiom, where there is one
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
@@ -69,6 +71,7 @@ def generate(
     coverage: Coverage | None = None,
     replay: Sequence[int] = (),
     apart: Sequence[str] = (),
+    preferred: Callable[[Graph], bool] = lambda _: True,
     pieces: int = _IDIOMS,
 ) -> Program:
     """The program of a seed.
@@ -76,16 +79,30 @@ def generate(
     ops: names of the operators that may be used (all). size: least and most calls. coverage:
     what is preferred is what it lacks; the program then depends on it as well as on the seed.
     replay: choices to follow instead of drawing. apart: operators that are called instead, once
-    each, none reading another's results. pieces: percent of choices that are an idiom.
+    each, none reading another's results; preferred: whether one is taken as it is, or another is
+    drawn first, given as a program of its own. pieces: percent of choices that are an idiom.
     """
     kit = kit_of(catalog, None if ops is None else frozenset(ops))
     builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
-    graph = builder.side_by_side(apart) if apart else builder.run(size, pieces)
+    graph = builder.side_by_side(apart, preferred) if apart else builder.run(size, pieces)
     graph.name = f"generated_{seed}"
     model = to_ast(graph)
     text = print_file(ast.File((model,), 1))
     return Program(
         graph, model, text, seed, builder.chooser.trace, builder.repaired, builder.rejected
+    )
+
+
+def _lone(graph: Graph) -> Graph:
+    """The last call of a graph as a program of its own, read from its inputs."""
+    node = graph.nodes[-1]
+    operands = dict.fromkeys(node.operands())
+    return Graph(
+        graph.name,
+        inputs={name: Port(graph.values[name], None) for name in operands},
+        nodes=[node],
+        outputs={name: name for name in node.outputs},
+        values={name: graph.values[name] for name in (*operands, *node.outputs)},
     )
 
 
@@ -135,13 +152,23 @@ class _Builder(Calls):
         self.finish()
         return self.graph
 
-    def side_by_side(self, names: Sequence[str]) -> Graph:
-        """A call of each operator, of new tensors only; those that cannot be drawn are left out."""
+    def side_by_side(self, names: Sequence[str], preferred: Callable[[Graph], bool]) -> Graph:
+        """A call of each operator, of new tensors only; those that cannot be drawn are left out.
+
+        Where none of several calls is preferred, the last is taken.
+        """
         self.wanted = 0  # no room for what would adapt a tensor to a call
+        usual = self.limits
         for name in names:
-            for _ in range(_APART_TRIES):
+            for left in reversed(range(_APART_TRIES)):
+                undo = mark(self.graph, self.live, self.by_name)
                 if self.call(self.kit.patterns[name], [], 0, self.known(name)):
-                    break
+                    if not left or preferred(_lone(self.graph)):
+                        break
+                    undo()
+                if left == _APART_TRIES - _OWN_TYPES:
+                    self.limits = replace(usual, ints=_WIDTHS)
+            self.limits = usual
         self.finish()
         return self.graph
 
