@@ -78,7 +78,7 @@ PAIRS: dict[str, Any] = {
     ),
 }  # fmt: skip
 CONSTANTS = {
-    "one": np.int64([1]), "shape": np.int64([4, 6]), "eye": np.eye(3, dtype=np.float32),
+    "one": np.array([1]), "shape": np.array([4, 6]), "eye": np.eye(3, dtype=np.float32),
     "tiny": 1e-12, "most": 0.999, "first": 1, "thousandth": 1e-3, "hundredth": 0.01, "double": 2,
     "half": 0.5, "zero": 0, "low": -1e9, "lowest": -np.inf,
 }  # fmt: skip
@@ -105,9 +105,11 @@ def written(folder: Path, name: str, guarded: bool) -> tuple[Path, dict[str, tup
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, constant))
     path = folder / "m.onnx"
     onnx.save(model, path)
-    return path, {
-        n: tuple(map(float, said.strip("[]").split(","))) for n, (_, said) in ends.items()
-    }
+    ranges = {}
+    for name, (_, said) in ends.items():
+        low, high = map(float, said.strip("[]").split(","))
+        ranges[name] = low, high
+    return path, ranges
 
 
 @pytest.fixture(scope="module")

@@ -274,7 +274,8 @@ UNSAID = {"tf": (["avg_pool", "conv"], 1), "onnxruntime": (["lp_pool"], 0)}
 def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
     """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
     names, length = UNSAID[target]
-    able = functools.partial(invalid._Programs(builtin()).has, target)
+    programs = invalid._Programs(builtin())
+    able = functools.partial(programs.has, target)
     made = (one for seed in range(100) for one in spoils(builtin(), seed, names, None, able))
     short = (
         one for one in made
@@ -284,7 +285,7 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
     )  # fmt: skip
     lowered = ((one, invalid._lowered(one.graph, target, builtin())) for one in short)
     one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
-    assert not invalid._is_handed_over(one, low, target, builtin())
+    assert not invalid._is_handed_over(one, low, target, programs)
 
 
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:

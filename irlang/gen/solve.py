@@ -197,6 +197,8 @@ class _Solver(Settled):
         dims = slot.item.type.dims
         rank = len(info.shape)
         names = self.names
+        if member is None:
+            names.setdefault(slot.item.name, info.shape)  # whose rank a default may speak of
         for name in slot.axis_attrs:
             if name not in names:
                 self.axis(name, rank)
@@ -316,6 +318,8 @@ class _Solver(Settled):
             raise Stuck
         if slot.placed:
             rank = len(shape)
+            if member is None:
+                self.names.setdefault(slot.item.name, tuple(shape))
             for name in slot.axis_attrs:
                 if name not in self.names:
                     self.axis(name, rank)
