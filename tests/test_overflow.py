@@ -9,8 +9,11 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irlang import equations as eq
+from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.verdict import judge
 from irlang.dtypes import DTYPES
@@ -19,7 +22,9 @@ from irlang.interp import exact, rounding
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
-from irlang.interp.program import call_precision, node_balls
+from irlang.interp.program import balls, call_precision, node_balls
+from irlang.interp.shape import check
+from irlang.parser import parse
 from tests.lower_calls import Case, calls, case
 
 NAN, INF = math.nan, math.inf
@@ -217,3 +222,34 @@ def test_whether_a_doubtful_place_is_outside_is_in_doubt() -> None:
     assert np.asarray(told.bound).tolist() == [1.0, 1.0, 0.0]
     told = domain.within(np.array([False, False, True]), places, (3,))
     assert np.asarray(told.bound).tolist() == [0.0, 1.0, 0.0]
+
+
+_LARGE = st.builds(lambda n: float(np.float32(n * 2.0**120)), st.integers(-255, 255))
+_FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False) | _LARGE
+BIASED = "model m(x: f32[1, 2], w: f32[2, 1], b: f32[1]) -> y: f32[1, 1] { y = dense(x, w, b) }"
+
+
+@given(
+    finite=_FLOATS,
+    bias=_FLOATS,
+    infinite=st.sampled_from([np.inf, -np.inf]),
+)
+def test_an_infinite_term_is_the_sum_unless_the_others_and_the_bias_overflow_first(
+    finite: float, bias: float, infinite: float
+) -> None:
+    graph = check(parse(BIASED), builtin()).graphs[0]
+    values = {
+        "x": np.array([[finite, infinite]], np.float32),
+        "w": np.ones((2, 1), np.float32),
+        "b": np.array([bias], np.float32),
+    }
+    found = balls(graph, values, builtin(), "f32")["y"]
+    with np.errstate(over="ignore", invalid="ignore"):
+        before = np.float32(finite) + np.float32(bias)
+        orders = {str(before + np.float32(infinite)), str(np.float32(infinite))}
+    known = np.isfinite(np.asarray(found.bound)).all()
+    if len(orders) > 1:
+        assert not known
+    if abs(finite) + abs(bias) < 1e38:
+        assert known
+        assert np.asarray(found.value).item() == infinite

@@ -23,7 +23,9 @@ def settled_sum(
     """Where a sum of products is surely what `value` says, infinite or NaN; None: nowhere.
 
     value: the sums. factors: one or two, their values and radii (None: exact). added: adds up
-    products of arrays of the factors' shapes. most: beyond it a program may overflow.
+    products of arrays of the factors' shapes. most: beyond it a program may overflow. The numbers
+    beside an infinity may be half of it: what the sum is added to, as a bias to a product, may be
+    added to these first, and is asked the same where that is done.
     """
     found = np.asarray(value)
     if found.dtype.kind != "f" or np.all(np.isfinite(found)) or len(factors) > 2:
@@ -43,7 +45,8 @@ def settled_sum(
         beside = added([a.size, b.size])
     one_way = (up > 0) ^ (down > 0)
     sure = (no_number > 0) | ((up > 0) & (down > 0))
-    return np.asarray(sure | (one_way & (loose == 0) & (beside <= most)) & ~np.isfinite(found))
+    bounded = beside <= most / 2
+    return np.asarray(sure | (one_way & (loose == 0) & bounded) & ~np.isfinite(found))
 
 
 def separable(factors: Sequence[tuple[Any, Any]], rank: int) -> Array | None:
