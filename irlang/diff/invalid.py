@@ -51,7 +51,7 @@ _LOST = (
     ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
 )  # fmt: skip
 _ROOM = 1 << 30  # bytes that one may take
-_PATIENCE = Limits(seconds=4.0, memory=2 << 30)  # what a target may take to say no
+_PATIENCE = Limits(seconds=2.0, memory=2 << 30)  # what a target may take to say no
 _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
