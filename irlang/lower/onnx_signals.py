@@ -89,8 +89,6 @@ def _stft(call: Onnx) -> Value | None:
         return None
     if call["onesided"] and x.shape[-1] == 2:
         return None
-    if call.has("window") and call.input("window").shape != (call["length"],):
-        return None
     step, length = (_scalar(call, call[name], "i64").text for name in ("step", "length"))
     window = call.input("window").text if call.has("window") else ""
     options = {"onesided": int(call["onesided"])}

@@ -82,8 +82,6 @@ def frames(
         x = call.input("x")
         if x.dtype not in _WIDE or 0 in x.shape or (call["onesided"] and x.shape[-1] == 2):
             return None
-        if call.has("window") and call.input("window").shape != (call["length"],):
-            return None
         window = call.text("window", "")
         text = spell(call, spelling.signal(call, x, whole=False), window)
         return None if text is None else call.value(spelling.split(call, text))
