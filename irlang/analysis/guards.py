@@ -19,7 +19,7 @@ from irlang.diagnostics import Edit
 from irlang.dtypes import DTYPES
 from irlang.edits import apply
 from irlang.graph import Node
-from irlang.interp.range import Analysis, Known, Point, analyse
+from irlang.interp.range import Analysis, Point, Step, analyse
 from irlang.parser import parse
 
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
@@ -60,12 +60,11 @@ def unsafe(points: Sequence[Point]) -> dict[str, Point]:
 
 
 def guards_of(
-    subject: Subject, found: Analysis, known: Known, *, gradient: bool, domain: str, deadline: float
+    subject: Subject, found: Analysis, *, gradient: bool, domain: str, deadline: float
 ) -> dict[str, Guard]:
     """A guard for every call that has a point which is not safe, where one is found in time.
 
-    known: the calls of the model as they were judged: an edit changes none of those before it.
-    Each is tried together with those before it, from the inputs on: what comes later may be safe
+    found: the model as it was judged: an edit changes none of the calls before it. Each is tried together with those before it, from the inputs on: what comes later may be safe
     only then. A call and its gradient share their guard. What goes wrong on the way back alone is
     tried behind that, from the results on, and mostly settled by then.
     """
@@ -74,7 +73,7 @@ def guards_of(
     if not unsafe_now or not subject.text:
         return {}
     fitting = _fitting(subject, found)
-    trial = _Trial(subject, before, known, gradient, domain)
+    trial = _Trial(subject, before, found.steps, found.steps, gradient, domain)
     guards: dict[str, Guard] = {}
     accepted: tuple[Edit, ...] = ()
     calls: Set[str] = before.keys()  # of the text as it is by now
@@ -110,6 +109,7 @@ def guards_of(
             if not alone:
                 unsafe_now, accepted = after, (*accepted, *one.edits)
                 calls = outcome.calls.keys()
+                trial = replace(trial, latest=outcome.steps)
             break
     return guards
 
@@ -153,13 +153,15 @@ def _loosest(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Rewritings tried on a model. before: what is not safe in it. both: whether the gradient of a
+    """Rewritings tried on a model. before: what is not safe in it. first, latest: its calls as they
+    were judged without guards, and with those that are accepted. both: whether the gradient of a
     call has to be safe too.
     """
 
     subject: Subject
     before: Mapping[str, Point]
-    known: Known
+    first: Sequence[Step]
+    latest: Sequence[Step]
     gradient: bool
     domain: str
     both: bool = True
@@ -174,7 +176,8 @@ class _Trial:
         alone = apply(self.subject.text, edits) is None  # it is about a part of the same call
         if alone:
             edits, now = one.edits, set(self.before)
-        outcome = _outcome(self.subject, edits, self.known, self.gradient, self.domain)
+        known = self.first if alone else self.latest
+        outcome = _outcome(self.subject, edits, known, self.gradient, self.domain)
         if outcome is None or not _no_worse(self.subject, now, self.before, outcome):
             return None
         met = _met(one) if self.both else frozenset(call.name for call in one.met)
@@ -185,12 +188,14 @@ class _Trial:
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """A text analysed anew. unsafe, calls: the operators of calls, by their names. following: those
-    on the way back that are not safe because they are handed numbers of any size.
+    on the way back that are not safe because they are handed numbers of any size. steps: the calls
+    as they were judged.
     """
 
     unsafe: dict[str, str]
     calls: dict[str, str]
     following: frozenset[str]
+    steps: Sequence[Step]
 
 
 def _no_worse(
@@ -228,22 +233,20 @@ def _fitting(subject: Subject, found: Analysis) -> dict[str, list[Rewriting]]:
 
 
 def _outcome(
-    subject: Subject, edits: Sequence[Edit], known: Known, gradient: bool, domain: str
+    subject: Subject, edits: Sequence[Edit], known: Sequence[Step], gradient: bool, domain: str
 ) -> _Outcome | None:
     """What the analysis says after some edits; None where these leave no valid text."""
     changed = apply(subject.text, edits)
     again = None if changed is None else reread(subject, changed)
     if again is None:
         return None
-    points = analyse(
-        again.graph, again.catalog, gradient=gradient, domain=domain, known=known
-    ).points
+    found = analyse(again.graph, again.catalog, gradient=gradient, domain=domain, known=known)
     calls = {node.name: node.op.name for node in again.graph.nodes}
     calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
-    left = unsafe(points)
+    left = unsafe(found.points)
     following = {n for n, p in left.items() if p.after and p.stage == "gradient"}
     operators = {name: point.operator for name, point in left.items()}
-    return _Outcome(operators, calls, frozenset(following))
+    return _Outcome(operators, calls, frozenset(following), found.steps)
 
 
 def mend(
@@ -257,13 +260,8 @@ def mend(
     deadline = time.process_time() + seconds
     used: list[Guard] = []
     for _ in range(_MOST_ROUNDS):
-        known = Known()
-        found = analyse(
-            subject.graph, subject.catalog, gradient=gradient, domain=domain, known=known
-        )
-        guards = guards_of(
-            subject, found, known, gradient=gradient, domain=domain, deadline=deadline
-        )
+        found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
+        guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         new: list[Guard] = []
         edits: tuple[Edit, ...] = ()
         for guard in dict.fromkeys(guards.values()):

@@ -237,8 +237,10 @@ class Search:
                     continue
                 self._confirm([(node, sure)], programs, self.clock() + plainer)
                 return
+            if not (attempt and doubts and probe.own):  # a framework takes its time: not at first
+                continue
             starts = self._starts(node, probe, attempt)
-            if doubts and probe.own and self._by_framework(node, probe, deadline, programs, starts):
+            if self._by_framework(node, probe, deadline, programs, starts):
                 return
 
     def _near(self, node: Node, values: Values, programs: Programs) -> Values | None:

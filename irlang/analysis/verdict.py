@@ -14,7 +14,7 @@ from irlang.analysis.search import Search, Wanted, Witness
 from irlang.analysis.subject import Subject
 from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
-from irlang.interp.range import Known, Point, analyse
+from irlang.interp.range import Point, analyse
 
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
@@ -86,8 +86,7 @@ def verdicts(
     results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
     """
     start, computed = time.monotonic(), time.process_time()
-    known = Known()
-    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain, known=known)
+    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
     subject = replace(subject, endless=found.endless)
     points = found.points
     whole = subject.graph
@@ -104,9 +103,7 @@ def verdicts(
         guards: dict[str, Guard] = {}
         tried = took <= _MOST
         if tried:
-            guards = guards_of(
-                subject, found, known, gradient=gradient, domain=domain, deadline=deadline
-            )
+            guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards, whole)
     safe = tuple(point for point in points if point.status == "safe")

@@ -10,7 +10,7 @@ passing on what it was handed; what it makes anew, as of the 0 that the reciproc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,12 +70,25 @@ class Analysis:
     """values: the range of every value of the graph, by name. points: in the order of the calls.
     regions: for every value, its boxes of indices and what lies there. endless: the values that
     may be infinite because the model says so, as a mask of -inf, and not because of a point.
+    steps: the calls as they were judged, in their order, for models that begin alike.
     """
 
     values: dict[str, Range]
     points: tuple[Point, ...]
     regions: dict[str, tuple[tuple[tuple[tuple[int, int], ...], Range], ...]]
     endless: frozenset[str] = frozenset()
+    steps: tuple[Step, ...] = field(default=(), repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call that was judged. look: all that this hung on, but for the calls before. tensors: what
+    it made or changed.
+    """
+
+    look: Any
+    tensors: dict[str, Tensor]
+    points: tuple[Point, ...]
 
 
 def analyse(
@@ -86,21 +99,20 @@ def analyse(
     gradient: bool = False,
     domain: str = "relations",
     flush: bool = False,
-    known: Known | None = None,
+    known: Sequence[Step] = (),
 ) -> Analysis:
     """Where NaN and Inf can arise in a model, and what its values may be.
 
     ranges: of inputs and parameters whose text declares none. gradient: whether the gradient of the
     loss is analysed too. domain: one of `DOMAINS`, how much is known of a value: an interval for
     every tensor, for every region, or relations between elements as well. flush: whether a target
-    may flush denormal numbers to zero. known: what was found of a model that begins alike, under
-    the same options; filled where it is empty. Raises `InvalidInput` where data cannot be read.
+    may flush denormal numbers to zero. known: the steps of a model that begins alike, analysed
+    under the same options: they are not judged again. Raises `InvalidInput` where data cannot be read.
     """
     whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
     tensors: dict[str, Tensor] = {}
     points: list[Point] = []
-    filling = known is not None and not known.steps
-    steps = iter(() if known is None or filling else known.steps)
+    waiting, steps = iter(known), list[Step]()
     with np.errstate(all="ignore"):
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
@@ -109,19 +121,17 @@ def analyse(
         first: dict[Any, Node] = {}
         equal: dict[str, str] = {}
         for number, node in enumerate(whole.nodes):
-            look = _look(node, whole, start) if known is not None else None
-            step = next(steps, None)
-            if step is not None and step.look == look:
-                tensors.update(step.tensors)
-                points += step.points
-            else:
-                steps = iter(())  # from here on it is another model
-                before = dict(tensors) if filling else {}
+            look = _look(node, whole, start)
+            step = next(waiting, None)
+            if step is None or step.look != look:
+                waiting = iter(())  # from here on it is another model
+                before = dict(tensors)
                 own = _judged(node, number, definitions, tensors, domain, flush)
-                points += own
-                if known is not None and filling:
-                    changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
-                    known.steps.append(Step(look, changed, tuple(own)))
+                changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
+                step = Step(look, changed, tuple(own))
+            tensors.update(step.tensors)
+            points += step.points
+            steps.append(step)
             if isinstance(node, Pullback) or node.expansion(definitions).is_open:
                 continue
             twin = first.setdefault(_key(node, equal), node)
@@ -137,30 +147,13 @@ def analyse(
             for name in whole.values
         },
         frozenset(name for name in whole.values if _endless(tensors[name].hull)),
+        tuple(steps),
     )
 
 
 def _endless(numbers: Numbers) -> bool:
     """Whether infinities are in a set that no point has made."""
     return (numbers.below or numbers.above) and not (numbers.nan or numbers.origins)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A call that was judged. look: all that this hung on, but for the calls before. tensors: what
-    it made or changed.
-    """
-
-    look: Any
-    tensors: dict[str, Tensor]
-    points: tuple[Point, ...]
-
-
-@dataclass(slots=True)
-class Known:
-    """The calls of a model that was analysed, in their order, for others that begin with them."""
-
-    steps: list[Step] = field(default_factory=list)
 
 
 def _look(node: Node, graph: Graph, given: Mapping[str, Tensor]) -> Any:
