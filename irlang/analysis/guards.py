@@ -64,9 +64,10 @@ def guards_of(
 ) -> dict[str, Guard]:
     """A guard for every call that has a point which is not safe, where one is found in time.
 
-    found: the model as it was judged: an edit changes none of the calls before it. Each is tried together with those before it, from the inputs on: what comes later may be safe
-    only then. A call and its gradient share their guard. What goes wrong on the way back alone is
-    tried behind that, from the results on, and mostly settled by then.
+    found: the model as it was judged: an edit changes none of the calls before it. Each guard is
+    tried together with those before it, from the inputs on: what comes later may be safe only then.
+    A call and its gradient share their guard. What goes wrong on the way back alone is tried behind
+    that, from the results on, and mostly settled by then.
     """
     before = unsafe(found.points)
     unsafe_now = set(before)

@@ -107,7 +107,8 @@ def analyse(
     loss is analysed too. domain: one of `DOMAINS`, how much is known of a value: an interval for
     every tensor, for every region, or relations between elements as well. flush: whether a target
     may flush denormal numbers to zero. known: the steps of a model that begins alike, analysed
-    under the same options: they are not judged again. Raises `InvalidInput` where data cannot be read.
+    under the same options: they are not judged again. Raises `InvalidInput` where data cannot be
+    read.
     """
     whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
     tensors: dict[str, Tensor] = {}
