@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge, worst_first
+from irlang.diff.verdict import FINDINGS, SEVERITY, Verdict, gravest, judge, worded, worst_first
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
 
@@ -104,3 +104,13 @@ def test_every_finding_has_its_place_among_those_to_read() -> None:
     assert [v for v, _ in read[:2]] == ["crash"] * 2
     assert read[0][1] < read[1][1]  # of one verdict, the first to be found comes first
     assert read[-1][0] == "accepted"
+
+
+def test_what_was_not_repeated_is_read_last() -> None:
+    found = [{"verdict": v, "id": r, "repeated": r} for r in (False, True) for v in FINDINGS]
+    read = worst_first([*found, {"verdict": "wrong", "id": True}])  # of an older campaign
+    assert [one["id"] for one in read] == [True] * (len(FINDINGS) + 1) + [False] * len(FINDINGS)
+    assert [worded(one) for one in read[:1] + read[len(FINDINGS) + 1 :][:1]] == [
+        "crash",
+        "crash (not repeated)",
+    ]

@@ -305,10 +305,10 @@ def _findings(found: list[dict[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from irlang.diff.verdict import worst_first
+    from irlang.diff.verdict import worded, worst_first
     from irlang.render import visible
 
-    findings = worst_first(found)
+    findings = [{**f, "verdict": worded(f)} for f in worst_first(found)]
     table = Table(box=None, pad_edge=True)
     for heading, key in (("finding", "id"), ("verdict",) * 2, ("target",) * 2, ("operator",) * 2):
         widest = max(len(heading), *(len(f[key]) for f in findings[:_SHOWN]))

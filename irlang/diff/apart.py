@@ -259,7 +259,9 @@ def judge_apart(
                 symptom = symptom_of(target, operator, worst)
                 if symptom in seen.symptoms or len(found) >= _MOST:
                     continue
-                seen.symptoms.add(symptom)
-                if not seen.heard(target, own.verdicts[target]):
+                heard = seen.heard(target, own.verdicts[target])
+                if not heard:
                     found.append(find(session, one, seed, target, own))
+                if heard or found[-1].repeated:  # what was there once hides nothing
+                    seen.symptoms.add(symptom)
     return found, counts

@@ -222,8 +222,9 @@ def _at_edges(
         amiss.append(at_edge(culprit.verdict.verdict))
         symptom = symptom_of(target, culprit.node.op.name, culprit.verdict)
         if symptom not in SEEN.symptoms and len(found) < _LOCALISED:
-            SEEN.symptoms.add(symptom)
             found.append(charge(session, case, seed, target, culprit))
+            if found[-1].repeated:  # what was there once hides nothing
+                SEEN.symptoms.add(symptom)
     return amiss
 
 

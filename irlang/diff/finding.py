@@ -16,6 +16,7 @@ from irlang.diff.reduce import number_kind, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
+from irlang.diff.repeat import is_repeated
 from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.stages import blamed_gradient
@@ -43,7 +44,8 @@ class Found:
     balls, got: the target's values, both of the reduced case. versions: of all targets, with
     those of Python and NumPy. fault: what makes the program invalid, and
     requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
-    operator in whose composition it was met. signature: what makes two findings one.
+    operator in whose composition it was met. repeated: whether the reduced program shows it again
+    in a process that has run nothing else. signature: what makes two findings one.
     """
 
     seed: int
@@ -62,12 +64,14 @@ class Found:
     fault: str = ""
     requirement: str = ""
     within: Found | None = None
+    repeated: bool = True
 
     @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
 
-        Of an edge value also what kind of number was expected, and what was got.
+        Of an edge value also what kind of number was expected, and what was got. One that was not
+        repeated hides none that is.
         """
         pattern = sorted(said_of(name, value) for name, value in self.attributes.items())
         if self.verdict.verdict == "edge":
@@ -77,6 +81,8 @@ class Found:
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
             pattern = ["invalid", self.requirement, *pattern]
+        if not self.repeated:
+            pattern.append("once")
         return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
 
     def identity(self) -> dict[str, str]:
@@ -103,7 +109,8 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
             return charge(session, case, seed, target, culprit)
-    return _in_parts(session, _reduced(session, case, case, seed, target, None, verdict))
+    made = _reduced(session, case, case, seed, target, None, verdict)
+    return _tried_again(session, _in_parts(session, made))
 
 
 def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found | None:
@@ -111,7 +118,8 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
     start, first = blamed_gradient(session, case, target)
     if start is None:
         return None
-    return _reduced(session, case, first, seed, target, start.node, start.verdict)
+    made = _reduced(session, case, first, seed, target, start.node, start.verdict)
+    return _tried_again(session, made)
 
 
 def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
@@ -133,7 +141,13 @@ def charge(session: Session, case: Case, seed: int, target: str, culprit: Culpri
     shows = gravest([v.verdict for v in again]) in FINDINGS
     start = alone if shows else case
     made = _reduced(session, case, start, seed, target, culprit.node, culprit.verdict)
-    return _in_parts(session, made)
+    return _tried_again(session, _in_parts(session, made))
+
+
+def _tried_again(session: Session, found: Found) -> Found:
+    """The finding, with what came of running it in a process that has run nothing else."""
+    grad = found.verdict.stage == "backward"
+    return replace(found, repeated=is_repeated(session, found.reduced, found.target, grad))
 
 
 def _in_parts(session: Session, found: Found) -> Found:

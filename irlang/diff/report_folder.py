@@ -20,6 +20,7 @@ from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
 from irlang.diff.report_script import script
+from irlang.diff.verdict import NOT_REPEATED
 from irlang.dtypes import DTYPES
 from irlang.lower.lower import lower
 
@@ -50,7 +51,8 @@ def _written(found: Found, folder: Path, identity: str) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     verdict, case = found.verdict, found.reduced
     reduced = folder / "finding.nnir"
-    save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}",))
+    once = "" if found.repeated else f", {NOT_REPEATED}"
+    save(case, reduced, (f"{verdict.verdict}: {found.target}, {found.operator}{once}",))
     (folder / "program.nnir").write_text(
         to_text(found.whole.graph, found.whole.catalog, (f"seed {found.seed}",)), "utf-8"
     )
@@ -71,6 +73,7 @@ def _written(found: Found, folder: Path, identity: str) -> dict[str, Any]:
         "message": verdict.message, "title": title(found), "version": found.version,
         "reduced": str(reduced), "script": str(main or ""), "report": str(report),
         "seed": found.seed, "signature": found.signature, "others": found.others,
+        "repeated": found.repeated,
         "expected": _values({n: b.value for n, b in found.expected.items()}, graph, all_expected),
         "got": _values(found.got, graph, all_got), "outside": _outside(found),
         "inputs": _values(case.values, graph, all_got),

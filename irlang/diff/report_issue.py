@@ -18,6 +18,7 @@ from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
 from irlang.diff.unfold import is_composed
+from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.gen.spoil import RULED_OUT
@@ -47,6 +48,10 @@ _LOST = {
 
 def title(found: Found) -> str:
     """One line: who, what, and the element that shows it."""
+    return _title(found) if found.repeated else f"{_title(found)} ({NOT_REPEATED})"
+
+
+def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
     given = ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
     about = f"{found.operator}({given})" if given and len(given) <= _SHORT else found.operator
@@ -120,6 +125,11 @@ def _what(found: Found) -> list[str]:
         lines.append(
             "Each call by itself is right: with the values between them as results, the "
             "disagreement goes. They are wrong only together, as after a fusion."
+        )
+    if not found.repeated:
+        lines.append(
+            "**It was not repeated**: run once more in a process that had run nothing else, the "
+            "program gave what is expected. What the process had run before may have to do with it."
         )
     if found.within is not None:
         lines.append(f"It was met in `{found.within.operator}`, which is computed by it there.")

@@ -11,7 +11,7 @@ from typing import Any
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.report_graph import svg
-from irlang.diff.verdict import FINDINGS, SEVERITY, worst_first
+from irlang.diff.verdict import FINDINGS, SEVERITY, worded, worst_first
 from irlang.docs.page import STYLE
 from irlang.interp.shape import check
 from irlang.parser import parse
@@ -107,7 +107,9 @@ def _index(findings: Sequence[Mapping[str, Any]]) -> str:
         return "<p>None: the targets agree with the oracle.</p>"
     rows = [
         f'<tr><td><a href="#{escape(f["id"])}">{escape(f["id"])}</a></td>'
-        + "".join(f"<td>{escape(str(f[key]))}</td>" for key in ("operator", "verdict", "target"))
+        + "".join(
+            f"<td>{escape(s)}</td>" for s in (str(f["operator"]), worded(f), str(f["target"]))
+        )
         + f'<td class="number">{f["operators"]}</td><td class="number">'
         f"{f.get('elements', '')}</td></tr>"
         for f in findings
@@ -126,7 +128,7 @@ def _finding(folder: Path, found: Mapping[str, Any]) -> str:
     )
     others = "; ".join(f"{t} {v}" for t, v in found.get("others", {}).items())
     where = f"{found['target']} {found.get('version', '')}"
-    facts = [("verdict", found["verdict"]), ("target", where), ("operator", found["operator"]),
+    facts = [("verdict", worded(found)), ("target", where), ("operator", found["operator"]),
              ("others", others), ("said", str(found["message"])[:400]),
              ("seed", found["seed"])]  # fmt: skip
     told = "".join(

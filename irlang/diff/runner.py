@@ -121,6 +121,12 @@ class Session:
         alone.workers = {target: spare}
         return alone
 
+    def afresh(self, target: str) -> Session:
+        """A target alone, in a process that has run nothing yet; to be closed (`with`)."""
+        alone = self.only(target)
+        alone.workers = {target: self.workers[target].fresh()}
+        return alone
+
     def versions(self, *, whole: bool = False) -> dict[str, str]:
         """The version of every target's framework; waits until all have started.
 

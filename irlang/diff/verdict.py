@@ -54,6 +54,7 @@ FINDINGS = frozenset(
     }
 )
 _OF_VALUES = ("nonfinite", "wrong")
+NOT_REPEATED = "not repeated"
 _REASON = 24  # words of a message that tell reasons apart
 
 
@@ -100,8 +101,19 @@ def gravest(verdicts: list[str]) -> str:
 
 
 def worst_first(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Findings, as JSON has them, in the order in which somebody wants to read them."""
-    return sorted(findings, key=lambda found: _READ.index(found["verdict"]))
+    """Findings, as JSON has them, in the order in which somebody wants to read them: last those
+    that were not repeated.
+    """
+    return sorted(
+        findings,
+        key=lambda found: (not found.get("repeated", True), _READ.index(found["verdict"])),
+    )
+
+
+def worded(found: Mapping[str, Any]) -> str:
+    """The verdict of a finding, as JSON has it, in words."""
+    once = "" if found.get("repeated", True) else f" ({NOT_REPEATED})"
+    return f"{found['verdict']}{once}"
 
 
 def reason_of(message: str) -> str:
