@@ -456,6 +456,24 @@ model m(x: f32[3] in [0.2, 0.7], y: f32[3] in [0.2, 0.7], w: f32[3] in [0.2, 0.7
     assert not {v.verdict for v in verdicts} & FINDINGS
 
 
+@pytest.mark.parametrize("pos_weight", [1, 0.5, 3])
+@pytest.mark.parametrize("logit", [1e-9, -1e-9, 1e-4, 0.7, -20])
+def test_a_difference_of_logarithms_is_a_gradient_too(
+    logit: float, pos_weight: float, session: Session
+) -> None:
+    """PyTorch has log_sigmoid(-x) - pos_weight * log_sigmoid(x) by the target, which cancels."""
+    case = _case(f"""
+model m(t: f32[1] in [0, 1]) -> y: f32[] {{
+  param x: f32[1] = {logit}
+  param p: f32[1] = {pos_weight}
+  y = binary_cross_entropy_logits(x, t; pos_weight = p)
+  loss = square(y)
+}}""")
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert {v.name for v in verdicts} >= {"d_t"}
+    assert not {v.verdict for v in verdicts} & FINDINGS
+
+
 # Calls that a target has no operator for: of a branch that is not taken no slope may come through.
 SHELTERED = {
     "log_ndtr(x)": [-20, -1, 0, 8],
