@@ -291,3 +291,19 @@ def test_a_reply_that_nobody_waited_for_is_not_taken_for_the_next(
         (outcome,) = both.compare([other])
     assert outcome.results["torch"].outputs.keys() == other.graph.outputs.keys()
     assert {v.verdict for v in outcome.verdicts["torch"]} == {"agrees"}
+
+
+def test_operands_of_one_type_are_at_different_edges() -> None:
+    """A NaN beside a number, zero to the power of something: edges meet others than themselves."""
+    pairs = differ = 0
+    for name in ("maximum", "floor_divide", "atan2", "power", "hypot"):
+        for seed in range(24):
+            case = case_apart(builtin(), seed, [name], False, seed % 6)
+            if case is None:
+                continue
+            one, other = (case.values[operand] for operand in case.graph.nodes[0].operands())
+            if one.dtype.kind == "f" and one.shape == other.shape and one.size > 1:
+                pairs += 1
+                differ += not np.array_equal(one, other, equal_nan=True)
+    assert pairs >= 20
+    assert differ > 0.8 * pairs

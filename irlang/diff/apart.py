@@ -147,8 +147,11 @@ def case_apart(
     drawn = {name: array for name, array in given.items() if name not in weights}
     kinds: Kinds = "smooth" if smooth else "finite" if grad else "all"
     mixed = around // 2 % 2 == 0  # of all, and of those that a target has
-    given |= with_edges_apart(graph, drawn, seed, bound, kinds, mixed)
-    params = with_edges_apart(graph, params, seed, bound, kinds, mixed)
+    # Together: by themselves the first input and the first parameter would have equal edges in
+    # equal places, and no two operands ever a NaN beside a number.
+    edged = with_edges_apart(graph, {**drawn, **params}, seed, bound, kinds, mixed)
+    given |= {name: edged[name] for name in drawn}
+    params = {name: edged[name] for name in params}
     case = Case(graph, given, params, catalog, edge=not smooth)
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
