@@ -350,7 +350,7 @@ def _contraction(
         if form is None or not form.known:
             return None
         extents[index] = max(form.constant, 0)
-    parts = _factors(expr.body)
+    parts = factors_of(expr.body)
     whole = expr.body if expr.where is None else eq.Apply("select", (expr.where, expr.body))
     if len(parts) < 2 or not harmless(whole, bounds, tensors):
         return None
@@ -413,9 +413,10 @@ def _host(condition: eq.Expr, factors: Sequence[Factor], extents: Mapping[str, i
     return host if len(factors) == 2 and finite and size <= _MASKED else None
 
 
-def _factors(expr: eq.Expr) -> list[eq.Expr]:
+def factors_of(expr: eq.Expr) -> list[eq.Expr]:
+    """The factors of a product, or the expression itself."""
     if isinstance(expr, eq.Apply) and expr.function == "*":
-        return [*_factors(expr.args[0]), *_factors(expr.args[1])]
+        return [*factors_of(expr.args[0]), *factors_of(expr.args[1])]
     return [expr]
 
 

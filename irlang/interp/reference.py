@@ -19,7 +19,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
-from irlang.interp import contraction, kernel, kernel_cache, vector, wide
+from irlang.interp import contraction, kernel, kernel_cache, polyphase, vector, wide
 from irlang.interp.draws import completed
 from irlang.interp.notes import Notes
 from irlang.interp.plain import Plain, load
@@ -72,6 +72,7 @@ class _Plan(Notes):
         super().__init__()
         self.equations = expansion.equations
         self.steps = schedule(expansion.equations)
+        self.spreads = polyphase.spreads(expansion.equations, expansion.tensors)
 
     def reads(self, item: object, expr: eq.Expr) -> frozenset[str]:
         """The tensors that an expression of an item reads."""
@@ -120,6 +121,13 @@ class _Run:
         work = size * plan.note("work", equation, lambda: work_of(equation.body))
         if work <= SMALL // 10 or plan.note("wide", equation, lambda: self._wide(equation, plan)):
             return self._vector(equation, plan)
+        if plan is self._plan:
+            phases = plan.note("phases", equation, lambda: self._phases(equation))
+            if phases is not None and phases.applies(self.tensors):
+                array = np.zeros(equation.info.shape)
+                for place, part in phases.parts:
+                    array[place] = self.equation(part)
+                return array
         products, rest = plan.note(
             "products", equation, lambda: contraction.find(equation, self.infos)
         )
@@ -132,6 +140,9 @@ class _Run:
         ):
             return self._vector(equation, plan)
         return self._nest(equation, work, plan)
+
+    def _phases(self, equation: eq.Equation) -> polyphase.Phases | None:
+        return polyphase.phases(equation, self.infos, self._plan.spreads)
 
     def _wide(self, equation: eq.Equation, plan: _Plan) -> bool:
         """Whether integers take part that neither kernels nor products hold."""
