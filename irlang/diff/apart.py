@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
@@ -45,6 +45,9 @@ CALLS = 3  # of each
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
+_TURNS = (
+    4  # of feeding a program: first all operands are at edges, then one of a call without value
+)
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them. Every second pair of rounds mixes all kinds of
@@ -75,9 +78,10 @@ def cases_apart(
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
-    able: whether any target can run a program. Of one that none can, or that the oracle has no
-    value for, the calls are taken one by one. native: the operators that a target has of its own;
-    own: whether one has the operator of a program of one call, as it is called there.
+    able: whether any target can run a program. Of one that none can, the calls are taken one by
+    one, and so are those that could not be drawn, or that the oracle has no value for. native: the
+    operators that a target has of its own; own: whether one has the operator of a program of one
+    call, as it is called there.
     """
     names = list(ops) or [op.name for op in catalog]
     rounds = Rounds(names, [name for name in names if name in native], seed)
@@ -86,17 +90,20 @@ def cases_apart(
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         case = case_apart(catalog, start, called, grad, around, own)
-        if case is not None and able(case):
-            made = [case]
-        else:
-            made = []
-            for name in called:
-                drawn = (
-                    case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, own)
-                    for again in range(_DRAWN)
-                )
-                made += islice((one for one in drawn if one is not None and able(one)), 1)
+        made = [case] if case is not None and able(case) else []
+        for name in set_aside(called, made):
+            drawn = (
+                case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, own)
+                for again in range(_DRAWN)
+            )
+            made += islice((one for one in drawn if one is not None and able(one)), 1)
         yield from ((number, start, one) for one in made)
+
+
+def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:
+    """The operators of which some programs say nothing."""
+    told = {node.op.name for case in made for node in case.graph.nodes if _is_known(case, node)}
+    return [name for name in called if name not in told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,8 @@ def case_apart(
     """A program that calls each operator once; None where it has no call or no value.
 
     around: how often the whole catalogue has had its turn before. own: calls of which it is true
-    are preferred.
+    are preferred. Where edges in all operands of a call leave it without a value, as infinities
+    that cancel do, or break a precondition, as a scale below 0 does, one operand alone is at edges.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
@@ -141,29 +149,60 @@ def case_apart(
     if not graph.nodes or (grad and graph.loss is None):
         return None
     smooth = grad and around % _SMOOTH != _SMOOTH - 1
-    bound = _bound(graph, smooth)
-    given, params = inputs(graph, seed), initial_values(graph, seed)
-    weights = _weights(graph)  # what flows back: nothing is learned where it is zero
-    drawn = {name: array for name, array in given.items() if name not in weights}
     kinds: Kinds = "smooth" if smooth else "finite" if grad else "all"
     mixed = around // 2 % 2 == 0  # of all, and of those that a target has
+    kept: dict[str, int] = {}  # by call: which of its operands alone is at edges
+    case = None
+    for turn in range(_TURNS):
+        case = _at_edges(graph, catalog, seed ^ (turn << _FURTHER), kinds, mixed, kept)
+        called = [node for node in graph.nodes if graph.loss not in node.outputs]
+        unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
+        if not unknown:
+            break
+        kept |= {node.name: kept.get(node.name, -1) + 1 for node in unknown}
+    if case is None or (smooth and unknown):
+        return None
+    return case if len(unknown) < len(called) else None
+
+
+def _at_edges(
+    graph: Graph, catalog: Catalog, seed: int, kinds: Kinds, mixed: bool, kept: Mapping[str, int]
+) -> Case | None:
+    """A program fed with edges; None where it breaks a precondition on values.
+
+    kept: see `case_apart`. Several edges together have no value more often than one.
+    """
+    graph = replace(graph, inputs=dict(graph.inputs), params=dict(graph.params))
+    given, params = inputs(graph, seed), initial_values(graph, seed)
+    weights = _weights(graph)  # what flows back: nothing is learned where it is zero
+    spared = set(weights)
+    for node in graph.nodes:
+        operands = list(dict.fromkeys(node.operands()))
+        at = kept.get(node.name)
+        if at is not None:
+            spared.update(operands[:at] + operands[at + 1 :])
+    drawn = {name: a for name, a in {**given, **params}.items() if name not in spared}
     # Together: by themselves the first input and the first parameter would have equal edges in
     # equal places, and no two operands ever a NaN beside a number.
-    edged = with_edges_apart(graph, {**drawn, **params}, seed, bound, kinds, mixed)
-    given |= {name: edged[name] for name in drawn}
-    params = {name: edged[name] for name in params}
-    case = Case(graph, given, params, catalog, edge=not smooth)
+    edged = with_edges_apart(graph, drawn, seed, _bound(graph, kinds == "smooth"), kinds, mixed)
+    given |= {name: edged[name] for name in given if name in edged}
+    params = {name: edged.get(name, array) for name, array in params.items()}
+    case = Case(graph, given, params, catalog, edge=kinds != "smooth")
     try:
         case.balls = balls(graph, case.values, catalog, precision(graph))
     except InvalidInput:
         return None
-    found = [case.balls[value] for value in graph.outputs.values()]
-    if smooth and not all(
-        np.all(np.isfinite(np.asarray(b.value, dtype=np.float64))) for b in found
-    ):
-        return None  # of which there is no gradient to speak of
-    known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
-    return case if known else None
+    return case
+
+
+def _is_known(case: Case, node: Node, finite: bool = False) -> bool:
+    """Whether something can be said of a call's results; finite: whether all are finite, without
+    which there is no gradient to speak of.
+    """
+    found = [(case.balls or {})[name] for name in node.outputs]
+    if finite and not all(np.all(np.isfinite(np.asarray(b.value, np.float64))) for b in found):
+        return False
+    return any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
 
 
 def differentiated(graph: Graph, catalog: Catalog) -> tuple[Graph, Catalog]:
