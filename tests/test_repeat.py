@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,7 @@ from irlang.commands.report import command as report
 from irlang.diff import gradients, runner, substitute
 from irlang.diff.finding import Found, find, write
 from irlang.diff.runner import Session
+from irlang.lower.lower import Lowered
 from tests.planted import Fault, planted
 from tests.test_reduce import case_of
 
@@ -86,3 +89,36 @@ def test_a_campaign_keeps_it_behind_the_rest(
     shown = CliRunner().invoke(report, [str(tmp_path / "c"), "-o", str(page)])
     assert shown.exit_code in (0, 1), shown.output
     assert f"{once[0]['verdict']} (not repeated)" in page.read_text("utf-8")
+
+
+def test_what_is_refused_of_a_gradient_alone_is_shown_with_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A target without gradients of its own runs the adjoint equations as a program, which has no
+    stages. Its finding has to be of that program: the one without gradients is not refused.
+    """
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    right = vars(gradients)["lower"]
+
+    def broken(*args: Any, **options: Any) -> Lowered:
+        made = right(*args, **options)
+        if not isinstance(made.code, bytes) or options.get("grad"):
+            return made
+        model = onnx.load_model_from_string(made.code)
+        model.graph.node[0].domain = "unknown"
+        model.opset_import.add(domain="unknown", version=1)
+        return replace(made, code=model.SerializeToString())
+
+    monkeypatch.setattr(gradients, "lower", broken)
+    case = case_of(_TEXT)
+    with Session(["onnxruntime"]) as own:
+        assert own.compare([case])[0].verdicts["onnxruntime"][0].verdict == "agrees"
+        outcome = own.compare([case], grad=True)[0]
+        found = find(own, case, 1, "onnxruntime", outcome)
+    assert (found.verdict.verdict, found.verdict.stage) == ("refused", "backward")
+    assert found.repeated
+    assert len(found.reduced.graph.nodes) < len(case.graph.nodes)
+    write(found, tmp_path, "f-001")
+    shown = onnx.load_model(str(tmp_path / "show_onnxruntime.onnx"))
+    assert shown.graph.node[0].domain == "unknown"

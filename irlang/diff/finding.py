@@ -31,6 +31,7 @@ SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
+_WITHOUT_VALUES = frozenset({"refused", "crash", "timeout", "memory"})
 _FEW = 3  # calls whose names together say what is wrong
 
 
@@ -101,6 +102,8 @@ def said_of(name: str, value: str) -> str:
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
     """Looks into a disagreement: localises it where the target gives values, and reduces it."""
     verdict = _worst(outcome.verdicts[target])
+    if _is_of_gradient(session, case, target, outcome):
+        verdict = replace(verdict, stage="backward")
     if verdict.stage == "backward":
         found = find_gradient(session, case, seed, target)
         if found is not None:
@@ -111,6 +114,17 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
             return charge(session, case, seed, target, culprit)
     made = _reduced(session, case, case, seed, target, None, verdict)
     return _tried_again(session, _in_parts(session, made))
+
+
+def _is_of_gradient(session: Session, case: Case, target: str, outcome: Outcome) -> bool:
+    """Whether a program without results has them where no gradients are asked for: then these are
+    what is refused, or ends the process, though no stage of it could be told.
+    """
+    verdicts = outcome.verdicts[target]
+    if not outcome.slopes or gravest([v.verdict for v in verdicts]) not in _WITHOUT_VALUES:
+        return False
+    forward = session.only(target).compare([case])[0].verdicts[target]
+    return gravest([v.verdict for v in forward]) not in FINDINGS
 
 
 def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found | None:
@@ -193,6 +207,8 @@ def _reduced(
     else:
         reduced = renamed
     verdict = again if again.verdict in FINDINGS else verdict
+    if grad and verdict.verdict in _WITHOUT_VALUES:
+        verdict = replace(verdict, stage="backward")
     nodes = reduced.graph.nodes
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _FEW else "program"
     attributed = [n for n in nodes if name is None or n.op.name == name] or nodes
