@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ def test_what_is_refused_of_a_gradient_alone_is_shown_with_it(
     """
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    right = vars(gradients)["lower"]
+    right: Callable[..., Lowered] = vars(gradients)["lower"]
 
     def broken(*args: Any, **options: Any) -> Lowered:
         made = right(*args, **options)
