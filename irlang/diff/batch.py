@@ -1,5 +1,5 @@
-"""One batch of a campaign: its programs run everywhere and are judged, and beside them calls apart
-and spoilt calls.
+"""One batch of a campaign: its programs run everywhere and are judged, and beside them calls apart,
+pieces and spoilt calls.
 
 A batch runs in one process, whose workers and whose memory of what it has looked into it keeps.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
 from irlang.diff.apart import APART, cases_apart, judge_apart
@@ -22,6 +22,7 @@ from irlang.diff.finding import Found, charge, find, find_accepted, find_gradien
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.pace import PACE
+from irlang.diff.pieces import PIECES, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
@@ -36,8 +37,12 @@ _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _SPOILT = 64  # requirements that are broken beside the programs of a batch
 _SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoilt
+_PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
+_COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
+
+Run: TypeAlias = tuple[Case, Outcome]
 
 _SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
 
@@ -63,9 +68,9 @@ def run_batch(
 ) -> tuple[dict[str, Any], list[Found]]:
     """One batch: its counts, and its disagreements localised.
 
-    What finds most in a second comes first: calls apart, spoilt calls, then programs. told: called
-    with each finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has
-    not begun is left out, and the batch is `cut`.
+    What finds most in a second comes first: calls apart, pieces, spoilt calls, then programs. told:
+    called with each finding as soon as it is there. Where the time is over (`irlang.diff.pace`),
+    what has not begun is left out, and the batch is `cut`.
     """
     catalog = builtin()
     session = _session(settings.targets, settings.profile)
@@ -91,6 +96,11 @@ def run_batch(
         for name, more in counts.items():
             apart[name] += more
         keep(lone)
+    judged: list[Run] = []
+    fired = {name: Counter[str]() for name in settings.targets}
+    small = pieces(settings, number, catalog, session.can_run, -(-count * PIECES // BATCH))
+    while not PACE.over() and (some := list(islice(small, _PIECES_AT_ONCE))):
+        judged += _judged_all(session, settings, some, fired, keep, _COVERED)
     invalid: dict[str, Counter[str]] = {}
     first = number * _SPOILT + settings.seed
     end = first if settings.grad else first - (-count * _SPOILT // BATCH)
@@ -103,23 +113,14 @@ def run_batch(
         for name, more in counts.items():
             invalid[name] = invalid.get(name, Counter()) + more
         keep([find_accepted(session, taken, seed) for seed, taken in accepted])
-    targets: dict[str, Counter[str]] = {name: Counter() for name in settings.targets}
-    judged: list[tuple[Case, Outcome]] = []
+    targets = {name: Counter[str]() for name in settings.targets}
+    programs: list[Run] = []
     cut, tried = PACE.over(), 0
     if not cut:
-        cases, numbers, tried = drawn(settings, number, catalog, session.can_run)
-        whole: list[Found] = []
-        outcomes = session.compare([case for _, case in cases], grad=settings.grad, numbers=numbers)
-        for (seed, case), outcome in zip(cases, outcomes, strict=True):
-            cut = PACE.over()
-            if cut:
-                break
-            before = len(whole)
-            for target, verdicts in outcome.verdicts.items():
-                verdict = _judged(session, settings, (seed, case, outcome), target, verdicts, whole)
-                targets[target][verdict] += 1
-            judged.append((case, outcome))
-            keep(whole[before:])
+        cases, tried = drawn(settings, number, catalog, session.can_run)
+        programs = _judged_all(session, settings, cases, targets, keep)
+        cut = len(programs) < len(cases)
+    judged += programs
     called = [_known(graph, catalog) for graph in (*alone, *(c.graph for c, _ in judged))]
     covered = {
         "operators": Counter(n.op.name for graph in called for n in graph.nodes),
@@ -133,15 +134,48 @@ def run_batch(
         ),
     }
     result = {
-        "programs": len(judged), "tried": tried,
-        "valid": sum(outcome.refusal is None for _, outcome in judged),
+        "programs": len(programs), "tried": tried,
+        "valid": sum(outcome.refusal is None for _, outcome in programs),
         "targets": {name: dict(counts) for name, counts in targets.items()},
         "apart": {name: dict(counts) for name, counts in apart.items()},
+        "pieces": {name: dict(counts) for name, counts in fired.items()},
         "invalid": {name: dict(counts) for name, counts in invalid.items()},
         "covered": {name: dict(counts) for name, counts in covered.items()},
         "cut": cut,
     }  # fmt: skip
     return result, found
+
+
+def _judged_all(
+    session: Session,
+    settings: Settings,
+    cases: Sequence[tuple[int, int, Case]],
+    counts: Mapping[str, Counter[str]],
+    keep: Callable[[Sequence[Found]], None],
+    share: float = 0.0,
+) -> list[Run]:
+    """Runs programs, given with their numbers and seeds; gives those that were judged in time.
+
+    counts: of verdicts, by target; they are counted. keep: called with what is found. share: see
+    `Seen.explains`.
+    """
+    found: list[Found] = []
+    judged: list[Run] = []
+    outcomes = session.compare(
+        [case for *_, case in cases], grad=settings.grad, numbers=[number for number, *_ in cases]
+    )
+    for (_, seed, case), outcome in zip(cases, outcomes, strict=True):
+        if PACE.over():
+            break
+        before = len(found)
+        for target, verdicts in outcome.verdicts.items():
+            verdict = _judged(
+                session, settings, (seed, case, outcome), target, verdicts, found, share
+            )
+            counts[target][verdict] += 1
+        judged.append((case, outcome))
+        keep(found[before:])
+    return judged
 
 
 def _known(graph: Graph, catalog: Catalog) -> Graph:
@@ -157,8 +191,12 @@ def _judged(
     target: str,
     verdicts: list[Verdict],
     found: list[Found],
+    share: float,
 ) -> str:
-    """The verdict on a program with its seed, on a target. What is found is added."""
+    """The verdict on a program with its seed, on a target. What is found is added.
+
+    share: see `Seen.explains`.
+    """
     seed, case, outcome = ran
     verdict = gravest([v.verdict for v in verdicts])
     if case.edge:
@@ -171,7 +209,7 @@ def _judged(
     if verdict in FINDINGS:
         if (
             len(found) < _LOCALISED
-            and not SEEN.explains(case.graph, target, verdict)
+            and not SEEN.explains(case.graph, target, verdict, share)
             and not SEEN.heard(target, verdicts)
         ):
             if of_values(verdicts) and not _proved(session, case, target):
@@ -183,7 +221,7 @@ def _judged(
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
             verdict = culprit.verdict.verdict
-            if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict):
+            if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict, share):
                 found.append(charge(session, case, seed, target, culprit))
                 SEEN.note(found[-1])
         elif settings.grad:

@@ -214,6 +214,7 @@ class Campaign:
                 for name, counts in self.tally.targets.items()
             },
             "apart": {name: dict(counts) for name, counts in self.tally.apart.items()},
+            "pieces": {name: dict(counts) for name, counts in self.tally.pieces.items()},
             "invalid": {name: dict(counts) for name, counts in self.tally.invalid.items()},
             "findings": self.findings,
             "known": dict(self.suppressed),

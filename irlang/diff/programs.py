@@ -57,14 +57,13 @@ class Settings:
 
 def drawn(
     settings: Settings, number: int, catalog: Catalog, able: Able = lambda _: True
-) -> tuple[list[tuple[int, Case]], list[int], int]:
-    """The programs of a batch with their seeds, their numbers, and how many were drawn for them.
+) -> tuple[list[tuple[int, int, Case]], int]:
+    """The programs of a batch with their numbers and seeds, and how many were drawn for them.
 
     able: as of `make_case`.
     """
     coverage = Coverage()
-    cases: list[tuple[int, Case]] = []
-    numbers: list[int] = []
+    cases: list[tuple[int, int, Case]] = []
     tried = 0
     for offset in range(planned(settings, number)):
         for attempt in range(_ATTEMPTS):
@@ -73,10 +72,9 @@ def drawn(
             tried += 1
             if case is not None:
                 coverage.note(case.graph)
-                cases.append((seed, case))
-                numbers.append(number * BATCH + offset)
+                cases.append((number * BATCH + offset, seed, case))
                 break
-    return cases, numbers, tried
+    return cases, tried
 
 
 def planned(settings: Settings, number: int) -> int:
@@ -115,10 +113,21 @@ def make_case(
     if seed // _ATTEMPTS % 4 in _PIECES:
         how.update(size=_PIECE_CALLS, pieces=100)
     graph = generate(catalog, seed, ops=ops or None, **how).graph
+    return fed(graph, catalog, seed, grad, seed // _ATTEMPTS % EDGE == 0, able)
+
+
+def fed(
+    graph: Graph, catalog: Catalog, seed: int, grad: bool, edge: bool, able: Able
+) -> Case | None:
+    """A program with values; None where no target can run it or the oracle could judge nothing.
+
+    edge: whether they are at the edges of their types; not so with gradients. For the others see
+    `make_case`.
+    """
     if grad:
         graph, catalog = trainable(graph, catalog, seed)
+        edge = False
     given = inputs(graph, seed)
-    edge = not grad and seed // _ATTEMPTS % EDGE == 0
     if edge:
         given = with_edges(graph, given, seed)
     params = initial_values(graph, seed)

@@ -63,17 +63,21 @@ class Seen:
                 held = calls_of(one.operator, one.attributes)
                 self.culprits.setdefault((one.target, one.verdict.verdict, held), 1)
 
-    def explains(self, graph: Graph, target: str, verdict: str) -> bool:
+    def explains(self, graph: Graph, target: str, verdict: str, share: float = 0.0) -> bool:
         """Whether a program that disagrees holds a known culprit; counts it.
 
         Of those that hold it the second is looked into, the fourth and so on: an operator may have
         several faults, and what is often at fault stands beside others. One whose calls lack an
-        attribute that the known fault needs has another.
+        attribute that the known fault needs has another. share: of a program's calls that calls
+        which are wrong together must be at least to explain it: what is wrong with a product and a
+        quotient says little of a normalisation that has these among its parts.
         """
         held = [
             culprit
             for culprit in self.culprits
-            if culprit[:2] == (target, verdict) and _holds(graph, culprit[2])
+            if culprit[:2] == (target, verdict)
+            and _holds(graph, culprit[2])
+            and (len(culprit[2]) == 1 or len(culprit[2]) >= share * len(graph.nodes))
         ]
         self.culprits.update(held)
         return bool(held) and all(self.culprits[one] & (self.culprits[one] - 1) for one in held)

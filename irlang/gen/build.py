@@ -20,7 +20,7 @@ from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits, shape
-from irlang.gen.idiom import GIVEN, Idiom, Step, fix, operand_of
+from irlang.gen.idiom import GIVEN, Idiom, Step, fix, operand_of, otherwise
 from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
 from irlang.gen.pattern import Pattern
@@ -42,6 +42,10 @@ _PLAIN = 50  # percent of idioms whose attributes have their defaults where noth
 _ALL_SAID = 40  # percent of other calls apart whose attributes are all drawn: few are odd together
 _SCALARS = 75  # percent of idioms whose numbers have no axis
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
+# Of pieces: percent of those of which one thing is otherwise, and that show a value from inside;
+# and what their new tensors are, inputs or parameters (`Calls.given`).
+_OTHERWISE, _SHOWN = 35, 20
+_GIVEN = ((100, 0), (100, 15), (100, 15), (100, 50), (100, 100), (0, 50))
 
 
 @dataclass(slots=True)
@@ -73,6 +77,7 @@ def generate(
     apart: Sequence[str] = (),
     preferred: Callable[[Graph], bool] = lambda _: True,
     pieces: int = _IDIOMS,
+    piece: Idiom = (),
 ) -> Program:
     """The program of a seed.
 
@@ -81,10 +86,14 @@ def generate(
     replay: choices to follow instead of drawing. apart: operators that are called instead, once
     each, none reading another's results; preferred: whether one is taken as it is, or another is
     drawn first, given as a program of its own. pieces: percent of choices that are an idiom.
+    piece: an idiom that is the whole program, which has no call where that cannot be drawn.
     """
     kit = kit_of(catalog, None if ops is None else frozenset(ops))
     builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
-    graph = builder.side_by_side(apart, preferred) if apart else builder.run(size, pieces)
+    if piece:
+        graph = builder.piece(piece)
+    else:
+        graph = builder.side_by_side(apart, preferred) if apart else builder.run(size, pieces)
     graph.name = f"generated_{seed}"
     model = to_ast(graph)
     text = print_file(ast.File((model,), 1))
@@ -233,6 +242,23 @@ class _Builder(Calls):
 
     # ---- an idiom
 
+    def piece(self, steps: Idiom) -> Graph:
+        """An idiom of new values and nothing else; one thing of it may be otherwise, and a value
+        from inside a result.
+        """
+        chooser = self.chooser
+        self.wanted = 0  # no room for what would adapt a tensor to a call
+        self.given = chooser.pick(_GIVEN)
+        drawn = otherwise(steps, chooser) if chooser.chance(_OTHERWISE) else steps
+        if not self.idiom(drawn, []) and drawn is not steps:
+            self.idiom(steps, [])
+        self.finish()
+        inner = [value.name for value in self.live if value.uses]
+        if inner and chooser.chance(_SHOWN):
+            shown = chooser.pick(inner)
+            self.graph.outputs[shown] = shown
+        return self.graph
+
     def idiom(self, steps: Idiom, order: list[int]) -> bool:
         """Adds all calls of an idiom, of a live value or of a new one; False where none fits."""
         begun: list[dict[int, Value]] = [
@@ -282,12 +308,12 @@ class _Builder(Calls):
         """
         slots = self.kit.patterns[step.op].slots
         family = bool(slots and slots[0].item.family)
-        return family or any(isinstance(operand, float) for operand in step.operands)
+        return family or bool(step.numbers)
 
     def drawn(self, steps: Idiom) -> Value:
         """A new input of real numbers, or of integers where those of the idiom are whole."""
         sizes = shape(self.chooser, self.chooser.between(1, 4), self.limits)
-        numbers = [o for step in steps for o in step.operands if isinstance(o, float)]
+        numbers = [number for step in steps for number in step.numbers]
         whole = all(map(float.is_integer, numbers)) and self.chooser.chance(_INTEGERS)
         info = TensorInfo(
             sizes, self.chooser.pick(self.limits.ints if whole else self.limits.reals)

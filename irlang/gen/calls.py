@@ -25,14 +25,18 @@ _DRAFTS = 4  # of one call, before it is repaired: to draw again is cheaper
 _RESULTS = 4  # results beside those that keep a call from being dead
 _BARE = 8  # percent of calls whose tensors may have no axes where any number may be
 _WILD = 4  # percent of inputs with a restricted domain that take a computed value all the same
-_INPUTS = 15  # percent of new real tensors, beside the first, that are inputs and not parameters
+# Percent of new real tensors that are inputs and not parameters: where there is no input yet, and
+# else.
+_INPUTS = (100, 15)
 _LONE = 30  # percent of calls with no live operand that are taken all the same
+_ALL = 100
 
 
 class Calls:
     """A graph that calls are added to.
 
-    live: what later calls may read. wanted: how many calls there are to be.
+    live: what later calls may read. wanted: how many calls there are to be. given: percent of new
+    real tensors that are inputs and not parameters, where there is no input yet, and else.
     """
 
     def __init__(self, kit: Kit, chooser: Chooser, limits: Limits) -> None:
@@ -44,6 +48,7 @@ class Calls:
         self.by_name: dict[str, Value] = {}
         self.wanted = 0
         self.repaired = 0
+        self.given = _INPUTS
 
     def call(
         self,
@@ -163,7 +168,8 @@ class Calls:
             info = source
         name = self.free(name)
         real = info.kind == "real"
-        weight = real and bool(self.graph.inputs) and not self.chooser.chance(_INPUTS)
+        share = self.given[bool(self.graph.inputs)]
+        weight = real and share < _ALL and not self.chooser.chance(share)
         bounds = within or usual(slot, info, weight, self.chooser)
         if weight:
             self.graph.params[name] = Param(info, bounds)

@@ -7,8 +7,8 @@ program has; `_` and whatever else a call lacks is drawn as for any call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from irlang import ast
 from irlang.dtypes import DTYPES, holds
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
+from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Number, Settling, Value
 from irlang.gen.pattern import Slot
 from irlang.parser import parse_expr
@@ -24,6 +25,7 @@ from irlang.scope import CONSTANTS, Scope
 
 GIVEN = -1  # the operand `x`
 _PLACES = "i64"  # the type of numbers where that of `x` cannot be: they say places
+_NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
 Operand = int | float | None  # an earlier step or `GIVEN`, a number, what is yet to be drawn
 
 _evaluate = Evaluator()
@@ -37,6 +39,11 @@ class Step:
     operands: tuple[Operand, ...]
     attrs: Mapping[str, Any]
 
+    @property
+    def numbers(self) -> list[float]:
+        """The operands that are numbers."""
+        return [operand for operand in self.operands if isinstance(operand, float)]
+
     def names(self, dtypes: Collection[str]) -> bool:
         """Whether an attribute is one of some element types."""
         return any(isinstance(value, str) and value in dtypes for value in self.attrs.values())
@@ -48,6 +55,11 @@ Idiom = tuple[Step, ...]
 def idioms(names: Collection[str]) -> tuple[Idiom, ...]:
     """The idioms whose operators are all among `names`."""
     return tuple(one for one in _all() if all(step.op in names for step in one))
+
+
+def is_call(steps: Idiom) -> bool:
+    """Whether an idiom is one call with some attributes, of which optimisers know nothing."""
+    return len(steps) == 1 and len(steps[0].operands) < 2
 
 
 @cache
@@ -89,6 +101,43 @@ def _attribute(node: ast.Expr) -> Any:
     if isinstance(node, ast.Name) and node.id not in CONSTANTS:
         return node.id
     return _evaluate.known(node, Scope({}, {}, set()))
+
+
+def otherwise(steps: Idiom, chooser: Chooser) -> Idiom:
+    """An idiom of which one thing is otherwise: an attribute that is not said, or the opposite; a
+    number; the order of two operands; one `x` that is another value.
+
+    A pass that looks for the idiom has to see the difference.
+    """
+    made = [
+        (at, one)
+        for at, step in enumerate(steps)
+        for one in (*_other_attrs(step), *_other_operands(step, at > 0, chooser))
+    ]
+    if not made:
+        return steps
+    at, step = chooser.pick(made)
+    return (*steps[:at], step, *steps[at + 1 :])
+
+
+def _other_attrs(step: Step) -> Iterator[Step]:
+    for name, value in step.attrs.items():
+        rest = {key: one for key, one in step.attrs.items() if key != name}
+        yield replace(step, attrs={**rest, name: not value} if isinstance(value, bool) else rest)
+
+
+def _other_operands(step: Step, later: bool, chooser: Chooser) -> Iterator[Step]:
+    """later: whether it is not the first call, of which another `x` is any `x`."""
+    operands = step.operands
+    if len(operands) > 1 and operands[0] != operands[1]:
+        yield replace(step, operands=(operands[1], operands[0], *operands[2:]))
+    for place, operand in enumerate(operands):
+        other: Operand = None
+        if isinstance(operand, float):
+            other = chooser.pick((*(n for n in _NUMBERS if n != operand), -operand, operand * 4))
+        elif operand != GIVEN or not later:
+            continue
+        yield replace(step, operands=(*operands[:place], other, *operands[place + 1 :]))
 
 
 def fix(

@@ -29,6 +29,7 @@ _TRIES = 4  # live values that are tried for one input
 _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
+_WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 
 
 def solve(
@@ -427,9 +428,10 @@ class _Solver(Settled):
         return self.chooser.pick(good) if good else sizes
 
     def stretched(self, dims: tuple[ast.Dim, ...]) -> tuple[int, ...]:
-        """A shape that broadcasts to what is bound: axes of size 1, and leading ones left out.
+        """A shape that broadcasts with what is bound: axes of size 1, and leading ones left out.
 
-        Often that of the last axis alone, of the second one, or of none, as biases and scales have.
+        Often that of the last axis alone, of the second one, or of none, as biases and scales have;
+        at times one that what is bound broadcasts to.
         """
         chooser = self.chooser
         sizes: list[int] = []
@@ -442,11 +444,15 @@ class _Solver(Settled):
             elif value is None:
                 value = self.derived(key) or draw.length(chooser, self.limits.length // 2)
             part = list(value) if isinstance(value, tuple) else [value]
-            if dim.broadcast:
+            if dim.broadcast and 1 in part and chooser.below(_WIDER[0]) == 0:
+                part = [draw.length(chooser, 6) if n == 1 else n for n in part]
+            elif dim.broadcast:
                 part = [1 if chooser.below(5) == 0 else n for n in part]
                 if len(sizes) == droppable:
                     droppable += len(part)
             sizes += part
+        if dims[0].broadcast and dims[0].kind == "rest" and chooser.below(_WIDER[1]) == 0:
+            return (draw.length(chooser, 2), *sizes)
         lone = chooser.below(_LONE_AXIS) if len(sizes) == droppable > 1 else _LONE_AXIS
         if lone == 0:
             return tuple(sizes[-1:])

@@ -1,0 +1,64 @@
+"""Pieces that stand apart: every idiom in turn, as a program of its own.
+
+A pass of an optimiser fires on a few calls, and is wrong for some of their shapes, types and
+numbers. Whole programs meet each idiom too seldom for that. Beside every batch of them there are
+many pieces, which are small and quick, so that every idiom has its turn again and again. Of a third
+of them one thing is otherwise than a pass expects (`irlang.gen.idiom.otherwise`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from irlang.catalog import Catalog
+from irlang.diff.calls import Case
+from irlang.diff.programs import Able, Settings, fed
+from irlang.gen.build import generate
+from irlang.gen.choice import Chooser
+from irlang.gen.draw import Limits
+from irlang.gen.idiom import is_call
+from irlang.gen.kit import kit_of
+
+PIECES = 192  # beside a batch
+_EDGE = 3  # one in so many has values at the edges of their types
+_SEEDS = 2**41  # where their seeds start, beyond those of calls apart
+_DRAWN = 3  # times that one is drawn which the oracle has no value for
+# Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
+_LIMITS = (
+    Limits(elements=256, length=2),
+    Limits(elements=256, length=3),
+    Limits(elements=256, length=4),
+    Limits(elements=256, length=9),
+    Limits(elements=256),
+    Limits(),
+    Limits(elements=256, length=4, empty=20),
+    Limits(elements=256, length=9, reals=("f64",)),
+    Limits(elements=256, length=9, reals=("f16",)),
+    Limits(elements=256, length=9, reals=("bf16",)),
+    Limits(elements=256, length=4, ints=("i32", "u8", "i8", "i64", "i16")),
+)
+
+
+def pieces(
+    settings: Settings, batch: int, catalog: Catalog, able: Able, count: int = PIECES
+) -> Iterator[tuple[int, int, Case]]:
+    """The number, the seed and the program of each of the pieces beside a batch.
+
+    able: whether any target can run a program. count: how many have their turn.
+    """
+    ops = settings.ops or None
+    known = kit_of(catalog, frozenset(ops) if ops else None).idioms
+    idioms = [one for one in known if not is_call(one)]
+    for number in range(batch * PIECES, batch * PIECES + count if idioms else 0):
+        around, place = divmod(number, len(idioms))
+        turns = random.Random(f"pieces {settings.seed} {around}").sample(idioms, len(idioms))
+        for again in range(_DRAWN):
+            seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
+            limits = Chooser(f"piece {seed}").pick(_LIMITS)
+            graph = generate(catalog, seed, ops=ops, limits=limits, piece=turns[place]).graph
+            edge = (number + around) % _EDGE == 0
+            case = fed(graph, catalog, seed, settings.grad, edge, able) if graph.nodes else None
+            if case is not None:
+                yield number, seed, case
+                break

@@ -1,0 +1,129 @@
+"""Pieces that stand apart: every idiom in turn, as a program of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff import pieces as module
+from irlang.diff.pieces import pieces
+from irlang.diff.programs import Settings
+from irlang.diff.seen import Seen, calls_of
+from irlang.gen.build import generate
+from irlang.gen.choice import Chooser
+from irlang.gen.draw import Limits
+from irlang.gen.idiom import GIVEN, Idiom, idiom, idioms, is_call, otherwise
+from irlang.gen.judge import judge
+from irlang.gen.kit import kit_of
+from irlang.graph import Graph
+
+OPS = ("add", "multiply", "relu", "negate", "square", "sqrt", "reduce_mean", "subtract", "divide")
+NORM = idiom(
+    "divide(subtract(x, reduce_mean(x; axes = [-1], keepdims = true)), "
+    "sqrt(add(reduce_mean(square(subtract(x, reduce_mean(x; axes = [-1], keepdims = true))); "
+    "axes = [-1], keepdims = true), 0.001)))"
+)
+
+
+def _drawn(steps: Idiom, count: int, limits: Limits | None = None) -> list[Graph]:
+    return [generate(builtin(), seed, piece=steps, limits=limits).graph for seed in range(count)]
+
+
+def test_every_idiom_has_its_turn_before_one_has_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [one for one in kit_of(builtin(), frozenset(OPS)).idioms if not is_call(one)]
+    turns: list[Idiom] = []
+    real = module.generate
+
+    def spied(*args: object, piece: Idiom, **more: object) -> object:
+        if not turns or turns[-1] != piece:  # one that has no value is drawn again
+            turns.append(piece)
+        return real(*args, piece=piece, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "generate", spied)
+    settings = Settings((), 3, ops=OPS)
+    made = list(pieces(settings, 0, builtin(), lambda _: True, 2 * len(known)))
+    assert Counter(map(str, turns)) == dict.fromkeys(map(str, known), 2)
+    assert len(made) > 1.8 * len(known)
+    assert len({seed for _, seed, _ in made}) == len(made)
+    again = islice(pieces(settings, 0, builtin(), lambda _: True), 5)
+    assert [case.graph.nodes[-1].op.name for *_, case in again] == [
+        case.graph.nodes[-1].op.name for *_, case in made[:5]
+    ]
+
+
+def test_operators_without_an_idiom_have_no_pieces() -> None:
+    assert not list(pieces(Settings((), 3, ops=("lstm",)), 0, builtin(), lambda _: True))
+
+
+def test_most_idioms_can_be_drawn_by_themselves() -> None:
+    known = idioms([op.name for op in builtin()])
+    made = [generate(builtin(), seed, piece=one).graph for seed, one in enumerate(known)]
+    assert sum(bool(graph.nodes) for graph in made) > 0.9 * len(known)
+    for graph in made:
+        for node in graph.nodes:
+            infos = {
+                formal: graph.values[o] if isinstance(o, str) else tuple(map(graph.values.get, o))
+                for formal, o in node.inputs.items()
+            }
+            judged = judge(node.op, infos, node.attrs)  # type: ignore[arg-type]
+            assert judged is not None
+            assert not judged.faults
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_thing_is_otherwise(seed: int) -> None:
+    other = otherwise(NORM, Chooser(seed))
+    assert [step.op for step in other] == [step.op for step in NORM]
+    (at,) = [at for at, (a, b) in enumerate(zip(NORM, other, strict=True)) if a != b]
+    for operand in other[at].operands:
+        assert type(operand) is not int or GIVEN <= operand < at
+
+
+def test_all_kinds_of_things_are_otherwise_at_times() -> None:
+    others = [otherwise(NORM, Chooser(seed)) for seed in range(200)]
+    changed = [b for one in others for a, b in zip(NORM, one, strict=True) if a != b]
+    attrs = [step.attrs for step in changed if step.op == "reduce_mean"]
+    assert {"axes": [-1], "keepdims": False} in attrs or any(
+        one.get("keepdims") is False for one in attrs
+    )
+    assert {"keepdims": True} in attrs  # along other axes than the last
+    assert any(None in step.operands for step in changed)  # another value than `x`
+    reversed_ = [step for step in changed if step.op == "subtract"]
+    assert any(step.operands[-1] == GIVEN for step in reversed_)
+    assert len({number for step in changed for number in step.numbers}) > 3
+    alone = idiom("relu(x)")
+    assert otherwise(alone, Chooser(1)) == alone
+
+
+def test_values_from_inside_are_results_at_times_and_inputs_parameters() -> None:
+    made = [graph for graph in _drawn(NORM, 60) if graph.nodes]
+    inner = [{v for n in g.nodes for v in n.operands()} & {*g.outputs.values()} for g in made]
+    assert 3 < sum(map(bool, inner)) < 30
+    joined = [g for g in _drawn(idiom("add(matmul(x, _), _)"), 80) if g.nodes]
+    assert {bool(g.params) for g in joined} == {True, False}
+    assert {bool(g.inputs) for g in joined} == {True, False}
+
+
+def test_an_operand_may_be_wider_than_what_it_meets() -> None:
+    made = _drawn(idiom("add(relu(x), _)"), 150, Limits(elements=64, length=3))
+    shapes = [
+        (g.values[g.nodes[0].outputs[0]].shape, g.values[g.nodes[-1].outputs[0]].shape)
+        for g in made
+        if len(g.nodes) == 2
+    ]
+    assert any(len(a) < len(b) for a, b in shapes)
+    assert any(len(a) == len(b) and a != b for a, b in shapes)
+
+
+def test_calls_that_are_wrong_together_do_not_explain_a_piece_of_many() -> None:
+    seen = Seen()
+    pair = next(g for g in _drawn(idiom("multiply(divide(1, x), _)"), 9) if len(g.nodes) == 2)
+    whole = next(g for g in _drawn(NORM + idiom("multiply(x, _)"), 9) if len(g.nodes) > 6)
+    culprit = ("onnxruntime", "refused", calls_of("divide + multiply", {}))
+    for graph, share, explained in ((whole, 0.5, False), (whole, 0.0, True), (pair, 0.5, True)):
+        seen.culprits.clear()
+        seen.culprits[culprit] = 2
+        assert seen.explains(graph, "onnxruntime", "refused", share) is explained
