@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import permutations, product
+from typing import Any
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, settled
+from irlang.interp.weights import Weights
 
 _MOST = 3  # factors of a product
 _LOOKED_AT = 100  # sums that the comparison of two factors looks at
@@ -22,8 +23,15 @@ _REPLACED = 4  # elements that are replaced in one of these
 _SLIGHT = 2.0**-10  # times the factor, by which one may be larger than the other
 
 
-class Areas(Norms):
+class Areas(Weights):
     """An evaluator that compares products factor by factor."""
+
+    _gaps: dict[Any, tuple[float, Limits, Facts]]
+
+    def forget(self) -> None:
+        """Tensors have become others: factors are compared anew."""
+        super().forget()
+        self._gaps = {}
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -37,7 +45,7 @@ class Areas(Norms):
             its = self._sides(other, box)
             if its is None or len(its) != len(own) or other == atom:
                 continue
-            error = min(self._excess(own, turned, box, facts) for turned in permutations(its))
+            error = min(self._gap(own, turned, box, facts) for turned in permutations(its))
             if math.isfinite(error):
                 yield Sum({other: 1.0}, error=error)
 
@@ -67,13 +75,23 @@ class Areas(Norms):
             for at in product(*extents)
         ]
 
+    def _gap(
+        self, own: list[eq.Expr], its: tuple[eq.Expr, ...], box: Limits, facts: Facts
+    ) -> float:
+        """The same as `_excess`, found once in the course of a proof."""
+        key = (*own, *its, id(box), id(facts), self._equal)
+        found = self._gaps.get(key)
+        if found is None:  # what the ids are of is kept too, so that they stay its own
+            found = self._gaps[key] = (self._excess(own, its, box, facts), box, facts)
+        return found[0]
+
     def _excess(
         self, own: list[eq.Expr], its: tuple[eq.Expr, ...], box: Limits, facts: Facts
     ) -> float:
         """By how much a product may be more than another, rounding included, if its factors are
         more by rounding at most; infinite if they are not.
         """
-        ends, wider = 1.0, 1.0
+        ends, wider, most = 1.0, 1.0, 0.0
         for one, other in zip(own, its, strict=True):
             high = self.interval(other, box, facts).high
             left, self._left = self._left, _LOOKED_AT
@@ -82,6 +100,8 @@ class Areas(Norms):
             self._left = left
             if not more <= _SLIGHT * high:
                 return math.inf
-            ends, wider = ends * high, wider * (high + more)
+            ends, wider, most = ends * high, wider * (high + more), max(most, more)
+        if not most and len(own) == 2:  # one rounding, which is monotone
+            return 0.0
         rounding = 2 * len(own) * self.own.row.unit * wider + self.own.least
         return (wider - ends) * (1 + 1e-6) + rounding

@@ -16,16 +16,16 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.sums import Sums
 from irlang.interp.unfolding import instance, settled
 from irlang.scalar import SCALARS
 
 Condition = tuple[eq.Expr, str, str, eq.Read, eq.Read]  # with both indices, and both elements
 
 
-class Ranked(Sums):
+class Ranked(Monotone):
     """An evaluator that knows the order of sorted elements."""
 
     def _bounds(

@@ -50,6 +50,10 @@ class Relations(Areas):
                 "the sum of two factors is known", found,
                 partial(self.parabola, expr, found, box, facts), known, box, facts,
             )  # fmt: skip
+            if found.low < 0 < found.high:
+                why = "one factor is a multiple of the other"
+                alike = partial(self.likeness, expr, found, box, facts)
+                found = self._use(why, found, alike, known, box, facts)
             scaled = partial(self._scaled, expr, found, box)
             return self._use(_NO_LESS, found, scaled, known, box, facts)
         if function == "/":
@@ -102,6 +106,7 @@ class Relations(Areas):
             found = self._met(expr, found, box, facts)
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
+            found = self.aside(partial(self.by_weights, expr, found, box))
         if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
             return found
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):

@@ -18,6 +18,7 @@ from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, settled
 
+_OPENED = 6  # sums that are taken apart, to see a multiple of another in one
 _FACTORS = 3  # products that are looked into, one inside another
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -86,6 +87,48 @@ class Squares(Pooled):
             least, largest = min(values) - slack, max(values) + slack
             return self.cut(found, least, largest, "the sum of two factors is known")
         return found
+
+    def likeness(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A product of two numbers of which one is a multiple of the other but for rounding."""
+        for one, other in (expr.args, expr.args[::-1]):
+            size = self.interval(one, box, facts)
+            like = self._multiple(other, one, box, facts) if size.finite else None
+            if like is None:
+                continue
+            # v = t u + r, so that u v = t u^2 + u r
+            times, apart = like
+            end = size.magnitude * apart * (1 + 4 * self.own.row.unit) + self.own.least
+            if math.isfinite(end):
+                ends = (-end, math.inf) if times > 0 else (-math.inf, end)
+                return self.cut(found, *ends, "one factor is a multiple of the other")
+        return found
+
+    def _multiple(
+        self, expr: eq.Expr, base: eq.Expr, box: Limits, facts: Facts
+    ) -> tuple[float, float] | None:
+        """What times a sum an expression is, and how far it may be from that."""
+        base = self.copies(base, box)[-1]
+        parts = self.sum_of(base, box, facts, 1)
+        if len(parts.factors) < 2:
+            return None
+        made = Sum({self.copies(expr, box)[-1]: 1.0})
+        for _ in range(_OPENED):
+            kept = {*parts.factors, base}
+            atom = next((one for one in made.factors if one not in kept), None)
+            if atom is None:
+                break
+            opened = self.sum_of(atom, box, facts, 1)
+            if atom in opened.factors:
+                return None
+            rest = {one: factor for one, factor in made.factors.items() if one != atom}
+            made = Sum(rest, made.constant, made.error).plus(opened, made.factors[atom])
+        largest = max(parts.factors, key=lambda one: abs(parts.factors[one]))
+        times = made.factors.get(largest, 0.0) / parts.factors[largest]
+        left = made.plus(parts, -times).plus(Sum({base: 1.0}), -made.factors.get(base, 0.0))
+        apart = abs(left.constant) + left.error
+        for element, factor in left.factors.items():
+            apart += abs(factor) * self.remembered(element, box, facts).magnitude
+        return times + made.factors.get(base, 0.0), apart
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts

@@ -155,10 +155,13 @@ class Sums(Elements):
         for atom, factor in made.factors.items():
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
             for bound in self._bounds(atom, factor < 0, rest, box, facts):
-                replaced = rest.plus(bound, factor)
-                if len(replaced.factors) <= len(made.factors) + self._cased():
-                    error = abs(factor) * bound.error
-                    best = min(best, self.upper(replaced, box, facts, left - 1) + error)
+                for times in (factor, *_cancelling(rest, bound, factor)):
+                    replaced = rest.plus(bound, times)
+                    if times != factor:
+                        replaced = replaced.plus(Sum({atom: 1.0}), factor - times)
+                    if len(replaced.factors) <= len(made.factors) + self._cased():
+                        error = abs(times) * bound.error
+                        best = min(best, self.upper(replaced, box, facts, left - 1) + error)
             for cases in self._cases(atom, factor < 0, box, facts):
                 found = -math.inf
                 for case in cases:
@@ -217,8 +220,6 @@ class Sums(Elements):
                 made = self._combined(term, box, facts, 0)
                 if made is not None and len(made.factors) <= _ATOMS:
                     yield made
-            if term.function in ("+", "-"):
-                yield from self._shifted(term, below, rest, box, facts)
         elif isinstance(term, eq.Reduce):
             yield from self._bounds_of_reduction(term, below, rest, box)
 
@@ -235,16 +236,6 @@ class Sums(Elements):
             inner = self.whole(term.args[0], box)
             yield inner
             yield Sum({}).plus(inner, -1.0)
-        elif term.function == "+":  # rounding is monotone: adding what is not negative lowers none
-            for one, other in (term.args, term.args[::-1]):
-                added = self.value(other, box, {})
-                if added.finite and (added.low >= 0 if below else added.high <= 0):
-                    # nor does it change one by less than it is, but for that rounding
-                    by = float(added.low if below else added.high)
-                    size = self.interval(one, box, facts).magnitude + abs(by)
-                    error = self.own.row.unit * size + self.own.least
-                    change = Sum({}, by, error) if abs(by) > error else Sum({})
-                    yield self.whole(one, box).plus(change)
         elif term.function in ("*", "/") and not self._cased():
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
@@ -339,21 +330,6 @@ class Sums(Elements):
         """Two sums between which a sum of two products lies; None where that is not known."""
         return None
 
-    def _shifted(
-        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        """Elements of `rest` that are the same sum with a first term that is smaller, or larger."""
-        for other in rest.factors:
-            look = self.meaning(other, box)
-            if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
-                continue
-            if not set(self.copies(term.args[1], box)) & set(self.copies(look.args[1], box)):
-                continue
-            own, its = (self.whole(one.args[0], box) for one in (term, look))
-            gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
-            if self.upper(gap, box, facts, 1) <= 0:
-                yield Sum({other: 1.0})
-
     def _bounds_of_reduction(
         self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
     ) -> Iterator[Sum]:
@@ -377,12 +353,22 @@ class Sums(Elements):
                     yield Sum({other: 1.0})
 
 
+def _cancelling(rest: Sum, bound: Sum, factor: float) -> Iterator[float]:
+    """How much of an element that stands in a sum `factor` times may be replaced by a bound, so
+    that an element of this just cancels: of `2 x - y - z` one x by y, the other by z.
+    """
+    for other, times in bound.factors.items():
+        part = -rest.factors.get(other, 0.0) / times
+        if 0 < part / factor < 1:
+            yield part
+
+
 def _total(ends: list[float]) -> float:
     """A sum, no less than the exact one."""
     if any(abs(end) > 1e290 for end in ends):  # only the sum of very large numbers overflows
         return math.inf
-    total = math.fsum(ends)
-    return math.nextafter(total, math.inf) if len(ends) > 2 else total
+    total = math.fsum(ends)  # of which the sign of what is left is exact too
+    return math.nextafter(total, math.inf) if math.fsum((*ends, -total)) > 0 else total
 
 
 def _is_leaf(expr: eq.Apply) -> bool:

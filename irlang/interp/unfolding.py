@@ -162,7 +162,7 @@ def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq
 
 
 def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
-    index = tuple(canonical(part) for part in expr.index)
+    index = tuple(canonical(_pinned(part, box, store, decided)) for part in expr.index)
     default = expr.default
     if default is not None:
         shape = store[expr.tensor].info.shape
@@ -181,6 +181,23 @@ def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
             return eq.Read(expr.tensor, index, default)
     read, _ = source(eq.Read(expr.tensor, index), box, store)
     return read
+
+
+def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Expr:
+    """An index with the number in place of each position that is read and is the same all over a
+    box, as where an element is gathered whose position is a constant of the model.
+    """
+
+    def replaced(part: eq.Expr) -> eq.Expr:
+        if not isinstance(part, eq.Read):
+            return eq.rebuild(part, replaced)
+        region = source(part, box, store)[1]
+        only = None if region is None else region.numbers.only
+        return part if only is None else eq.Const(int(only))
+
+    if not any(isinstance(part, eq.Read) for part in eq.walk(index)):
+        return index
+    return specialised(replaced(index), box, store, decided)
 
 
 def small(expr: eq.Expr) -> bool:

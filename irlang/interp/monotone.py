@@ -1,0 +1,116 @@
+"""Comparisons that rounding keeps: a number that is no more than another is no more when both are
+rounded to a type, and no number of the type lies between a sum and what that is rounded to.
+
+So a corner that lies beyond another stays there, and the union of two areas, less the part that
+they share, is no less than this part, whatever is lost on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.range_eval import Limits
+from irlang.interp.sums import Sums
+
+_LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
+
+
+class Monotone(Sums):
+    """An evaluator that compares sums and differences that are rounded."""
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        term = self.meaning(atom, box)
+        if isinstance(term, eq.Apply) and term.function in ("+", "-"):
+            yield from self._moved(term, below, box, facts)
+            yield from self._shifted(term, below, rest, box, facts)
+
+    def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """No value of a sum of two elements is above this, by what is rounded to one of them."""
+        best = super().together(made, box, facts, left)
+        if len(made.factors) == 2 and best > made.constant and not self.own.flush:
+            best = made.constant if self._on_one_side(made, box, facts) else best
+        return best
+
+    def _on_one_side(self, made: Sum, box: Limits, facts: Facts) -> bool:
+        """Whether two elements, one of them times a power of two, are not positive together because
+        they are not before the other is rounded: rounding to numbers of a type passes none of them.
+        """
+        pairs = list(made.factors.items())
+        for (atom, factor), (other, times) in (pairs, pairs[::-1]):
+            term = self.meaning(atom, box)
+            if not isinstance(term, eq.Apply) or term.function not in ("+", "-"):
+                continue
+            if abs(factor) != 1 or not self._is_number(other, times, box, facts):
+                continue
+            exact = Sum({other: times})
+            signs = 1.0, 1.0 if term.function == "+" else -1.0
+            for arg, sign in zip(term.args, signs, strict=True):
+                only = self.remembered(arg, box, facts).only
+                one = self.whole(arg, box) if only is None else Sum({}, float(only))
+                exact = exact.plus(one, factor * sign)
+            before, self._left = self._left, _LOOKED_AT
+            try:
+                if self.upper(exact, box, facts) + exact.error <= 0:
+                    return True
+            finally:
+                self._left = before
+        return False
+
+    def _is_number(self, expr: eq.Expr, times: float, box: Limits, facts: Facts) -> bool:
+        """Whether the type has so many times an element."""
+        if not isinstance(expr, eq.Read) or self.infos[expr.tensor].dtype != self.own.row.name:
+            return False
+        size = self.interval(expr, box, facts)
+        whole = abs(times) >= 1 and math.frexp(times)[0] in (0.5, -0.5)
+        return whole and size.finite and abs(times) * size.magnitude <= self.own.largest
+
+    def _moved(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+        """One of two terms, where what is added to it, or taken from it, moves it one way only:
+        rounding is monotone, so that adding what is not negative lowers none.
+        """
+        taken = term.function == "-"
+        pairs = (term.args,) if taken else (term.args, term.args[::-1])
+        for one, other in pairs:
+            moves = self.value(other, box, {})
+            if not (moves.finite and moves.pieces):
+                continue
+            by = (-moves.high, -moves.low) if taken else (moves.low, moves.high)
+            least = float(by[0] if below else -by[1])
+            if least >= 0:
+                # nor does it move one by less than it is, but for that rounding
+                size = self.interval(one, box, facts).magnitude + least
+                error = self.own.row.unit * size + self.own.least
+                change = (least if below else -least, error) if least > error else (0.0, 0.0)
+                yield self.whole(one, box).plus(Sum({}, *change))
+
+    def _shifted(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Elements of `rest` that are the same sum with a first term that is smaller, or larger, or
+        a difference of which this also holds, the other way round, for what is taken away.
+        """
+        for other in rest.factors:
+            look = self.meaning(other, box)
+            if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            first, second = zip(term.args, look.args, strict=True)
+            if not set(self.copies(second[0], box)) & set(self.copies(second[1], box)) and (
+                term.function == "+" or not self._no_less(second, not below, box, facts)
+            ):
+                continue
+            if self._no_less(first, below, box, facts):
+                yield Sum({other: 1.0})
+
+    def _no_less(self, pair: Sequence[eq.Expr], below: bool, box: Limits, facts: Facts) -> bool:
+        """Whether the first of two numbers is no less than the second; or no more, not `below`."""
+        own, its = (self.whole(self._original(one, box, facts), box) for one in pair)
+        gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
+        return self.upper(gap, box, facts, 1) <= 0

@@ -1,0 +1,94 @@
+"""Sums of numbers that are weighted by the parts of a whole: no more than the largest number.
+
+What attention gives lies among what it looks at, a mixture of probabilities is one itself, and the
+roots of the products of two laws, each no more than the mean of both, add up to 1 at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from irlang import equations as eq
+from irlang.interp.interval import Numbers
+from irlang.interp.norms import Norms
+from irlang.interp.range_eval import Limits
+from irlang.interp.unfolding import inner_box
+
+_DEPTH = 5  # expressions that are looked into, one inside another
+
+
+class Weights(Norms):
+    """An evaluator that knows what weighted numbers add up to."""
+
+    def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A sum of terms of which parts of a whole are factors, less what is beyond the others."""
+        inner = inner_box(expr, box)
+        if inner is None or expr.body is None or expr.where is not None:
+            return found
+        names = [name for name, _ in expr.binders]
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if count * self.own.row.unit > 0.125:
+            return found
+        end = self._weight(expr.body, inner, names, _DEPTH)
+        end = end * (1 + 4 * (count + 2 * _DEPTH) * self.own.row.unit)
+        end += 4 * count * math.sqrt(self.own.least)  # of what is rounded to a denormal number
+        if not end < found.magnitude:
+            return found
+        return self.cut(found, -end, end, "numbers are weighted by parts of a whole")
+
+    def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
+        """What the sizes of some terms add up to at most, rounding aside; infinite if unknown."""
+        best = math.inf
+        if not depth or self.done():
+            return best
+        part = self._part_of(expr, inner)
+        if part is not None:
+            taken = [one.name for one in part.at if isinstance(one, eq.Index)]
+            if len(set(taken)) == len(part.at) and set(taken) <= set(names):
+                apart = (inner[name][1] + 1 for name in names if name not in taken)
+                return float(math.prod(apart))
+        for look in self.looks(expr, inner):
+            if not isinstance(look, eq.Apply):
+                continue
+            for one, times in self._weighted(look, inner):
+                best = min(best, self._weight(one, inner, names, depth - 1) * times)
+            for pair in self._means(look, inner):
+                both = [self._weight(one, inner, names, depth - 1) for one in pair]
+                best = min(best, sum(both) / 2)
+        return best
+
+    def _weighted(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """Expressions that a result is a multiple of, and what times them it is at most."""
+        pairs = (look.args, look.args[::-1]) if look.function == "*" else ()
+        for one, other in pairs:
+            size = self.interval(other, inner, {})
+            if size.finite:
+                yield one, size.magnitude
+        if look.function == "/":
+            top, divisor = self.meaning(look.args[0], inner), self.interval(look.args[1], inner, {})
+            if not divisor.finite or divisor.low <= 0:
+                return
+            yield look.args[0], 1 / divisor.low
+            for one, other in (
+                (top.args, top.args[::-1])
+                if isinstance(top, eq.Apply) and top.function == "*"
+                else ()
+            ):
+                size = self.interval(other, inner, {})
+                # so large that what a product loses as a denormal number is nothing beside it
+                lost = self.own.least / (divisor.low * self.own.row.unit)
+                if size.finite and size.magnitude >= lost:
+                    yield eq.Apply("/", (one, look.args[1])), size.magnitude
+
+    def _means(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, ...]]:
+        """Two expressions of which a result is no more than the mean: it is the root of their
+        product, or the product of their roots.
+        """
+        under = self.root_of(look, inner)
+        roots = [self.root_of(self.meaning(one, inner), inner) for one in look.args]
+        product = None if under is None else self.meaning(under, inner)
+        if isinstance(product, eq.Apply) and product.function == "*":
+            yield product.args
+        elif look.function == "*" and roots[0] is not None and roots[1] is not None:
+            yield roots[0], roots[1]
