@@ -16,7 +16,7 @@ from irlang.lower.lower import lower, tables
 from irlang.lower.pool import Program, Worker
 from irlang.lower.spelling import plain
 from irlang.lower.target import FIRST, describe
-from tests.lower_calls import calls, every_case, operator
+from tests.lower_calls import calls, case, every_case, operator
 
 # What these targets compute less well than any order of evaluation would, by operator: ONNX
 # Runtime's sigmoid has an absolute error (1.6e-7 in f32), and its Shrink computes f64 in f32;
@@ -170,3 +170,28 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
             faults[one.call] = fault
     accepted = DEFECTS.get((target, dtype), set())
     assert not {call: fault for call, fault in faults.items() if operator(call) not in accepted}
+
+
+ODD = (
+    # a group for every channel, where there is none
+    ("x: f32[3, 0, 29], w: f32[0, 7, 4]", "depthwise_conv(x, w)"),
+    ("x: f32[2, 0, 5, 5], w: f32[0, 1, 2, 2], b: f32[0]", "depthwise_conv(x, w, b; stride = 2)"),
+    # a zero point for every filter, of which ONNX Runtime says that it takes one
+    ("x: u8[1, 1, 3], w: u8[2, 1, 2], a: u8[], b: u8[2]", "conv_integer(x, w, a, b)"),
+    ("x: u8[1, 1, 3], w: u8[2, 1, 2], a: u8[], b: u8[1]", "conv_integer(x, w, a, b)"),
+)
+
+
+@pytest.mark.parametrize("target", ["torch", "tf", "onnxruntime", "jax"])
+def test_what_an_operator_of_its_own_does_not_take_is_composed(target: str) -> None:
+    known = describe(target)
+    if not known.installed:
+        pytest.skip(known.reason)
+    cases = [case(*one) for one in ODD]
+    made = [lower(one.graph, target, one.catalog, one.params) for one in cases]
+    sent = zip(made, cases, strict=True)
+    with Worker(known.worker) as worker:
+        results = worker.submit([Program(m.kind, m.code, c.inputs, m.params) for m, c in sent])
+    for one, result in zip(cases, results, strict=True):
+        assert result.status == "ok", (one.call, result.error)
+        assert not list(one.faults(result.outputs)), one.call

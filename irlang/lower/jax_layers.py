@@ -88,6 +88,9 @@ def _conv(call: Jax) -> Value | None:
 
 
 def _depthwise(call: Jax) -> Value | None:
+    """A group for every channel, of which there has to be one."""
+    if not call["C"]:
+        return None
     weight = call.input("w")
     shape = (weight.shape[0] * weight.shape[1], 1, *weight.shape[2:])
     return _convolve(call, call.build.reshape(weight, shape), call["C"])

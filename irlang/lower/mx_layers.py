@@ -70,10 +70,10 @@ def _conv(call: Mx) -> Value | None:
 
 
 def _depthwise(call: Mx) -> Value | None:
-    """A group for every channel."""
+    """A group for every channel, of which there has to be one."""
     x, frame = _framed(call)
     w = call.input("w")
-    if not _has_windows(frame):
+    if not _has_windows(frame) or not w.shape[0]:
         return None
     flat = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))
     given = [x, flat, *([call.input("b")] if call.has("b") else [])]

@@ -105,8 +105,9 @@ def _conv(call: Onnx) -> Value | None:
 
 
 def _depthwise(call: Onnx) -> Value | None:
+    """A group for every channel, of which there has to be one."""
     frame = windows(call)
-    if not 1 <= frame.rank <= _MOST_SPACE:
+    if not 1 <= frame.rank <= _MOST_SPACE or not call["C"]:
         return None
     w = call.input("w")
     weight = call.build.reshape(w, (w.shape[0] * w.shape[1], 1, *w.shape[2:]))

@@ -124,8 +124,9 @@ def _transposed(call: Tf) -> Value | None:
 
 
 def _depthwise(call: Tf) -> Value | None:
+    """Of a filter that has elements, as TensorFlow asks."""
     x, frame, padding = _framed(call, call.input("x"))
-    if not _plane(frame):
+    if not _plane(frame) or 0 in call.input("w").shape:
         return None
     weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
     text = invoke(

@@ -112,6 +112,9 @@ def _filters(call: Torch) -> Value:
 
 
 def _depthwise(call: Torch) -> Value | None:
+    """A group for every channel, of which there has to be one."""
+    if not call["C"]:
+        return None
     return _convolve(call, call.input("x"), _filters(call), call["C"], call.has("b"))
 
 
