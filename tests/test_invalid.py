@@ -366,6 +366,18 @@ def test_what_is_wanted_is_broken() -> None:
         assert any(one.startswith(code) for one in got), (wanted[0], code, got)
 
 
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "lp_pool"])
+def test_a_default_that_follows_what_was_changed_is_no_second_fault(name: str) -> None:
+    """A window of nothing has a stride of nothing, where no stride is given."""
+    op = builtin().op(name)
+    assert op is not None
+    window = next(one for one in op.body if isinstance(one, ast.Require) and one.name == "window")
+    made = [one for s in range(6) for one in spoils(builtin(), s, [name], (name, window))]
+    plain = [one for one in made if "stride" not in one.graph.nodes[0].attrs]
+    assert plain
+    assert {one.fault.code for one in plain} == {f"{name}.window"}
+
+
 def test_one_requirement_is_broken_in_several_ways_and_one_call_by_all_it_says() -> None:
     plan = {one.name if one else "": one for _, one in breakable(builtin(), ("max_pool",))}
     made = (spoils(builtin(), seed, (), ("max_pool", plan["window"])) for seed in range(3))

@@ -28,6 +28,7 @@ from irlang.gen.draw import Limits
 from irlang.gen.edge import on_grid
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, evaluate, moved
+from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
@@ -222,7 +223,7 @@ def _spoil(
         if wanted is not None and way in ways:
             continue
         types, attrs = changed(node, given, move)
-        instance = _faulty(node.op, types, attrs, wanted if added else None)
+        instance = _faulty(node.op, types, attrs, wanted if added else None, move.name)
         if instance is None:
             continue
         broken = instance.faults[0].code
@@ -276,13 +277,37 @@ def _beyond(
 
 
 def _faulty(
-    op: ast.Op, types: Mapping[str, Given], attrs: Mapping[str, Any], added: ast.Require | None
+    op: ast.Op,
+    types: Mapping[str, Given],
+    attrs: Mapping[str, Any],
+    added: ast.Require | None,
+    touched: str,
 ) -> Instance | None:
-    """A call, if it has exactly one fault; added: a condition that is one more requirement."""
+    """A call, if it has exactly one fault; added: a condition that is one more requirement.
+
+    touched: the name of what was changed. A fault of a default that speaks of it is the same one: a
+    stride is as long as its window, where nothing else is said.
+    """
     instance = judge(op, types, attrs)
     if instance is not None and added is not None and not instance.faults:
         instance = _broken(added, instance)
-    return instance if instance is not None and len(instance.faults) == 1 else None
+    if instance is None or not instance.faults:
+        return None
+    first, *rest = instance.faults
+    if not rest:
+        return instance
+    following = {
+        attr.name
+        for attr in pattern(op).attrs.values()
+        if attr.name not in attrs and attr.default is not None and _names(attr.default, touched)
+    }
+    if touched not in first.sources or not all(following & set(one.sources) for one in rest):
+        return None
+    return Instance(replace(instance.binding, faults=[first]), instance.outputs)
+
+
+def _names(node: ast.Expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
