@@ -215,6 +215,11 @@ def _compiled(text: str) -> Any:
     return compile(text, PROGRAM_FILE, "exec")
 
 
+# Dynamo knows a function by its code: of a module that is run again it would take what it has
+# compiled for the names of the one before.
+_MODE: Dict[str, bool] = {"code_anew": False}
+
+
 def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noqa: ARG001
     """Execute the module's body; `run` and `gradients` are called later, each in its stage."""
     text = program.code.decode("utf-8")
@@ -224,6 +229,8 @@ def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noq
     sys.modules[PROGRAM_MODULE] = module
     linecache.cache[PROGRAM_FILE] = (len(text), None, text.splitlines(True), PROGRAM_FILE)
     space = module.__dict__
+    if _MODE["code_anew"]:
+        _compiled.cache_clear()
     exec(_compiled(text), space)  # noqa: S102 (this is what a worker is for)
     for name in ("INPUTS", "OUTPUTS", "run"):
         if name not in space:
@@ -546,6 +553,7 @@ def _setup_compile(torch: Any) -> None:
         return x + x
 
     torch.compile(double)(torch.ones(3))
+    _MODE["code_anew"] = True
 
 
 def _setup_gpu(framework: Any) -> None:
