@@ -127,3 +127,28 @@ def test_calls_that_are_wrong_together_do_not_explain_a_piece_of_many() -> None:
         seen.culprits.clear()
         seen.culprits[culprit] = 2
         assert seen.explains(graph, "onnxruntime", "refused", share) is explained
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "multiply(exp(x), exp(_))",  # a call that reads nothing else
+        "reduce_max(stack(x, _))",  # a member of a family
+        "add(relu(x), relu(_))",
+        "add(conv(x, _), conv(x, _))",  # two of one operator
+        "concat(conv(x, _), conv(x, _); axis = 1)",
+        "add(multiply(dense(x, _), sigmoid(dense(x, _))), x)",
+    ],
+)
+def test_what_an_idiom_leaves_open_fits_the_rest_of_it(text: str) -> None:
+    steps = idiom(text)
+    whole = [graph for graph in _drawn(steps, 20) if len(graph.nodes) == len(steps)]
+    assert len(whole) > 10
+
+
+def test_calls_of_one_operator_are_alike_and_read_tensors_of_their_own() -> None:
+    steps = idiom("add(conv(x, _), conv(x, _))")
+    pairs = [graph.nodes[:2] for graph in _drawn(steps, 20) if len(graph.nodes) == len(steps)]
+    alike = [(a, b) for a, b in pairs if a.attrs == b.attrs]
+    assert len(alike) > len(pairs) / 2
+    assert all(a.inputs["w"] != b.inputs["w"] for a, b in pairs)

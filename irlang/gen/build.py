@@ -23,8 +23,8 @@ from irlang.gen.draw import Limits, shape
 from irlang.gen.idiom import GIVEN, Idiom, Step, fix, operand_of, otherwise
 from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
-from irlang.gen.pattern import Pattern
-from irlang.graph import Graph, Port
+from irlang.gen.pattern import Pattern, Slot
+from irlang.graph import Graph, Node, Port
 from irlang.graph_text import to_ast
 from irlang.parser.printer import print_file
 
@@ -41,6 +41,7 @@ _ALL = 100
 _PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
 _ALL_SAID = 40  # percent of other calls apart whose attributes are all drawn: few are odd together
 _SCALARS = 75  # percent of idioms whose numbers have no axis
+_TWINS = 80  # percent of calls of an idiom that are like an earlier one of the same operator
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
 # Of pieces: percent of those of which one thing is otherwise, and that show a value from inside;
 # and what their new tensors are, inputs or parameters (`Calls.given`).
@@ -289,7 +290,11 @@ class _Builder(Calls):
         """
         made = self.kit.patterns[steps[at].op]
         axes = 0 if scalars else self.chooser.between(0, 4)
-        fixed = fix(steps[at], made.slots, found, axes, plain=plain)
+        step = self.met(at, steps, found)
+        fixed = fix(step, made.slots, found, axes, plain=plain)
+        twin = self.twin(at, steps, found) if self.chooser.chance(_TWINS) else None
+        if fixed is not None and twin is not None:
+            fixed = self.alike(fixed, made, twin)
         # What it began with says how many axes there are: rows of a product are normalised, too.
         bare = True if at else None
         if fixed is None or not self.call(made, order, 0, fixed, bare):
@@ -301,6 +306,45 @@ class _Builder(Calls):
             found[GIVEN] = Value(given, self.graph.values[given])
             self.by_name.setdefault(given, found[GIVEN])
         return True
+
+    def met(self, at: int, steps: Idiom, found: dict[int, Value]) -> Step:
+        """A call of an idiom, of which what is drawn is settled where the rest of the idiom is to
+        meet it: a call that reads nothing else, and members of a family, are of the type of `x`.
+        """
+        step = steps[at]
+        slots = self.kit.patterns[step.op].slots
+        family = bool(slots) and slots[-1].item.family
+        first = len(slots) - 1 if family else len(step.operands)
+        lone = all(operand is None for operand in step.operands[:first])
+        operands = list(step.operands)
+        for place, operand in enumerate(operands):
+            if operand is None and GIVEN in found and (place >= first or (lone and place == 0)):
+                key = GIVEN - 1 - len(found)
+                found[key] = self.fresh(slots[min(place, len(slots) - 1)], found[GIVEN].info)
+                operands[place] = key
+        return replace(step, operands=tuple(operands))
+
+    def twin(self, at: int, steps: Idiom, found: dict[int, Value]) -> Node | None:
+        """The node of an earlier call of the same operator, with the same attributes said."""
+        said = [(one.op, one.attrs, len(one.operands)) for one in steps[: at + 1]]
+        before = next((found[i] for i in range(at) if said[i] == said[at]), None)
+        nodes = {node.outputs[0]: node for node in self.graph.nodes}
+        return nodes[before.name] if before is not None else None
+
+    def alike(self, fixed: Fixed, made: Pattern, twin: Node) -> Fixed:
+        """A call with the attributes of another, and new tensors of the types of that one's."""
+        inputs = dict(fixed.inputs)
+        for slot in made.slots:
+            operand = twin.inputs.get(slot.item.name)
+            if slot.item.name not in inputs and isinstance(operand, str):
+                inputs[slot.item.name] = self.fresh(slot, self.graph.values[operand])
+        return replace(fixed, inputs=inputs, attrs={**twin.attrs, **fixed.attrs}, plain=True)
+
+    def fresh(self, slot: Slot, info: TensorInfo) -> Value:
+        """A new tensor as a value."""
+        name = self.operand(slot, info, "z", None)
+        self.by_name[name] = Value(name, info)
+        return self.by_name[name]
 
     def begins(self, step: Step) -> bool:
         """Whether a call needs to know `x`: a number has the type of what it stands beside, and a
