@@ -68,9 +68,10 @@ def run_batch(
 ) -> tuple[dict[str, Any], list[Found]]:
     """One batch: its counts, and its disagreements localised.
 
-    What finds most in a second comes first: calls apart, pieces, spoilt calls, then programs. told:
-    called with each finding as soon as it is there. Where the time is over (`irlang.diff.pace`),
-    what has not begun is left out, and the batch is `cut`.
+    What finds most in a second comes first: calls apart, pieces and spoilt calls, some of each in
+    turn, as slow targets may not come to the end of one; then programs. told: called with each
+    finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not begun
+    is left out, and the batch is `cut`.
     """
     catalog = builtin()
     session = _session(settings.targets, settings.profile)
@@ -89,30 +90,42 @@ def run_batch(
         frozenset().union(*map(spelt, settings.targets)),
         partial(session.has_own, catalog=catalog),
     )  # fmt: skip
+    small = pieces(settings, number, catalog, session.can_run, -(-count * PIECES // BATCH))
+    first = number * _SPOILT + settings.seed
+    end = first if settings.grad else first - (-count * _SPOILT // BATCH)
+    spoilt = iter(range(first, end, _SPOILT_AT_ONCE))
     alone: list[Graph] = []
-    while not PACE.over() and (some := list(islice(stand, _AT_ONCE))):
-        alone += [case.graph for *_, case in some]
+    judged: list[Run] = []
+    fired = {name: Counter[str]() for name in settings.targets}
+    invalid: dict[str, Counter[str]] = {}
+
+    def call() -> bool:
+        some = list(islice(stand, _AT_ONCE))
+        alone.extend(case.graph for *_, case in some)
         lone, counts = judge_apart(session, some, SEEN, settings.grad)
         for name, more in counts.items():
             apart[name] += more
         keep(lone)
-    judged: list[Run] = []
-    fired = {name: Counter[str]() for name in settings.targets}
-    small = pieces(settings, number, catalog, session.can_run, -(-count * PIECES // BATCH))
-    while not PACE.over() and (some := list(islice(small, _PIECES_AT_ONCE))):
-        judged += _judged_all(session, settings, some, fired, keep, _COVERED)
-    invalid: dict[str, Counter[str]] = {}
-    first = number * _SPOILT + settings.seed
-    end = first if settings.grad else first - (-count * _SPOILT // BATCH)
-    for turn in range(first, end, _SPOILT_AT_ONCE):
-        if PACE.over():
-            break
+        return bool(some)
+
+    def fire() -> bool:
+        some = list(islice(small, _PIECES_AT_ONCE))
+        judged.extend(_judged_all(session, settings, some, fired, keep, _COVERED))
+        return bool(some)
+
+    def spoil() -> bool:
+        turn = next(spoilt, end)
         turns = range(turn, min(turn + _SPOILT_AT_ONCE, end))
         seeds = [program_seed(settings.seed, one) for one in turns]
         accepted, counts = judge_invalid(session, catalog, seeds, settings.ops, turn, SEEN.symptoms)
         for name, more in counts.items():
             invalid[name] = invalid.get(name, Counter()) + more
         keep([find_accepted(session, taken, seed) for seed, taken in accepted])
+        return bool(turns)
+
+    kinds: list[Callable[[], bool]] = [call, fire, spoil]
+    while kinds and not PACE.over():
+        kinds = [kind for kind in kinds if not PACE.over() and kind()]
     targets = {name: Counter[str]() for name in settings.targets}
     programs: list[Run] = []
     cut, tried = PACE.over(), 0
