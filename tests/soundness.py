@@ -38,6 +38,7 @@ from irlang.interp.values import initial_values, inputs
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMITS = Limits(elements=60, length=5)
 VALUES = 8  # of every program
+_ALIKE = 5  # of so many values one set is drawn alike for all inputs
 _TRIES = 40  # seeds for a program of a definition
 _FOLDS = {"sum": np.add.reduce, "prod": np.multiply.reduce}
 
@@ -143,6 +144,8 @@ def samples(graph: Graph, seed: int, count: int = VALUES) -> Iterator[dict[str, 
         numbers = np.random.default_rng([seed, number])
         found = dict(plain)
         for name, one in given.items():
+            if number % _ALIKE == _ALIKE - 1:  # what cancels: all that have one range are the same
+                numbers = np.random.default_rng([seed, number])
             if one.info.kind == "real" and one.within is not None:
                 found[name] = _drawn(numbers, one, number)
         yield found
@@ -151,8 +154,8 @@ def samples(graph: Graph, seed: int, count: int = VALUES) -> Iterator[dict[str, 
 def _drawn(numbers: np.random.Generator, one: Port | Param, number: int) -> Array:
     """All at an end, some at each, near zero, all the same, or evenly drawn."""
     assert one.within is not None
-    low, high = one.within
     shape, kind = one.info.shape, DTYPES[one.info.dtype].numpy
+    low, high = (_inner(end, kind, up) for end, up in zip(one.within, (True, False), strict=True))
     choice = number if number < 3 else int(numbers.integers(0, 7))
     zero = min(max(low, 0.0), high)
     even = numbers.uniform(size=shape)
@@ -168,6 +171,14 @@ def _drawn(numbers: np.random.Generator, one: Port | Param, number: int) -> Arra
             zero + (spread - zero) * 10.0 ** -numbers.uniform(0, 8, size=shape),
         ][choice].astype(kind)
     return np.asarray(np.clip(array, kind.type(low), kind.type(high)))
+
+
+def _inner(end: float, kind: np.dtype[Any], up: bool) -> float:
+    """The number of a type that is nearest to an end of a range, on the inner side."""
+    number = kind.type(end)
+    if (float(number) < end) if up else (float(number) > end):
+        number = np.nextafter(number, kind.type(math.inf if up else -math.inf))
+    return float(number)
 
 
 def programs(

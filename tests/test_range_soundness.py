@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from irlang.api import loads
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
@@ -15,6 +17,7 @@ from irlang.graph import Param, Port
 from irlang.interp.range import Analysis, analyse
 from tests import soundness
 from tests.soundness import programs, ranges, violations
+from tests.test_range import CASES
 
 CATALOG = builtin()
 NAMES = sorted(op.name for op in CATALOG)
@@ -42,6 +45,21 @@ def test_programs_and_their_gradients_stay_in_their_ranges(seed: int) -> None:
             graph, CATALOG, seed, gradient=domain == "relations", domain=domain, count=4
         )
         assert not faults, domain
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.split(":")[0])
+def test_relations_hold_of_what_is_computed(case: str) -> None:
+    """Models that need relations, in two types, in their own ranges and in others."""
+    _, signature, *body = case.strip().split("\n")
+    text = "nnir 1\n" + f"model m{signature} {{\n" + "\n".join(body) + "\n}\n"
+    for seed, dtype in enumerate(("f32", "f16")):
+        try:
+            graph = loads(text.replace("f32", dtype)).graph
+        except InvalidInput:
+            continue  # a range that the type does not have
+        for one in (graph, ranges(deepcopy(graph), seed)):
+            faults, _, _ = violations(one, CATALOG, seed, count=10)
+            assert not faults
 
 
 def test_what_lies_outside_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
