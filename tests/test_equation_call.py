@@ -8,7 +8,7 @@ from irlang.catalog import builtin
 from irlang.equation_call import for_call
 from irlang.equation_text import show
 from irlang.gen.build import generate
-from irlang.interp import exact
+from irlang.interp import exact, reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
 from irlang.interp.values import initial_values, inputs
@@ -92,3 +92,17 @@ def _terms(expansion: eq.Expansion) -> int:
 
 def _bound(expr: eq.Expr) -> float:
     return float(expr.value) if isinstance(expr, (eq.Const, eq.Size)) else 8.0
+
+
+def test_a_count_of_all_there_is_has_a_value() -> None:
+    """The condition of a count is gone where it holds of everything, as in a pool that pads not."""
+    case = case_of(
+        "model m(x: f32[1, 1, 6]) -> y: f32[1, 1, 3] {\n  y = avg_pool(x; window = [2])\n}"
+    )
+    node = case.graph.nodes[0]
+    expansion = for_call(node.expansion(builtin()))
+    values = inputs(case.graph, 3)
+    fed = {formal: load(case.graph.values[o], values[o]) for formal, o in node.feeds().items()}
+    got = reference.evaluate(expansion, fed)["y"]
+    wanted = run(case.graph, values, builtin())[node.outputs[0]]
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)

@@ -232,6 +232,8 @@ class Vector:
         return self.domain.parts(value, change)
 
     def _count(self, condition: Value, inner: Frame, rank: int) -> Value:
+        if condition is None:  # it held of all, and is gone
+            return self.domain.number(math.prod(inner.shape[rank:]))
         axes = tuple(range(rank, len(inner.ranges)))
         spread = self._spread(condition, inner, rank)
         return self.domain.fold("sum", self.domain.apply("int", [spread]), axes)
