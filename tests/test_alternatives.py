@@ -280,18 +280,19 @@ def test_a_formula_within_the_radius_agrees() -> None:
 
 @pytest.mark.parametrize("rule", [lambda p, r: p * (F(1) - r), lambda p, r: p - r * p])
 @pytest.mark.parametrize("rate", [0.001, 0.3, 1.0])
+@pytest.mark.parametrize("decay", [0.5, 1.25])  # 1 - 1.0 * 1.25 is exact, and a power of 2
 def test_a_decay_may_be_a_factor_or_a_part_that_is_taken_away(
-    rule: Callable[[Array, Array], Array], rate: float
+    rule: Callable[[Array, Array], Array], rate: float, decay: float
 ) -> None:
     random = np.random.default_rng(5)
     x = random.uniform(-4, 4, 4000).astype(F)
     arrays = {"x": x, "gradient": np.zeros_like(x), "lr": np.array(rate, F)}
-    attrs = {"weight_decay": 0.5, "decoupled": True}
-    assert verdict("sgd", arrays, rule(x, F(rate) * F(0.5)), attrs) == "agrees"
+    attrs = {"weight_decay": decay, "decoupled": True}
+    assert verdict("sgd", arrays, rule(x, F(rate) * F(decay)), attrs) == "agrees"
     arrays["x"] = np.array([np.inf, -np.inf], F)
     arrays["gradient"] = np.zeros(2, F)
     with np.errstate(invalid="ignore"):
-        assert verdict("sgd", arrays, rule(arrays["x"], F(rate) * F(0.5)), attrs) == "unstable"
+        assert verdict("sgd", arrays, rule(arrays["x"], F(rate) * F(decay)), attrs) == "unstable"
 
 
 def test_a_blend_may_count_from_the_nearer_end() -> None:

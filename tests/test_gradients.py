@@ -474,6 +474,24 @@ model m(t: f32[1] in [0, 1]) -> y: f32[] {{
     assert not {v.verdict for v in verdicts} & FINDINGS
 
 
+@pytest.mark.parametrize("more", ["", "; pos_weight = p"])
+@pytest.mark.parametrize("logit", [-20, -3, 4, 12, 20, 40])
+def test_a_sigmoid_less_the_target_is_a_gradient_too(
+    logit: float, more: str, session: Session
+) -> None:
+    """So PyTorch computes it by the logits, which leaves no digit of what is nearly 0."""
+    case = _case(f"""
+model m(x: f32[1] in [-40, 40]) -> y: f32[] {{
+  param t: f32[1] = 1
+  {"param p: f32[1] = 3" if more else ""}
+  y = binary_cross_entropy_logits(x, t{more})
+  loss = reduce_sum(y)
+}}""")
+    case.inputs["x"] = np.array([logit], np.float32)
+    verdicts = session.compare([case], grad=True)[0].verdicts["torch"]
+    assert not {v.verdict for v in verdicts} & FINDINGS
+
+
 # Calls that a target has no operator for: of a branch that is not taken no slope may come through.
 SHELTERED = {
     "log_ndtr(x)": [-20, -1, 0, 8],
