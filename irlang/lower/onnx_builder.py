@@ -141,6 +141,10 @@ class OnnxBuilder:
         (value,) = self.node(op, inputs, [TensorInfo(shape, result)], **attributes)
         return value if op in _TRUTH else self.cast(value, dtype)
 
+    def computes(self, value: Value) -> bool:
+        """Whether a value is the result of a node, and no input, parameter or constant."""
+        return value.text in self._made
+
     def let(self, value: Value, hint: str) -> Value:
         """A better name for what was just made."""
         if value.text in self._made and value.text not in self._names:

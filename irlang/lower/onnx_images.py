@@ -180,7 +180,7 @@ def _dequantize(call: Onnx) -> Value | None:
     given = [x.text, scale.text]
     if call.has("zero_point"):
         given.append(call.input("zero_point").text)
-    elif x.dtype in _BYTES:
+    elif x.dtype in _BYTES and call.build.computes(x):  # the other half of a pair
         given.append(call.build.constant(np.zeros(scale.shape), x.dtype).text)
     return call.build.node("DequantizeLinear", given, [call.out], **options)[0]
 

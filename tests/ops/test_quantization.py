@@ -286,18 +286,26 @@ def test_nothing_is_said_of_an_integer_for_what_is_no_number() -> None:
         assert not np.isinf(made["scale"].bound)  # which follows from the equations
 
 
-def test_zero_points_are_written_as_by_what_quantises_models() -> None:
-    """Passes of optimisers look for three inputs, and do nothing where there are two."""
-    text = """nnir 1
-model m(x: f32[4]) -> y: f32[4] {
-  y = dequantize_linear(quantize_linear(x, 0.1), 0.1)
-}
-"""
+@pytest.mark.parametrize(
+    ("given", "call", "inputs"),
+    [
+        (
+            "f32[4]",
+            "dequantize_linear(quantize_linear(x, 0.1), 0.1)",
+            [("QuantizeLinear", 3), ("DequantizeLinear", 3)],
+        ),
+        ("i8[4]", "dequantize_linear(x, 0.1)", [("DequantizeLinear", 2)]),
+    ],
+)
+def test_zero_points_of_pairs_are_written_as_by_what_quantises_models(
+    given: str, call: str, inputs: list[tuple[str, int]]
+) -> None:
+    """Passes of optimisers look for three inputs, and do nothing where there are two; others go
+    wrong there: what nothing has quantised has the zero point that the program says, or none.
+    """
+    text = f"nnir 1\nmodel m(x: {given}) -> y: f32[4] {{\n  y = {call}\n}}\n"
     graph = check_program(parse(text, "m.nnir"), builtin()).graphs[0]
     code = lower(graph, "onnxruntime", builtin(), initial_values(graph, 0)).code
     assert isinstance(code, bytes)
     nodes = onnx.load_from_string(code).graph.node
-    assert [(node.op_type, len(node.input)) for node in nodes] == [
-        ("QuantizeLinear", 3),
-        ("DequantizeLinear", 3),
-    ]
+    assert [(node.op_type, len(node.input)) for node in nodes] == inputs
