@@ -68,7 +68,7 @@ def test_what_a_target_has_of_its_own_comes_first_and_twice_as_often() -> None:
 
 
 def test_calls_are_such_as_a_target_has_an_operator_of_its_own_for() -> None:
-    """A sum of numbers without axes is composed, and so are products of wide integers."""
+    """A comparison of booleans is composed, and so are products of wide integers."""
 
     def own(graph: Graph) -> bool:
         return not lower(graph, "onnxruntime", builtin(), {}, whole=False).unsupported
@@ -82,8 +82,10 @@ def test_calls_are_such_as_a_target_has_an_operator_of_its_own_for() -> None:
         ]
         return sum(map(bool, found)) / len(found)
 
-    for name in ("add", "equal", "matmul_integer"):
-        assert share(name, own) >= share(name, lambda _: True) + 0.25
+    for name in ("add", "equal"):
+        assert share(name, own) >= max(0.9, share(name, lambda _: True))
+    name = "matmul_integer"
+    assert share(name, own) >= share(name, lambda _: True) + 0.25
 
 
 def test_a_batch_is_a_function_of_its_number() -> None:

@@ -93,6 +93,15 @@ def test_one_operator_with_its_arguments_as_they_are_is_direct() -> None:
     assert not is_direct(lowered(composed.replace("before", "pad = given, before")))
 
 
+def test_pairs_of_real_numbers_around_a_complex_operator_hand_its_arguments_over() -> None:
+    """Where a number is the matter; of their own shapes it is the pairs that say no."""
+    text = "model m(x: f32[2, 6, 2]) -> y: f32[2, 4, 2] {\n  y = dft(x; axis = 1, length = 4)\n}"
+    graph = check(parse(f"nnir 1\n{text}"), builtin()).graphs[0]
+    lowered = lower(graph, "torch", builtin(), {}, whole=False)
+    assert is_direct(lowered, shaped=True)
+    assert not is_direct(lowered)
+
+
 def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
     one = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 2) }")
     wide = lowered("(x: f32[9]) -> y: f32[9] { y = softplus(x; beta = 2) }")

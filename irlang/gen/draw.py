@@ -149,10 +149,14 @@ def _grown(chooser: Chooser, context: Context) -> tuple[int, ...]:
     return (*(chooser.between(1, 3) for _ in range(more)), *sizes)
 
 
-def _per_axis(low: int, high: int) -> Recipe:
+# Where 1 is nothing special, as a window of one element is: the others say more.
+_SMALL = (1, 2, 2, 3, 3)
+
+
+def _per_axis(*numbers: int) -> Recipe:
     def draw(chooser: Chooser, context: Context) -> tuple[int, ...]:
         count = context.rank if context.count is None else context.count
-        return tuple(chooser.between(low, high) for _ in range(count))
+        return tuple(chooser.pick(numbers) for _ in range(count))
 
     return draw
 
@@ -182,7 +186,7 @@ def _labels(chooser: Chooser, context: Context) -> tuple[int, ...]:
 
 
 INTS: tuple[Recipe, ...] = (
-    lambda chooser, _: chooser.between(1, 3),
+    lambda chooser, _: chooser.pick(_SMALL),
     lambda chooser, _: chooser.between(0, 2),
     lambda chooser, context: chooser.between(-context.rank, max(context.rank - 1, 0)),
     lambda chooser, context: chooser.between(-context.rank - 1, context.rank),
@@ -196,15 +200,15 @@ INTS: tuple[Recipe, ...] = (
 INTS_WANTED = (4.0, 2.0, 2.0, 1.0, 1.0, 0.5, 1.0, 0.5)
 
 LISTS: tuple[Recipe, ...] = (
-    _per_axis(1, 3),
-    _per_axis(0, 2),
+    _per_axis(*_SMALL),
+    _per_axis(0, 1, 2),
     lambda chooser, context: (
-        (chooser.between(1, 2),) * (context.rank if context.count is None else context.count)
+        (chooser.pick(_SMALL),) * (context.rank if context.count is None else context.count)
     ),
     _along(1, 0),
     _along(0, -1),
     _along(1, 6),
-    _per_axis(0, 0),
+    _per_axis(0),
     _permuted,
     lambda _, context: context.sizes,
     lambda chooser, context: _axes(chooser, context.rank),

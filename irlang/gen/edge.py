@@ -59,6 +59,7 @@ _SMOOTH = (
 _FINITE = (*_SMOOTH, _LARGEST, _HUGE)
 _MIXED = 0.25  # of the programs take from all palettes
 _LINES = 0.3  # of the tensors have lines of equal numbers
+_ONE_LINE = 0.3  # of these are a single one: what goes over all axes has nothing else in it
 # What a sum, a product, a search for the largest or the smallest begins with, and what ends them.
 _UNITS: Palette = (
     *((-np.inf, "one"), (np.inf, "one"), (np.nan, "one"), (0.0, "one"), (1.0, "one")),
@@ -146,7 +147,7 @@ def _in_lines(array: Array, numbers: Array, random: np.random.Generator) -> Arra
     """Equal edges all along some of the axes, in a half of these lines: what is reduced or
     normalised, sought or chosen from has nothing else in it then.
     """
-    along = random.random(array.ndim) < 0.5
+    along = random.random(array.ndim) < (1.0 if random.random() < _ONE_LINE else 0.5)
     if array.ndim:
         along[random.integers(array.ndim)] = True
     lines = tuple(1 if one else size for one, size in zip(along, array.shape, strict=True))

@@ -5,6 +5,7 @@ from them by the definition's `require`s, and new ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -165,6 +166,16 @@ class Settled:
         """Whether an attribute is to have its default."""
         return self.plain or (not self.said and self.chooser.below(2) == 1)
 
+    def unusual(self, attr: ast.Attr) -> ast.AttrType:
+        """The type of an attribute, mostly without its default if it is a choice: that is met where
+        nothing is said, and what other attributes mean may hang on a choice.
+        """
+        kind, usual = attr.type, attr.default
+        if kind.kind != "enum" or not isinstance(usual, ast.Name) or self.chooser.below(2):
+            return kind
+        others = tuple(choice for choice in kind.choices if choice != usual.id)
+        return replace(kind, choices=others) if others else kind
+
     def default(self, attr: ast.Attr) -> bool:
         """Takes the default of an attribute, if it is known by now."""
         assert attr.default is not None
@@ -227,7 +238,7 @@ class Settled:
             number = self.chooser.weighted(self.weights.get(name) or (1.0,) * len(options))
             self.recipes[name] = number
             recipe = options[number]
-        value = draw.attribute(self.chooser, attr.type, context, self.limits, recipe)
+        value = draw.attribute(self.chooser, self.unusual(attr), context, self.limits, recipe)
         if count is not None and isinstance(value, tuple) and len(set(value)) == 1:
             value = value[0] if self.chooser.below(2) else value
         self.put(attr, value)

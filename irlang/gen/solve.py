@@ -30,6 +30,7 @@ _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
+_SMALLER = 4  # one in so many of the first of such shapes is small already
 
 
 def solve(
@@ -431,26 +432,34 @@ class _Solver(Settled):
         """A shape that broadcasts with what is bound: axes of size 1, and leading ones left out.
 
         Often that of the last axis alone, of the second one, or of none, as biases and scales have;
-        at times one that what is bound broadcasts to.
+        at times one that what is bound broadcasts to. The first says what is bound: it is mostly as
+        it is drawn, or hardly an operand would have more than one element.
         """
         chooser = self.chooser
         sizes: list[int] = []
         droppable = 0
+        first = not any(isinstance(d.size, ast.Name) and d.size.id in self.names for d in dims)
+        whole = first and chooser.below(_SMALLER) > 0
         for dim in dims:
             key = dim.size.id if isinstance(dim.size, ast.Name) else ""
             value = self.names.get(key)
             if value is None and dim.kind == "rest":
-                value = draw.shape(chooser, chooser.between(0, 3), Limits(64, self.limits.length))
+                rank = chooser.between(0 if self.bare else 1, 3)
+                value = draw.shape(chooser, rank, Limits(64, self.limits.length))
             elif value is None:
                 value = self.derived(key) or draw.length(chooser, self.limits.length // 2)
             part = list(value) if isinstance(value, tuple) else [value]
-            if dim.broadcast and 1 in part and chooser.below(_WIDER[0]) == 0:
+            if whole:
+                pass
+            elif dim.broadcast and 1 in part and chooser.below(_WIDER[0]) == 0:
                 part = [draw.length(chooser, 6) if n == 1 else n for n in part]
             elif dim.broadcast:
                 part = [1 if chooser.below(5) == 0 else n for n in part]
                 if len(sizes) == droppable:
                     droppable += len(part)
             sizes += part
+        if whole:
+            return tuple(sizes)
         if dims[0].broadcast and dims[0].kind == "rest" and chooser.below(_WIDER[1]) == 0:
             return (draw.length(chooser, 2), *sizes)
         lone = chooser.below(_LONE_AXIS) if len(sizes) == droppable > 1 else _LONE_AXIS

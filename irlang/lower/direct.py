@@ -19,6 +19,11 @@ _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "bias_add"}
 )  # which do where they stand beside another
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
+# Complex numbers as pairs of real ones, and back.
+_PARTS = frozenset(
+    {"real", "imag", "stack", "complex", "view_as_real", "view_as_complex", "resolve_conj"}
+    | {"contiguous"}
+)
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
@@ -30,13 +35,23 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
     """
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
-        if any(isinstance(part, _COMPUTED) for part in body):
+        if any(isinstance(part, _COMPUTED) and not (shaped and _picks(part)) for part in body):
             return False
     kinds = _kinds(lowered)
     own = [kind for kind in kinds if kind not in _MOVING] or kinds
-    around = _AROUND | _WRITTEN if shaped else _AROUND
+    around = _AROUND | _WRITTEN | _PARTS if shaped else _AROUND
     own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN
+
+
+def _picks(part: ast.AST) -> bool:
+    """Whether something is one of several, by its number: of channels, or of results."""
+    if not isinstance(part, ast.Subscript):
+        return False
+    at = part.slice
+    return all(
+        isinstance(one, ast.Constant) for one in (at.elts if isinstance(at, ast.Tuple) else [at])
+    )
 
 
 def operators(lowered: Lowered) -> list[str]:
