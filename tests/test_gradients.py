@@ -456,6 +456,21 @@ model m(x: f32[3] in [0.2, 0.7], y: f32[3] in [0.2, 0.7], w: f32[3] in [0.2, 0.7
     assert not {v.verdict for v in verdicts} & FINDINGS
 
 
+def test_behind_what_is_infinite_throughout_the_gradient_is_open(everywhere: Session) -> None:
+    """No alignment has so few steps: the loss is infinite, and no target has a slope to show."""
+    case = _case("""
+model m(x: f32[1, 1, 3] in [-1, 1]) -> y: f32[1] {
+  param labels: i64[1, 2] = [[1, 2]]
+  param steps: i64[1] = 1
+  param length: i64[1] = 2
+  y = ctc_logits(x, labels, steps, length)
+  loss = reduce_sum(y)
+}""")
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        found = {v.name: v.verdict for v in verdicts}
+        assert found["d_x"] in ("unstable", "unsupported"), (target, found)
+
+
 @pytest.mark.parametrize("pos_weight", [1, 0.5, 3])
 @pytest.mark.parametrize("logit", [1e-9, -1e-9, 1e-4, 0.7, -20])
 def test_a_difference_of_logarithms_is_a_gradient_too(

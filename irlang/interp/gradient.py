@@ -142,8 +142,8 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
     """A gradient of which nothing is known where the result itself is no number, or overflows.
 
     Outside a domain there is no derivative, and what overflows on the way to a result may do so on
-    the way back. Of a result of the same shape that is said element by element, and of a single
-    number that overflows of all; of others, what flows back says by itself.
+    the way back. Of a result of the same shape that is said element by element, and of one that is
+    infinite throughout, overflow or not, of all; of others, what flows back says by itself.
     """
     if info.kind != "real":
         return ball
@@ -152,7 +152,7 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
         over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
     strange = np.isnan(size) | over
     if strange.shape != shape:
-        strange = np.asarray(over.size == 1 and over.any())
+        strange = np.asarray(size.size > 0 and np.all(size > DTYPES[info.dtype].largest))
     return replace(ball, radius=np.where(strange, np.inf, ball.bound)) if strange.any() else ball
 
 
