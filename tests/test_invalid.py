@@ -247,9 +247,38 @@ def test_a_requirement_on_values_is_broken_by_one_element() -> None:
     assert "give a an element -" in str(both.changed)
     assert "give b an element -1" in str(both.changed)
     with Session(("torch",)) as session:
-        found, counts = judge_invalid(session, builtin(), range(4), ("gather", "embedding"))
+        found, counts = judge_invalid(session, builtin(), range(8), ("gather", "embedding"))
     assert found == []
     assert counts["torch"]["refused"] > 1
+
+
+def test_reals_are_put_outside_of_their_bounds_and_nan_says_that_there_is_no_value() -> None:
+    p = spoilt(builtin(), 1, (), _wanted("bernoulli", "p"))
+    assert p is not None
+    assert p.fault.code == "bernoulli.p"
+    assert isinstance(p.changed, SetElements)
+    ((_, value),) = p.changed.values
+    assert not 0 <= value <= 1
+    with Session(("torch",)) as session:
+        found, counts = judge_invalid(session, builtin(), range(12), ("batch_norm",))
+    assert counts["torch"]["warned"] > 0  # a variance below 0
+    assert not [one for _, one in found if one.requirement == "spread"]
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement"), [("divide", "divisor"), ("modulo", "divisor"), ("divide", "quotient")]
+)
+def test_a_requirement_on_integers_is_broken_in_a_call_of_integers(
+    name: str, requirement: str
+) -> None:
+    """Most calls are of reals, of which there is no such requirement."""
+    made = [spoilt(builtin(), seed, (), _wanted(name, requirement)) for seed in range(16)]
+    assert sum(one is not None and one.fault.code == f"{name}.{requirement}" for one in made) >= 12
+
+
+def _wanted(name: str, requirement: str) -> tuple[str, ast.Require | None]:
+    plan = breakable(builtin(), (name,))
+    return next(one for one in plan if one[1] is not None and one[1].name == requirement)
 
 
 def test_operators_that_a_target_lacks_are_not_tried() -> None:

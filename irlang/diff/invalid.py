@@ -113,7 +113,7 @@ def judge_invalid(
                 program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
                 telling = not only_shapes(target) and not one.hollow
                 direct = telling and _is_handed_over(one, lowered, target, programs)
-                sent[target].append(_Sent(number, program, direct, _is_huge(one)))
+                sent[target].append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
         session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in targets:
         worker = session.workers[target]
@@ -171,13 +171,15 @@ class _Sent:
     """A spoilt call that a target is asked for.
 
     number: which one. direct: whether something follows from its being run. huge: whether it asks
-    for a number beyond all sizes.
+    for a number beyond all sizes. real: whether elements that are not whole numbers are the matter,
+    of which a target may say by NaN that they have no value.
     """
 
     number: int
     program: Program
     direct: bool
     huge: bool
+    real: bool = False
 
 
 class _Programs:
@@ -201,6 +203,13 @@ class _Programs:
 
 def _is_huge(one: Spoilt) -> bool:
     return not isinstance(one.changed, SetElements) and is_huge(one.changed)
+
+
+def _is_real(one: Spoilt) -> bool:
+    """Whether elements of a tensor of reals were changed."""
+    if not isinstance(one.changed, SetElements):
+        return False
+    return any(one.graph.values[name].kind == "real" for name, _ in one.changed.values)
 
 
 def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
@@ -260,14 +269,14 @@ def _judged(worker: Worker, heard: Sequence[tuple[_Sent, Result]]) -> list[str]:
     """What each result says; `accepted` of what is run twice without a word, else `unconfirmed`, or
     `warned`. What takes its time over a number beyond all sizes is `late`: it does as it was told.
     """
-    told = [_told(result) for _, result in heard]
+    told = [_told(asked, result) for asked, result in heard]
     places = [place for place, one in enumerate(told) if one == "accepted"]
     again = _run_again(worker, [heard[place][0].program for place in places])
     for place, result in zip(places, again, strict=True):
         if result is None or result.status != "ok":
             told[place] = "unconfirmed"
         else:
-            told[place] = _told(result)
+            told[place] = _told(heard[place][0], result)
     for place in (place for place, one in enumerate(told) if one == "timeout"):
         if heard[place][0].huge:
             told[place] = "late"
@@ -285,10 +294,16 @@ def _in_its_own_time(worker: Worker, program: Program) -> str:
         return ""
 
 
-def _told(result: Result) -> str:
-    if result.status == "ok" and result.detail.get("warned"):
-        return "warned"
+def _told(asked: _Sent, result: Result) -> str:
+    if result.status == "ok":
+        unsaid = asked.real and any(map(_has_nan, result.outputs.values()))
+        if unsaid or result.detail.get("warned"):
+            return "warned"
     return _TOLD.get(result.status, "refused")
+
+
+def _has_nan(array: Array) -> bool:
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
 def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | None]:

@@ -34,7 +34,7 @@ _OVER = (2**40, 2**62, 2**29)
 class SetElements:
     """The first elements of some inputs are given other values."""
 
-    values: tuple[tuple[str, int], ...]
+    values: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
         return " and ".join(f"give {name} an element {value}" for name, value in self.values)

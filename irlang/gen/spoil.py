@@ -171,12 +171,23 @@ def _of_operator(
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"ops": [op.name], "size": (1, 1)}
         program = generate(catalog, seed + attempt, limits=_SMALL, **called)
-        if program.graph.nodes:
+        if program.graph.nodes and _is_open(program.graph.nodes[-1], wanted):
             made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, counted, tells)
             found = made or found
             if made and (wanted is None or made[0].fault.code == _code(op, wanted)):
                 break
     return found
+
+
+def _is_open(node: Node, wanted: ast.Require | None) -> bool:
+    """Whether values may break a requirement that is on values: of reals there are no quotients of
+    integers, and most calls are of reals.
+    """
+    if wanted is None or any(statement is wanted for statement, _ in node.instance.deferred):
+        return True
+    formals = {slot.item.name for slot in pattern(node.op).slots}
+    read = (part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read))
+    return formals.isdisjoint(read)
 
 
 def _code(op: ast.Op, wanted: ast.Require) -> str:
@@ -345,19 +356,20 @@ def _of_values(
     wanted: ast.Require,
     catalog: Catalog,
 ) -> Spoilt | None:
-    """The call with a whole number of an input, or of two, just outside of what is required.
-
-    Of reals that are out of bounds NaN tells enough.
-    """
+    """The call with an element of an input, or of two, just outside of what is required."""
     about = dict.fromkeys(involved(node.instance.binding, wanted.condition))
-    tried: dict[str, list[int]] = {}
+    tried: dict[str, list[float]] = {}
     for formal in about:
         info = given.get(formal)
-        if isinstance(info, TensorInfo) and info.kind == "int" and 0 not in info.shape:
-            low, high = demanded.get(formal, (0, 0))
-            least, greatest = integer_range(info.dtype)
-            several = (int(high) + 1, int(low) - 1, 0, -1, least, greatest)
-            tried[formal] = [n for n in several if least <= n <= greatest]
+        if not isinstance(info, TensorInfo) or 0 in info.shape or info.kind == "bool":
+            continue
+        low, high = demanded.get(formal, (0, 0))
+        if info.kind == "real":
+            tried[formal] = [n for n in (high + 1, low - 1, 0.0, -1.0) if math.isfinite(n)]
+            continue
+        least, greatest = integer_range(info.dtype)
+        several = (int(high) + 1, int(low) - 1, 0, -1, least, greatest)
+        tried[formal] = [n for n in several if least <= n <= greatest]
     lone = [((formal, n),) for formal, numbers in tried.items() for n in numbers]
     pairs = [
         ((one, n), (other, m))
