@@ -9,6 +9,7 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.diff import pieces as module
+from irlang.diff.apart import Rounds
 from irlang.diff.pieces import pieces
 from irlang.diff.programs import Settings
 from irlang.diff.seen import Seen, calls_of
@@ -35,12 +36,11 @@ def _drawn(steps: Idiom, count: int, limits: Limits | None = None) -> list[Graph
 def test_every_idiom_has_its_turn_before_one_has_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [one for one in kit_of(builtin(), frozenset(OPS)).idioms if not is_call(one)]
     turns: list[Idiom] = []
-    real = module.generate
 
     def spied(*args: object, piece: Idiom, **more: object) -> object:
         if not turns or turns[-1] != piece:  # one that has no value is drawn again
             turns.append(piece)
-        return real(*args, piece=piece, **more)  # type: ignore[arg-type]
+        return generate(*args, piece=piece, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "generate", spied)
     settings = Settings((), 3, ops=OPS)
@@ -52,6 +52,22 @@ def test_every_idiom_has_its_turn_before_one_has_it_again(monkeypatch: pytest.Mo
     assert [case.graph.nodes[-1].op.name for *_, case in again] == [
         case.graph.nodes[-1].op.name for *_, case in made[:5]
     ]
+
+
+def test_pieces_that_a_target_has_operators_for_come_first_and_twice_as_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is composed of others says little that these do not."""
+    monkeypatch.setattr(module, "spelt", lambda _: ("square", "sqrt"))
+    settings = Settings(("x",), 3, ops=("square", "sqrt", "abs", "negate"))
+    known = [one for one in kit_of(builtin(), frozenset(settings.ops)).idioms if not is_call(one)]
+    own = [one for one in known if {step.op for step in one} <= {"square", "sqrt"}]
+    assert 0 < len(own) < len(known)
+    made = list(pieces(settings, 0, builtin(), lambda _: True, len(own)))
+    assert all({n.op.name for n in c.graph.nodes} <= {"square", "sqrt"} for *_, c in made)
+    rounds = Rounds(known, own, settings.seed)
+    turns = Counter(str(rounds.turn(place)[0]) for place in range(len(own) + len(known)))
+    assert turns == Counter(map(str, [*own, *known]))
 
 
 def test_operators_without_an_idiom_have_no_pieces() -> None:

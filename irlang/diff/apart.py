@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -106,20 +106,24 @@ def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:
     return [name for name in called if name not in told]
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """Operators in turn: first those that a target has of its own, then all, again and again.
+class Rounds(Generic[Item]):
+    """Operators in turn, or pieces: first those that a target has of its own, then all, again and
+    again.
 
     What has to be composed from its definition says little that those do not which it is composed
     of. Every round has an order of its own.
     """
 
-    names: Sequence[str]
-    native: Sequence[str]
+    names: Sequence[Item]
+    native: Sequence[Item]
     seed: int
 
-    def turn(self, position: int) -> tuple[str, int]:
-        """The operator whose turn it is, and the number of its round."""
+    def turn(self, position: int) -> tuple[Item, int]:
+        """What has its turn, and the number of its round."""
         first, all_ = len(self.native), len(self.names)
         pair, place = divmod(position, first + all_)
         rest, names = (place, self.native) if place < first else (place - first, self.names)

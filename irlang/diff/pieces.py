@@ -2,16 +2,17 @@
 
 A pass of an optimiser fires on a few calls, and is wrong for some of their shapes, types and
 numbers. Whole programs meet each idiom too seldom for that. Beside every batch of them there are
-many pieces, which are small and quick, so that every idiom has its turn again and again. Of a third
-of them one thing is otherwise than a pass expects (`irlang.gen.idiom.otherwise`).
+many pieces, which are small and quick, so that every idiom has its turn again and again; first
+those of which a target has all operators. Of a third of them one thing is otherwise than a pass
+expects (`irlang.gen.idiom.otherwise`).
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 
 from irlang.catalog import Catalog
+from irlang.diff.apart import Rounds
 from irlang.diff.calls import Case
 from irlang.diff.programs import Able, Settings, fed
 from irlang.gen.build import generate
@@ -19,6 +20,7 @@ from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
+from irlang.lower.lower import spelt
 
 PIECES = 192  # beside a batch
 _EDGE = 3  # one in so many has values at the edges of their types
@@ -50,13 +52,15 @@ def pieces(
     ops = settings.ops or None
     known = kit_of(catalog, frozenset(ops) if ops else None).idioms
     idioms = [one for one in known if not is_call(one)]
+    own = frozenset().union(*map(spelt, settings.targets))
+    native = [one for one in idioms if own.issuperset(step.op for step in one)]
+    rounds = Rounds(idioms, native, settings.seed)
     for number in range(batch * PIECES, batch * PIECES + count if idioms else 0):
-        around, place = divmod(number, len(idioms))
-        turns = random.Random(f"pieces {settings.seed} {around}").sample(idioms, len(idioms))
+        idiom, around = rounds.turn(number)
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
-            graph = generate(catalog, seed, ops=ops, limits=limits, piece=turns[place]).graph
+            graph = generate(catalog, seed, ops=ops, limits=limits, piece=idiom).graph
             edge = (number + around) % _EDGE == 0
             case = fed(graph, catalog, seed, settings.grad, edge, able) if graph.nodes else None
             if case is not None:
