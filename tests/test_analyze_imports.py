@@ -64,6 +64,11 @@ PAIRS: dict[str, Any] = {
         [both] n = Add(l, m)   [union] o = Sub(n, k)""",
         "[iou] z = Div(k, o)", "[iou] z = Div(k, o)",
     ),
+    "a contrast of pairs, with the pairs as constants": (
+        {"x": "float[4,6] in [-2, 2]", "y": "float[4,6] in [-2, 2]"}, ["exp"],
+        """[t] a = Transpose(y)   [p] b = MatMul(x, a)   [s] c = Div(b, cold)""",
+        "[exp] z = Exp(c)", "[ce] z = SoftmaxCrossEntropyLoss(c, pairs)",
+    ),
     "linear attention": (
         {"x": "float[4,6] in [-310, 310]"}, ["inverse"],
         "[elu] a = Elu(x)   [up] b = Add(a, first)   [sum] s = ReduceSum <keepdims = 0> (b, one)",
@@ -80,7 +85,7 @@ PAIRS: dict[str, Any] = {
 CONSTANTS = {
     "one": np.array([1]), "shape": np.array([4, 6]), "eye": np.eye(3, dtype=np.float32),
     "tiny": 1e-12, "most": 0.999, "first": 1, "thousandth": 1e-3, "hundredth": 0.01, "double": 2,
-    "half": 0.5, "zero": 0, "low": -1e9, "lowest": -np.inf,
+    "cold": 0.07, "pairs": np.arange(4), "half": 0.5, "zero": 0, "low": -1e9, "lowest": -np.inf,
 }  # fmt: skip
 
 
@@ -125,6 +130,15 @@ def test_a_defect_has_a_witness(name: str, tmp_path: Path, frameworks: Framework
     reached = {report.node for report in found.reports if report.status == "reachable"}
     assert reached >= set(PAIRS[name][1])
     assert all(report.guard for report in found.reports if report.node in PAIRS[name][1])
+
+
+def test_constant_labels_leave_enough_proofs_for_the_gradient(
+    tmp_path: Path, frameworks: Frameworks
+) -> None:
+    """Each row of a contrast has a label of its own, and a proof of its own."""
+    path, ranges = written(tmp_path, "a contrast of pairs, with the pairs as constants", True)
+    subject = load_subject(str(path), ranges=ranges)
+    assert verdicts(subject, frameworks, gradient=True).reports == ()
 
 
 @pytest.mark.parametrize("name", PAIRS)

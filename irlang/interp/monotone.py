@@ -40,15 +40,18 @@ class Monotone(Sums):
         return best
 
     def _on_one_side(self, made: Sum, box: Limits, facts: Facts) -> bool:
-        """Whether two elements, one of them times a power of two, are not positive together because
-        they are not before the other is rounded: rounding to numbers of a type passes none of them.
+        """Whether one of two elements, times a power of two, is no more than the other because it
+        was so before that was rounded, or the other way round: rounding to a type passes no number
+        of the type.
         """
         pairs = list(made.factors.items())
         for (atom, factor), (other, times) in (pairs, pairs[::-1]):
             term = self.meaning(atom, box)
             if not isinstance(term, eq.Apply) or term.function not in ("+", "-"):
                 continue
-            if abs(factor) != 1 or not self._is_number(other, times, box, facts):
+            if abs(factor) != 1 or factor * times > 0:
+                continue
+            if not self._is_number(other, times, box, facts):
                 continue
             exact = Sum({other: times})
             signs = 1.0, 1.0 if term.function == "+" else -1.0

@@ -90,6 +90,9 @@ class Squares(Pooled):
 
     def likeness(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A product of two numbers of which one is a multiple of the other but for rounding."""
+        terms = [self.meaning(arg, box) for arg in expr.args]
+        if not all(isinstance(term, eq.Apply) and term.function in ("+", "-") for term in terms):
+            return found
         for one, other in (expr.args, expr.args[::-1]):
             size = self.interval(one, box, facts)
             like = self._multiple(other, one, box, facts) if size.finite else None

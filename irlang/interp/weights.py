@@ -15,7 +15,7 @@ from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box
 
-_DEPTH = 5  # expressions that are looked into, one inside another
+_DEPTH = 3  # expressions that are looked into, one inside another
 
 
 class Weights(Norms):
