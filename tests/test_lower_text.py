@@ -115,6 +115,21 @@ model m(x: f32[3]) -> y: f32[3] { y = relu(x) }
     assert disagreement(ran(program, "torch").outputs["y"], wanted["y"], "f32") is None
 
 
+@pytest.mark.parametrize("target", ["keras:theano", "keras:tensorflow"])
+def test_empty_tensors_of_different_shapes_are_not_one(target: str) -> None:
+    """A list of no numbers does not say the sizes behind a 0."""
+    text = """nnir 1
+model m(x: f32[3, 0, 2]) -> y: f32[3, 0, 1] {
+  a = avg_pool(x; window = 1)
+  y = avg_pool(a; window = 2)
+}
+"""
+    found, _, _ = lowered(text, target)
+    assert isinstance(found.code, str)
+    assert "zeros((3, 0, 2)" in found.code
+    assert "zeros((3, 0, 1)" in found.code
+
+
 HOSTILE = [
     "quotes \"\"\" and \\'''",
     '"""\nimport os\nos.abort()\n"""',

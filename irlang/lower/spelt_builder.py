@@ -106,7 +106,7 @@ class SpeltBuilder(PythonBuilder, ABC):
         if is_range(array):
             return self.emit(self.range(array, dtype), array.shape, dtype, hint="index")
         kind = self.dtype(dtype)
-        if array.size == 0 and "zeros" in self.words:
+        if array.size == 0:
             text = self.spell("zeros", shape=array.shape, dtype=kind)
         else:
             whole = np.uint64 if dtype == "u64" else _KINDS[DTYPES[dtype].kind]

@@ -39,6 +39,7 @@ _WORDS = {
     "tensor": "T.constant({number}, dtype={dtype})",
     "range": "T.arange({stepped}, dtype={dtype})",
     "array": "T.constant(np.array({numbers}, {dtype}))",
+    "zeros": "T.constant(np.zeros({shape}, {dtype}))",
     "cast": "T.cast({x}, {dtype})",
     "reshape": "T.reshape({x}, {sizes}, ndim={rank})",
     "transpose": "{it}.dimshuffle({sizes})",
