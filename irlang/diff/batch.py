@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,6 +41,7 @@ _SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoi
 _PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
 _COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
+_FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 Run: TypeAlias = tuple[Case, Outcome]
@@ -93,14 +95,14 @@ def run_batch(
     small = pieces(settings, number, catalog, session.can_run, -(-count * PIECES // BATCH))
     first = number * _SPOILT + settings.seed
     end = first if settings.grad else first - (-count * _SPOILT // BATCH)
-    spoilt = iter(range(first, end, _SPOILT_AT_ONCE))
+    spoilt = iter(range(first, end))
     alone: list[Graph] = []
     judged: list[Run] = []
     fired = {name: Counter[str]() for name in settings.targets}
     invalid: dict[str, Counter[str]] = {}
 
-    def call() -> bool:
-        some = list(islice(stand, _AT_ONCE))
+    def call(share: float) -> bool:
+        some = list(islice(stand, ceil(_AT_ONCE * share)))
         alone.extend(case.graph for *_, case in some)
         lone, counts = judge_apart(session, some, SEEN, settings.grad)
         for name, more in counts.items():
@@ -108,24 +110,29 @@ def run_batch(
         keep(lone)
         return bool(some)
 
-    def fire() -> bool:
-        some = list(islice(small, _PIECES_AT_ONCE))
+    def fire(share: float) -> bool:
+        some = list(islice(small, ceil(_PIECES_AT_ONCE * share)))
         judged.extend(_judged_all(session, settings, some, fired, keep, _COVERED))
         return bool(some)
 
-    def spoil() -> bool:
-        turn = next(spoilt, end)
-        turns = range(turn, min(turn + _SPOILT_AT_ONCE, end))
+    def spoil(share: float) -> bool:
+        turns = list(islice(spoilt, ceil(_SPOILT_AT_ONCE * share)))
+        if not turns:
+            return False
         seeds = [program_seed(settings.seed, one) for one in turns]
-        accepted, counts = judge_invalid(session, catalog, seeds, settings.ops, turn, SEEN.symptoms)
+        accepted, counts = judge_invalid(
+            session, catalog, seeds, settings.ops, turns[0], SEEN.symptoms
+        )
         for name, more in counts.items():
             invalid[name] = invalid.get(name, Counter()) + more
         keep([find_accepted(session, taken, seed) for seed, taken in accepted])
-        return bool(turns)
+        return True
 
-    kinds: list[Callable[[], bool]] = [call, fire, spoil]
+    kinds: list[Callable[[float], bool]] = [call, fire, spoil]
+    share = 1 / _FEWER
     while kinds and not PACE.over():
-        kinds = [kind for kind in kinds if not PACE.over() and kind()]
+        kinds = [kind for kind in kinds if not PACE.over() and kind(share)]
+        share = min(1.0, 2 * share)
     targets = {name: Counter[str]() for name in settings.targets}
     programs: list[Run] = []
     cut, tried = PACE.over(), 0
