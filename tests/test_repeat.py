@@ -66,6 +66,7 @@ def test_a_finding_says_whether_it_was_repeated(
     assert found.operator == "tanh"
     assert found.repeated == (after == 0)
     assert found.signature.endswith(" once") == (after > 0)
+    assert not found.identity()["signature"].endswith(" once")  # known is known
     described = write(found, tmp_path, "f-001")
     assert described["repeated"] == found.repeated
     assert described["title"].endswith(" (not repeated)") == (after > 0)

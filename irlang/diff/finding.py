@@ -32,6 +32,7 @@ TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
 _WITHOUT_VALUES = frozenset({"refused", "crash", "timeout", "memory"})
+_ONCE = " once"  # at the end of the signature of what was not repeated
 _FEW = 3  # calls whose names together say what is wrong
 
 
@@ -82,15 +83,14 @@ class Found:
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
             pattern = ["invalid", self.requirement, *pattern]
-        if not self.repeated:
-            pattern.append("once")
-        return " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+        said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+        return said if self.repeated else f"{said}{_ONCE}"
 
     def identity(self) -> dict[str, str]:
         """What a list of known findings speaks of."""
         return {
             "target": self.target, "operator": self.operator,
-            "verdict": self.verdict.verdict, "signature": self.signature,
+            "verdict": self.verdict.verdict, "signature": self.signature.removesuffix(_ONCE),
         }  # fmt: skip
 
 
