@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.onnx_builder import OnnxBuilder
@@ -71,9 +72,49 @@ def _onnx_drop(call: Onnx) -> Sequence[Value] | None:
     return [call.build.cast(y, x.dtype), mask]
 
 
+def law(name: str, *numbers: str) -> Callable[[Call[Any]], Value | None]:
+    """A rule for numbers of a law: the builder's own word for it, if they are real ones."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        if DTYPES[call.out.dtype].kind != "real":
+            return None
+        given = [float(call[one]) for one in numbers]
+        drawn: Value = call.build.draw(name, given, call.out.shape, call.out.dtype)
+        return drawn
+
+    return rule
+
+
+NORMAL, UNIFORM = law("normal", "mean", "stddev"), law("uniform", "low", "high")
+
+
+def _torch_bernoulli(call: Torch) -> Value | None:
+    p = call.input("p")
+    if p.dtype != call.out.dtype:
+        return None
+    return call.build.once(invoke("torch.bernoulli", p), p.shape, p.dtype, "kept")
+
+
+def _onnx_bernoulli(call: Onnx) -> Value | None:
+    p = call.input("p")
+    if p.dtype not in ("f32", "f64") or p.dtype != call.out.dtype:
+        return None
+    return call.build.node("Bernoulli", [p.text], [TensorInfo(p.shape, p.dtype)])[0]
+
+
 TORCH = {
+    "bernoulli": Native("torch.bernoulli", _torch_bernoulli),
     "dropout": Native("F.dropout, F.dropout1d, F.dropout2d, F.dropout3d", _torch_drop),
     "alpha_dropout": Native("F.alpha_dropout, F.feature_alpha_dropout", _torch_alpha),
 }
-TF = {"dropout": Native("tf.nn.dropout", _tf_drop)}
-ONNX = {"dropout": Native("Dropout", _onnx_drop)}
+TF = {
+    "dropout": Native("tf.nn.dropout", _tf_drop),
+    "random_normal": Native("tf.random.normal", NORMAL),
+    "random_uniform": Native("tf.random.uniform", UNIFORM),
+}
+ONNX = {
+    "dropout": Native("Dropout", _onnx_drop),
+    "bernoulli": Native("Bernoulli", _onnx_bernoulli),
+    "random_normal": Native("RandomNormal", NORMAL),
+    "random_uniform": Native("RandomUniform", UNIFORM),
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irlang.lower.call import Native
+from irlang.lower.chance import NORMAL, UNIFORM
 from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, weighted
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
@@ -218,6 +219,8 @@ LAYERS: dict[str, Native] = {
     "normalize": Native("ops.normalize", _normalize, since=KERAS_3),
     "multi_head_attention": Native("keras.layers.MultiHeadAttention", _multi_head, since=KERAS_3),
     "dropout": Native("keras.layers.Dropout", _dropout),
+    "random_normal": Native("keras.random.normal", NORMAL),
+    "random_uniform": Native("keras.random.uniform", UNIFORM),
     "gaussian_noise": _noise("GaussianNoise", "stddev"),
     "gaussian_dropout": _noise("GaussianDropout", "rate"),
     "alpha_dropout": _noise("AlphaDropout", "rate"),

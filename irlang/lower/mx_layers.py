@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irlang.lower.call import Call, Native
+from irlang.lower.chance import NORMAL, UNIFORM
 from irlang.lower.legalise import Windows, around, windows
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.spelling import invoke
@@ -321,6 +322,8 @@ LAYERS: dict[str, Native] = {
     "max_roi_pool": Native("mx.npx.roi_pooling", _roi_pool),
     "sequence_mask": Native("mx.npx.sequence_mask", _sequence_mask),
     "dropout": Native("mx.npx.dropout", _dropout),
+    "random_normal": Native("mx.np.random.normal", NORMAL),
+    "random_uniform": Native("mx.np.random.uniform", UNIFORM),
     "lstm": Native("mx.npx.rnn", _lstm),
     "gru": Native("mx.npx.rnn", _gru),
     "simple_rnn": Native("mx.npx.rnn", _simple),

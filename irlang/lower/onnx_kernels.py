@@ -26,7 +26,7 @@ _MEANT_SINCE = {"Attention": 23, "DFT": 20, "Gelu": 20, "GridSample": 20, "Group
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
 # What has kernels at that opset, and none later, or none at one of those that are written.
-_GONE = frozenset({"MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"})
+_GONE = frozenset({"Bernoulli", "MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"})
 _GONE_AT = {23: frozenset({"QuantizeLinear"})}
 _BEFORE = 21
 # The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels

@@ -28,6 +28,15 @@ def _full(call: Tf) -> Value | None:
     return call.value(invoke("tf.fill", str(list(call.out.shape)), number))
 
 
+def _arange(call: Tf) -> Value | None:
+    """Of whole numbers, of which it is sure how many there are, in types with kernels."""
+    ends = [call[name] for name in ("start", "stop", "step")]
+    known = call.out.dtype in ("f32", "f64", "i32", "i64")
+    if not known or any(end != int(end) for end in ends) or call.out.shape == (0,):
+        return None
+    return call.value(invoke("tf.range", *map(int, ends), dtype=_type(call)))
+
+
 def _linspace(call: Tf) -> Value | None:
     """Of one number at least, in the types that there are kernels for."""
     if call.out.dtype not in ("f32", "f64") or call["count"] < 1:
@@ -39,5 +48,6 @@ def _linspace(call: Tf) -> Value | None:
 CREATION: dict[str, Native] = {
     "eye": Native("tf.eye", _eye),
     "full": Native("tf.fill", _full),
+    "arange": Native("tf.range", _arange),
     "linspace": Native("tf.linspace", _linspace),
 }
