@@ -44,9 +44,11 @@ def test_every_idiom_has_its_turn_before_one_has_it_again(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(module, "generate", spied)
     settings = Settings((), 3, ops=OPS)
-    made = list(pieces(settings, 0, builtin(), lambda _: True, 2 * len(known)))
-    assert Counter(map(str, turns)) == dict.fromkeys(map(str, known), 2)
-    assert len(made) > 1.8 * len(known)
+    wanted = {str(one): 2 if len(one) < 6 else 4 for one in known}  # long ones twice as often
+    assert {2, 4} == {*wanted.values()}
+    made = list(pieces(settings, 0, builtin(), lambda _: True, sum(wanted.values())))
+    assert Counter(map(str, turns)) == wanted
+    assert len(made) > 0.9 * sum(wanted.values())
     assert len({seed for _, seed, _ in made}) == len(made)
     again = islice(pieces(settings, 0, builtin(), lambda _: True), 5)
     assert [case.graph.nodes[-1].op.name for *_, case in again] == [

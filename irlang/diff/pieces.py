@@ -24,6 +24,7 @@ from irlang.lower.lower import spelt
 
 PIECES = 192  # beside a batch
 _EDGE = 3  # one in so many has values at the edges of their types
+_LONG = 6  # calls: for every so many an idiom has a turn more, as more of it may be otherwise
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
 _DRAWN = 3  # times that one is drawn which the oracle has no value for
 # Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
@@ -51,7 +52,7 @@ def pieces(
     """
     ops = settings.ops or None
     known = kit_of(catalog, frozenset(ops) if ops else None).idioms
-    idioms = [one for one in known if not is_call(one)]
+    idioms = [one for one in known if not is_call(one) for _ in range(1 + len(one) // _LONG)]
     own = frozenset().union(*map(spelt, settings.targets))
     native = [one for one in idioms if own.issuperset(step.op for step in one)]
     rounds = Rounds(idioms, native, settings.seed)
