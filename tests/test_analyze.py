@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -767,3 +768,11 @@ def test_what_goes_wrong_on_the_way_back_is_mended_where_it_begins(
     assert [guard.text for guard in used] == ["log(maximum(share, 1e-6))"]
     after = analyse(made.graph, made.catalog, gradient=True)
     assert all(point.status == "safe" for point in after.points)
+
+
+def test_what_goes_wrong_in_a_gradient_is_told_of_the_gradient(frameworks: Frameworks) -> None:
+    """A root has no divisor; its slope has one. `d_x` is no name of the text."""
+    found = judged(ROOT_AT_ZERO, frameworks, gradient=True)
+    told = str(found)
+    assert "in the gradient, the divisor is between 0 and 1: it may be 0" in told
+    assert re.search(r"gives infinity at \[\d, \d\] of the gradient by x", told)

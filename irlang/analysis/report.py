@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from irlang.adjoint_graph import PREFIX
+from irlang.analysis.confirm import Shown
 from irlang.analysis.search import Witness
 from irlang.analysis.subject import Subject
 from irlang.analysis.verdict import Report, Verdicts
@@ -24,6 +26,7 @@ _MOST_NAMES = 6  # listed in a line
 _MOST_ALIKE = 3  # possible overflows that are shown
 _LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
 _NEAR = 2  # calls before the one that is reported, whose numbers are looked at
+_UNPROVED = "narrower ranges of the inputs, or a bound on what the call is given, may settle it"
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -69,14 +72,19 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         told = f"{report.node}: {told}"
     lies = f"{operand(report.point.function)} lies in {told_range(report.point.operand)}"
     label, *reasons = report.point.reasons or (lies,)
+    if report.point.stage == "gradient":  # of what stands there in the text it would not be true
+        label = f"in the gradient, {label}"
     notes = [Note(reason) for reason in (*reasons, *lost_numbers(report, subject))]
     if report.witness is not None:
         notes += [Note(text) for text in told_witness(report.witness, subject)]
+    way = "" if reachable else _UNPROVED
+    if guard:
+        way = f"write {guard.text}: {_within(guard.why)}"
     return Diagnostic(
         f"analyze.{report.status}", told, report.span,
         "error" if reachable else "warning", report.node,
         label=label,
-        help=f"write {guard.text}: {_within(guard.why)}" if guard else "",
+        help=way,
         notes=tuple(notes), edits=guard.edits if guard else (),
     )  # fmt: skip
 
@@ -219,11 +227,21 @@ def told_witness(witness: Witness, subject: Subject) -> list[str]:
     if shown is None:
         lines.append("by the definitions; no installed framework shows the same")
     else:
-        place = f"[{', '.join(map(str, shown.index))}]" if shown.index else ""
-        lines.append(
-            f"{shown.target} {shown.version} gives {number(shown.value)} at {shown.result}{place}"
-        )
+        gives = f"{shown.target} {shown.version} gives {number(shown.value)}"
+        lines.append(f"{gives} at {told_place(shown, subject)}")
     return lines
+
+
+def told_place(shown: Shown, subject: Subject) -> str:
+    """Where a framework gave it: an element of a value, or of the gradient by one."""
+    place = f"[{', '.join(map(str, shown.index))}]" if shown.index else ""
+    known = subject.graph.values
+    of = shown.result.removeprefix(PREFIX)
+    of = of if of in known else of.rpartition(".")[0]  # what one of several calls makes of it
+    if shown.result in known or of not in known:
+        return f"{shown.result}{place}"
+    by = f"the gradient by {subject.called(of)}"
+    return f"{place} of {by}" if place else by
 
 
 def told_tensor(array: Array) -> str:
