@@ -290,15 +290,27 @@ def test_the_example_accepts_what_is_known(target: str, package: str, name: str)
         assert found.verdict == right
 
 
-def test_a_normalisation_with_its_scale_multiplied_in_agrees() -> None:
-    """PyTorch computes x * s - mean * s, of which little is left where the mean is large."""
-    pytest.importorskip("torch", reason="torch is not installed")
-    text = "nnir 1\nmodel m(x: f32[1, 1, 2]) -> y: f32[1, 1, 2] {\n  y = instance_norm(x)\n}\n"
+@pytest.mark.parametrize(
+    ("target", "package", "name", "numbers"),
+    [
+        ("torch", "torch", "instance_norm", [1.0, 1.001]),
+        ("keras:tensorflow", "keras", "layer_norm", [9.9981, 9.9919]),
+    ],
+)
+def test_a_normalisation_with_its_scale_multiplied_in_agrees(
+    target: str, package: str, name: str, numbers: list[float]
+) -> None:
+    """PyTorch computes x * s - mean * s, of which little is left where the mean is large; so does
+    Keras.
+    """
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    shape = f"f32[1, 1, {len(numbers)}]"
+    text = f"nnir 1\nmodel m(x: {shape}) -> y: {shape} {{\n  y = {name}(x)\n}}\n"
     graph = check(parse(text, "m"), CATALOG).graphs[0]
-    case = Case(graph, {"x": np.array([[[1.0, 1.001]]], np.float32)}, {}, CATALOG)
-    with Session(["torch"]) as session:
-        (found,) = session.compare([case])[0].verdicts["torch"]
+    case = Case(graph, {"x": np.array([[numbers]], np.float32)}, {}, CATALOG)
+    with Session([target]) as session:
+        (found,) = session.compare([case])[0].verdicts[target]
         assert found.verdict in ("agrees", "rounding")
-        session.arithmetic["torch"] = STANDARD
-        (found,) = session.compare([case])[0].verdicts["torch"]
+        session.arithmetic[target] = STANDARD
+        (found,) = session.compare([case])[0].verdicts[target]
         assert found.verdict == "inaccurate"

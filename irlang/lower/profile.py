@@ -67,6 +67,10 @@ PROFILES = (
         (("distributes", True),),
     ),
     Accepted(
+        "keras:*", "LayerNormalization and GroupNormalization compute x * scale - mean * scale",
+        (("distributes", True),),
+    ),
+    Accepted(
         "onnxruntime", "graph optimisation multiplies scales into the weights of Conv and MatMul",
         (("distributes", True),),
     ),
