@@ -308,7 +308,7 @@ def test_operands_of_one_type_are_at_different_edges() -> None:
                 pairs += 1
                 differ += not np.array_equal(one, other, equal_nan=True)
     assert pairs >= 20
-    assert differ > 0.8 * pairs
+    assert 0.6 * pairs < differ < pairs  # ties and poles are met as well
 
 
 @pytest.mark.parametrize("name", ["fake_quantize_range", "qlinear_matmul", "bilinear", "bit_shift"])

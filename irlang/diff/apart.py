@@ -48,6 +48,7 @@ _SMOOTH = 3  # with gradients, all but one round of so many are of what has fini
 _TURNS = (
     4  # of feeding a program: first all operands are at edges, then one of a call without value
 )
+_ALIKE = 4  # of so many programs one has parameters at the edges of its inputs
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them. Every second pair of rounds mixes all kinds of
@@ -186,9 +187,15 @@ def _at_edges(
         if at is not None:
             spared.update(operands[:at] + operands[at + 1 :])
     drawn = {name: a for name, a in {**given, **params}.items() if name not in spared}
-    # Together: by themselves the first input and the first parameter would have equal edges in
-    # equal places, and no two operands ever a NaN beside a number.
-    edged = with_edges_apart(graph, drawn, seed, _bound(graph, kinds == "smooth"), kinds, mixed)
+    # Together, mostly: by themselves the first input and the first parameter have equal edges in
+    # equal places, which are ties and poles; but then no NaN stands beside a number.
+    of_inputs = {name: array for name, array in drawn.items() if name in graph.inputs}
+    bound = _bound(graph, kinds == "smooth")
+    alike = seed % _ALIKE == 0
+    edged = with_edges_apart(graph, of_inputs if alike else drawn, seed, bound, kinds, mixed)
+    if alike:
+        rest = {name: array for name, array in drawn.items() if name in graph.params}
+        edged = {**edged, **with_edges_apart(graph, rest, seed, bound, kinds, mixed)}
     given |= {name: edged[name] for name in given if name in edged}
     params = {name: edged.get(name, array) for name, array in params.items()}
     case = Case(graph, given, params, catalog, edge=kinds != "smooth")
