@@ -58,9 +58,17 @@ def tensor(value):
     return theano.shared(value, broadcastable=[size == 1 for size in value.shape])
 
 
+def value(result):
+    """The value of an expression: in Python where that can be, as compiling takes seconds."""
+    try:
+        return theano.function([], result, mode="FAST_COMPILE", no_default_updates=True)()
+    except Exception:  # convolutions have no such form, and that of pools needs an older NumPy
+        return theano.function([], result, no_default_updates=True)()
+
+
 def computed(results):
     """The values of expressions."""
-    return theano.function([], [T.as_tensor_variable(result) for result in results])()
+    return [value(T.as_tensor_variable(result)) for result in results]
 
 
 def applied(layer, weights, *inputs, **options):
