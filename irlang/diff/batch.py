@@ -75,95 +75,129 @@ def run_batch(
     finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not begun
     is left out, and the batch is `cut`.
     """
-    catalog = builtin()
-    session = _session(settings.targets, settings.profile)
-    found: list[Found] = []
-
-    def keep(more: Sequence[Found]) -> None:
-        for one in more:
-            found.append(one)
-            told(one)
-
-    count = planned(settings, number)
-    apart = {name: Counter[str]() for name in settings.targets}
-    stand = cases_apart(
-        catalog, settings.seed, number, settings.ops, settings.grad,
-        -(-count * APART // BATCH), session.can_run,
-        frozenset().union(*map(spelt, settings.targets)),
-        partial(session.has_own, catalog=catalog),
-    )  # fmt: skip
-    small = pieces(settings, number, catalog, session.can_run, -(-count * PIECES // BATCH))
-    first = number * _SPOILT + settings.seed
-    end = first if settings.grad else first - (-count * _SPOILT // BATCH)
-    spoilt = iter(range(first, end))
-    alone: list[Graph] = []
-    judged: list[Run] = []
-    fired = {name: Counter[str]() for name in settings.targets}
-    invalid: dict[str, Counter[str]] = {}
-
-    def call(share: float) -> bool:
-        some = list(islice(stand, ceil(_AT_ONCE * share)))
-        alone.extend(case.graph for *_, case in some)
-        lone, counts = judge_apart(session, some, SEEN, settings.grad)
-        for name, more in counts.items():
-            apart[name] += more
-        keep(lone)
-        return bool(some)
-
-    def fire(share: float) -> bool:
-        some = list(islice(small, ceil(_PIECES_AT_ONCE * share)))
-        judged.extend(_judged_all(session, settings, some, fired, keep, _COVERED))
-        return bool(some)
-
-    def spoil(share: float) -> bool:
-        turns = list(islice(spoilt, ceil(_SPOILT_AT_ONCE * share)))
-        if not turns:
-            return False
-        seeds = [program_seed(settings.seed, one) for one in turns]
-        accepted, counts = judge_invalid(
-            session, catalog, seeds, settings.ops, turns[0], SEEN.symptoms
-        )
-        for name, more in counts.items():
-            invalid[name] = invalid.get(name, Counter()) + more
-        keep([find_accepted(session, taken, seed) for seed, taken in accepted])
-        return True
-
-    kinds: list[Callable[[float], bool]] = [call, fire, spoil]
+    batch = _Batch(settings, number, told)
+    kinds: list[Callable[[float], bool]] = [batch.call, batch.fire, batch.spoil]
     share = 1 / _FEWER
     while kinds and not PACE.over():
         kinds = [kind for kind in kinds if not PACE.over() and kind(share)]
         share = min(1.0, 2 * share)
-    targets = {name: Counter[str]() for name in settings.targets}
-    programs: list[Run] = []
-    cut, tried = PACE.over(), 0
-    if not cut:
-        cases, tried = drawn(settings, number, catalog, session.can_run)
-        programs = _judged_all(session, settings, cases, targets, keep)
-        cut = len(programs) < len(cases)
-    judged += programs
-    called = [_known(graph, catalog) for graph in (*alone, *(c.graph for c, _ in judged))]
-    covered = {
-        "operators": Counter(n.op.name for graph in called for n in graph.nodes),
-        "features": sum(map(features, called), Counter()),
-        "cells": Counter(
-            _digest(target, *cell(node, case.graph))
-            for case, outcome in judged
-            for target, verdicts in outcome.verdicts.items()
-            if not all(v.verdict == "unsupported" for v in verdicts)
-            for node in case.graph.nodes
-        ),
-    }
-    result = {
-        "programs": len(programs), "tried": tried,
-        "valid": sum(outcome.refusal is None for _, outcome in programs),
-        "targets": {name: dict(counts) for name, counts in targets.items()},
-        "apart": {name: dict(counts) for name, counts in apart.items()},
-        "pieces": {name: dict(counts) for name, counts in fired.items()},
-        "invalid": {name: dict(counts) for name, counts in invalid.items()},
-        "covered": {name: dict(counts) for name, counts in covered.items()},
-        "cut": cut,
-    }  # fmt: skip
-    return result, found
+    if PACE.over():
+        batch.cut = True
+    else:
+        batch.run()
+    return batch.result(), batch.found
+
+
+class _Batch:
+    """What one batch draws, and what came of it by now. cut: whether some of it was left out."""
+
+    def __init__(self, settings: Settings, number: int, told: Callable[[Found], None]) -> None:
+        self._settings, self._number, self._told = settings, number, told
+        self._catalog = catalog = builtin()
+        self._session = session = _session(settings.targets, settings.profile)
+        count = planned(settings, number)
+        own = partial(session.has_own, catalog=catalog)
+        spelled = frozenset().union(*map(spelt, settings.targets))
+        self._apart = cases_apart(
+            catalog, settings.seed, number, settings.ops, settings.grad,
+            -(-count * APART // BATCH), session.can_run, spelled, own,
+        )  # fmt: skip
+        share = -(-count * PIECES // BATCH)
+        self._pieces = pieces(settings, number, catalog, session.can_run, share)
+        first = number * _SPOILT + settings.seed
+        spoilt = 0 if settings.grad else -(-count * _SPOILT // BATCH)
+        self._spoilt = iter(range(first, first + spoilt))
+        self.found: list[Found] = []
+        self.cut = False
+        self._alone: list[Graph] = []
+        self._judged: list[Run] = []
+        self._programs = self._tried = self._valid = 0
+        self._counts: dict[str, dict[str, Counter[str]]] = {
+            kind: {name: Counter() for name in settings.targets}
+            for kind in ("targets", "apart", "pieces")
+        }
+        self._counts["invalid"] = {}  # of targets that were handed any
+
+    def call(self, share: float) -> bool:
+        """Some programs of calls apart; False where there are no more. share: of those at once."""
+        some = list(islice(self._apart, ceil(_AT_ONCE * share)))
+        self._alone += [case.graph for *_, case in some]
+        found, counts = judge_apart(self._session, some, SEEN, self._settings.grad)
+        self._count("apart", counts)
+        self._keep(found)
+        return bool(some)
+
+    def fire(self, share: float) -> bool:
+        """The same of pieces."""
+        some = list(islice(self._pieces, ceil(_PIECES_AT_ONCE * share)))
+        self._judge(some, "pieces", _COVERED)
+        return bool(some)
+
+    def spoil(self, share: float) -> bool:
+        """The same of spoilt calls."""
+        turns = list(islice(self._spoilt, ceil(_SPOILT_AT_ONCE * share)))
+        if turns:
+            settings, session = self._settings, self._session
+            seeds = [program_seed(settings.seed, one) for one in turns]
+            accepted, counts = judge_invalid(
+                session, self._catalog, seeds, settings.ops, turns[0], SEEN.symptoms
+            )
+            self._count("invalid", counts)
+            self._keep([find_accepted(session, taken, seed) for seed, taken in accepted])
+        return bool(turns)
+
+    def run(self) -> None:
+        """The programs of the batch."""
+        cases, self._tried = drawn(
+            self._settings, self._number, self._catalog, self._session.can_run
+        )
+        judged = self._judge(cases, "targets")
+        self._programs = len(judged)
+        self._valid = sum(outcome.refusal is None for _, outcome in judged)
+        self.cut = len(judged) < len(cases)
+
+    def _keep(self, more: Sequence[Found]) -> None:
+        for one in more:
+            self.found.append(one)
+            self._told(one)
+
+    def _count(self, kind: str, counts: Mapping[str, Counter[str]]) -> None:
+        known = self._counts[kind]
+        for name, more in counts.items():
+            known[name] = known.get(name, Counter()) + more
+
+    def _judge(
+        self, cases: Sequence[tuple[int, int, Case]], kind: str, share: float = 0.0
+    ) -> list[Run]:
+        """Runs programs of a kind, and gives those that were judged. share: see `Seen.explains`."""
+        counts = self._counts[kind]
+        judged = _judged_all(self._session, self._settings, cases, counts, self._keep, share)
+        self._judged += judged
+        return judged
+
+    def result(self) -> dict[str, Any]:
+        """The counts, as a campaign keeps them."""
+        graphs = (*self._alone, *(case.graph for case, _ in self._judged))
+        called = [_known(graph, self._catalog) for graph in graphs]
+        covered = {
+            "operators": Counter(n.op.name for graph in called for n in graph.nodes),
+            "features": sum(map(features, called), Counter()),
+            "cells": Counter(
+                _digest(target, *cell(node, case.graph))
+                for case, outcome in self._judged
+                for target, verdicts in outcome.verdicts.items()
+                if not all(v.verdict == "unsupported" for v in verdicts)
+                for node in case.graph.nodes
+            ),
+        }
+        counted = {
+            kind: {name: dict(counts) for name, counts in by_target.items()}
+            for kind, by_target in {**self._counts, "covered": covered}.items()
+        }
+        return {
+            "programs": self._programs, "tried": self._tried, "valid": self._valid,
+            **counted, "cut": self.cut,
+        }  # fmt: skip
 
 
 def _judged_all(
