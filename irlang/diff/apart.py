@@ -45,9 +45,7 @@ CALLS = 3  # of each
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
-_TURNS = (
-    4  # of feeding a program: first all operands are at edges, then one of a call without value
-)
+_TURNS = 4  # of feeding a program: all operands at edges, then one of each call without a value
 _ALIKE = 4  # of so many programs one has parameters at the edges of its inputs
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
