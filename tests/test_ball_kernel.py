@@ -5,6 +5,7 @@ Their texts are run by Python here, which takes no compiler; one is compiled.
 
 from __future__ import annotations
 
+import ast
 import sys
 import types
 from typing import Any
@@ -42,15 +43,27 @@ def _math() -> types.SimpleNamespace:
     return types.SimpleNamespace(**found, erfc=math.erfc, lgamma=math.lgamma, pow=np.power)
 
 
+class _Quotients(ast.NodeTransformer):
+    """Quotients by NumPy, whose 0 / 0 is NaN as it is in a kernel; Python's raises."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.parse("np.divide", mode="eval").body, [node.left, node.right], [])
+
+
 def _interpreted(text: str) -> Any:
     """The kernel of a text, by Python."""
+    tree = ast.fix_missing_locations(_Quotients().visit(ast.parse(text)))
+    tree.body = [one for one in tree.body if ast.unparse(one) != "import math"]
     stub = types.ModuleType("numba")
     stub.njit = lambda *_, **__: lambda function: function  # type: ignore[attr-defined]
     kept = sys.modules.get("numba")
     sys.modules["numba"] = stub
     try:
         space: dict[str, Any] = {"math": _math()}
-        exec(text.replace("import math\n", ""), space)  # noqa: S102
+        exec(compile(tree, "<kernel>", "exec"), space)  # noqa: S102
     finally:
         if kept is None:
             del sys.modules["numba"]

@@ -134,7 +134,7 @@ def test_a_fault_of_what_is_around_ends_a_campaign(
 
 
 SPREAD = """
-import os, time
+import faulthandler, os, signal, time
 from pathlib import Path
 from irlang.diff.spread import processes, submit
 
@@ -143,6 +143,7 @@ def work(folder):
     time.sleep(600)
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)
     with processes(2) as pool:
         for one in [submit(pool, work, {folder!r}) for _ in range(2)]:
             one.result()
@@ -177,7 +178,13 @@ def test_processes_end_with_the_one_that_gives_them_work(name: str, tmp_path: Pa
         os.killpg(parent.pid, signal.SIGINT)
     else:
         parent.send_signal(getattr(signal, name))
-    said = parent.communicate(timeout=60)[1]
+    try:
+        said = parent.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        parent.send_signal(signal.SIGUSR1)  # it says where it hangs
+        time.sleep(1)
+        os.killpg(parent.pid, signal.SIGKILL)
+        pytest.fail(parent.communicate()[1])
     while any(map(_is_there, children)):
         assert time.monotonic() < deadline + 60
         time.sleep(0.1)
