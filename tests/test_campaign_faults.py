@@ -144,6 +144,8 @@ def work(folder):
 
 if __name__ == "__main__":
     faulthandler.register(signal.SIGUSR1)
+    # a shell has what it starts in the background ignore ^C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with processes(2) as pool:
         for one in [submit(pool, work, {folder!r}) for _ in range(2)]:
             one.result()
