@@ -76,6 +76,20 @@ def conjuncts(condition: eq.Expr) -> list[eq.Expr]:
     return [] if is_true(condition) else [condition]
 
 
+def factors_of(expr: eq.Expr) -> list[eq.Expr]:
+    """The factors of a product."""
+    if isinstance(expr, eq.Apply) and expr.function == "*":
+        return [factor for arg in expr.args for factor in factors_of(arg)]
+    return [expr]
+
+
+def terms_of(expr: eq.Expr) -> list[eq.Expr]:
+    """The terms of a sum."""
+    if isinstance(expr, eq.Apply) and expr.function == "+":
+        return [term for arg in expr.args for term in terms_of(arg)]
+    return [expr]
+
+
 def negation(condition: eq.Expr) -> eq.Expr:
     """The opposite of a condition. Comparisons of reals keep their `not`, for NaN."""
     if is_true(condition) or is_false(condition):

@@ -25,6 +25,7 @@ from irlang.affine import (
     split_indices,
     surely_inside,
 )
+from irlang.equation_rules import factors_of
 from irlang.interp.gemm import Operand, matrices, product
 from irlang.interp.views import Frame, view
 from irlang.kinds import kind
@@ -411,13 +412,6 @@ def _host(condition: eq.Expr, factors: Sequence[Factor], extents: Mapping[str, i
         if isinstance(expr, eq.Read) and isinstance(expr.default, eq.Const)
     )
     return host if len(factors) == 2 and finite and size <= _MASKED else None
-
-
-def factors_of(expr: eq.Expr) -> list[eq.Expr]:
-    """The factors of a product, or the expression itself."""
-    if isinstance(expr, eq.Apply) and expr.function == "*":
-        return [*factors_of(expr.args[0]), *factors_of(expr.args[1])]
-    return [expr]
 
 
 def _joined(factors: list[Factor]) -> tuple[Factor, ...]:

@@ -18,8 +18,15 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
-from irlang.equation_rules import apply, conjuncts, linear, simplify, whole
-from irlang.interp.contraction import factors_of
+from irlang.equation_rules import (
+    apply,
+    conjuncts,
+    factors_of,
+    linear,
+    simplify,
+    terms_of,
+    whole,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Place = tuple[slice, ...]
@@ -152,7 +159,7 @@ def phases(
 
 def _sum(equation: eq.Equation, spread: Mapping[str, Spread]) -> _Sum | None:
     """The sum of an equation, if it has one, with conditions on remainders."""
-    terms = list(_terms(equation.body))
+    terms = terms_of(equation.body)
     sums = [term for term in terms if isinstance(term, eq.Reduce)]
     if len(sums) != 1 or sums[0].kind != "sum" or sums[0].body is None:
         return None
@@ -183,14 +190,6 @@ def _sum(equation: eq.Equation, spread: Mapping[str, Spread]) -> _Sum | None:
     finite = frozenset(name for one in fixed for name in eq.reads(one)) if guarded else frozenset()
     others = tuple(term for term in terms if term is not own)
     return _Sum(tuple(binders), tuple(where), tuple(factors), others, tuple(residues), finite)
-
-
-def _terms(expr: eq.Expr) -> Iterator[eq.Expr]:
-    if isinstance(expr, eq.Apply) and expr.function == "+":
-        for arg in expr.args:
-            yield from _terms(arg)
-    else:
-        yield expr
 
 
 def _parted(conditions: Sequence[eq.Expr]) -> tuple[list[tuple[Affine, int]], list[eq.Expr]]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
+from irlang.equation_rules import factors_of, terms_of
 from irlang.interp.draws import completed
 from irlang.interp.notes import Notes
 from irlang.interp.plain import Plain, load
@@ -158,7 +159,7 @@ class Vector:
                 return first
             second = self(expr.args[1], frame.where(~settled))
             return self.domain.apply(expr.function, [first, second])
-        terms = _terms(expr) if self.domain.any_order else ()
+        terms = terms_of(expr) if self.domain.any_order else ()
         if len(terms) > 2:
             return self.domain.sum([self(term, frame) for term in terms])
         if len(expr.args) == 2 and expr.args[0] == expr.args[1]:
@@ -239,7 +240,7 @@ class Vector:
         return self.domain.fold("sum", self.domain.apply("int", [spread]), axes)
 
     def _contraction(self, body: eq.Apply, inner: Frame, condition: Value, rank: int) -> Value:
-        factors = [self(factor, inner) for factor in _factors(body)]
+        factors = [self(factor, inner) for factor in factors_of(body)]
         if condition is not None:
             zero = self.domain.number(0)
             for place, factor in enumerate(factors):  # zero times infinity would show
@@ -403,20 +404,6 @@ _WALK: dict[type, Callable[[Vector, Any, Frame], Value]] = {
 
 def _frame(equation: eq.Equation, ranges: list[tuple[int, int]]) -> Frame:
     return Frame({name: axis for axis, (name, _) in enumerate(equation.binders)}, ranges)
-
-
-def _factors(expr: eq.Expr) -> list[eq.Expr]:
-    """The factors of a product, flat."""
-    if isinstance(expr, eq.Apply) and expr.function == "*":
-        return [factor for arg in expr.args for factor in _factors(arg)]
-    return [expr]
-
-
-def _terms(expr: eq.Expr) -> list[eq.Expr]:
-    """What a sum that is written out adds up: `a + b + c`."""
-    if isinstance(expr, eq.Apply) and expr.function == "+":
-        return [term for arg in expr.args for term in _terms(arg)]
-    return [expr]
 
 
 def _nested(expr: eq.Expr) -> bool:
