@@ -127,7 +127,7 @@ class _Builder(Calls):
         self.rejected = 0
         self.weights = coverage.weights(p.op.name for p in kit.made)
         real = {name for name, info in DTYPES.items() if info.kind == "real"} - {*limits.reals}
-        self.idioms = [one for one in kit.idioms if not any(step.names(real) for step in one)]
+        self.idioms = kit.idioms_without(frozenset(real))
         self.joiner_weights = coverage.weights(p.op.name for p in self.joiners)
 
     def run(self, size: tuple[int, int], pieces: int) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irlang.catalog import Catalog, builtin
 from irlang.gen.adapt import Adapters
@@ -21,6 +21,15 @@ class Kit:
     tamers: Tamers
     patterns: dict[str, Pattern]
     idioms: tuple[Idiom, ...]
+    _without: dict[frozenset[str], list[Idiom]] = field(default_factory=dict)
+
+    def idioms_without(self, dtypes: frozenset[str]) -> list[Idiom]:
+        """The idioms that name none of some element types; kept, as every program asks."""
+        if dtypes not in self._without:
+            self._without[dtypes] = [
+                one for one in self.idioms if not any(step.names(dtypes) for step in one)
+            ]
+        return self._without[dtypes]
 
 
 _kits: dict[tuple[int, frozenset[str] | None], Kit] = {}
