@@ -41,6 +41,7 @@ INTS, MORE = _whole(3, 4, low=-7, high=8), _whole(3, 4, low=1, high=4)
 ZEROS = Fed(np.array([[0, 1.5, 0, -2]] * 3, np.float32))
 IMAGE, VOLUME = _draw(2, 7, 6, 4), _draw(1, 5, 4, 3, 2)
 KERNEL = np.random.default_rng(3).normal(size=(3, 2, 4, 6)).astype(np.float32)
+CORNERS = Fed(np.array([[0.1, 0.2, 0.85, 0.95], [0.9, 0.1, -0.2, 1.3]], np.float32))
 HALVES = np.array([[0.5, 1.5, -0.5, -2.5]] * 3, np.float32)
 CHANNELS = np.random.default_rng(5).uniform(0.5, 1.5, 4).astype(np.float32)
 
@@ -103,6 +104,17 @@ def _elementwise() -> list[Case]:
         ("CheckNumericsV2", {"tensor": X, "message": "no"}),
         ("EnsureShape", {"input": X, "shape": [3, 4]}),
         ("Print", {"input": X, "data": [X], "first_n": 0}),
+        ("GuaranteeConst", {"input": X}),
+        ("DeepCopy", {"x": X}),
+        ("Atan2", {"y": X, "x": POSITIVE}),
+        ("Atan2", {"y": X, "x": ZEROS}),
+        ("ApproximateEqual", {"x": X, "y": Fed(X.array + 0.125), "tolerance": 0.1}),
+        ("ApproximateEqual", {"x": X, "y": Fed(X.array + 0.0625), "tolerance": 0.1}),
+        ("Bucketize", {"input": X, "boundaries": [-1.0, 0.1, 0.5]}),
+        ("Bucketize", {"input": INTS, "boundaries": [-2.0, 0.0, 3.0]}),
+        ("FakeQuantWithMinMaxArgs", {"inputs": X, "min": -1.0, "max": 1.5, "num_bits": 4}),
+        ("FakeQuantWithMinMaxVars", {"inputs": X, "min": -0.5, "max": 1.0, "narrow_range": True}),
+        ("FakeQuantWithMinMaxVarsPerChannel", {"inputs": X, "min": -CHANNELS, "max": CHANNELS}),
         ("PlaceholderWithDefault", {"input": X, "shape": [3, 4]}),
     ]  # fmt: skip
 
@@ -156,6 +168,13 @@ def _shapes() -> list[Case]:
         ("SpaceToDepth", {"input": _draw(1, 4, 6, 3), "block_size": 2}),
         ("SpaceToBatchND", blocks),
         ("BatchToSpaceND", {"input": _draw(6, 2, 3, 2), "block_shape": [3], "crops": [[1, 2]]}),
+        ("SpaceToBatch", {"input": _draw(2, 5, 6, 3), "paddings": [[1, 0], [0, 0]],
+                          "block_size": 2}),
+        ("BatchToSpace", {"input": _draw(8, 2, 3, 2), "crops": [[1, 0], [0, 1]],
+                          "block_size": 2}),
+        ("Reverse", {"tensor": Y, "dims": [True, False, True]}),
+        ("ParallelConcat", {"values": [_draw(1, 4), _draw(1, 4, low=0)], "shape": [2, 4]}),
+        ("BroadcastArgs", {"s0": [2, 1, 3], "s1": [4, 1]}),
         ("InvertPermutation", {"x": [2, 0, 1]}),
         ("DynamicStitch", {"indices": [[0, 1, 2], 1], "data": [[5, 6, 7], 8]}),
     ]  # fmt: skip
@@ -164,6 +183,16 @@ def _shapes() -> list[Case]:
 def _indexing() -> list[Case]:
     places = Fed(np.array([[0, 2], [1, 0]], np.int32))
     square = Fed(np.array([[4, 1, 0.5], [1, 3, 0], [0.5, 0, 2]], np.float32))
+    tilted = Fed(np.array([[4, 1, 0.5], [2, 3, 0], [0.5, -1, 2]], np.float32))
+    chosen = {
+        "data": X,
+        "indices": _whole(4, high=3),
+        "segment_ids": np.array([0, 0, 2, 4], np.int32),
+    }
+    sparse = {
+        "a_indices": Fed(np.array([[0, 2], [1, 0], [0, 2]], np.int64)), "a_values": _draw(3),
+        "a_shape": np.array([3, 4], np.int64),
+    }  # fmt: skip
     pixels = {"images": _draw(1, 4, 5, 2)}
     scattered = {"tensor": X, "indices": places, "updates": _draw(2)}
     return [
@@ -176,7 +205,8 @@ def _indexing() -> list[Case]:
         ("OneHot", {"indices": _whole(2, 3), "depth": 5, "on_value": 3, "off_value": -1,
                     "axis": 0}),
         ("ScatterNd", {"indices": places, "updates": _draw(2, 3), "shape": [2, 3, 3]}),
-        *((f"TensorScatter{kind}", scattered) for kind in ("Update", "Add", "Max", "Min")),
+        *((f"TensorScatter{kind}", scattered) for kind in ("Update", "Add", "Sub", "Max", "Min")),
+        ("ScatterNdNonAliasingAdd", {"input": X, "indices": places, "updates": _draw(2)}),
         ("ReverseSequence", {"input": Y, "seq_lengths": Fed(np.array([3, 1], np.int32)),
                              "seq_dim": 1, "batch_dim": 0}),
         ("MatrixDiag", {"diagonal": X}),
@@ -199,6 +229,61 @@ def _indexing() -> list[Case]:
         ("Roll", {"input": X, "shift": 2, "axis": 1}),
         ("UnsortedSegmentSum", {"data": X, "segment_ids": _whole(3, high=4), "num_segments": 5}),
         ("UnsortedSegmentProd", {"data": X, "segment_ids": _whole(3, high=4), "num_segments": 5}),
+        *(
+            (f"UnsortedSegment{kind}", {"data": X, "segment_ids": np.array([1, 0, 1], np.int32),
+                                        "num_segments": 2})
+            for kind in ("Max", "Min")
+        ),
+        ("UnsortedSegmentSum", {"data": Y, "segment_ids": _whole(2, 3, high=4),
+                                "num_segments": 5}),
+        *(
+            (f"Segment{kind}", {"data": Y, "segment_ids": np.array([0, 1], np.int32)})
+            for kind in ("Sum", "Mean", "Prod", "Max", "Min")
+        ),
+        ("SegmentMean", {"data": X, "segment_ids": np.array([0, 0, 2], np.int64)}),
+        *((f"SparseSegment{kind}", chosen) for kind in ("Sum", "Mean", "SqrtN")),
+        *(
+            (f"SparseSegment{kind}WithNumSegments", {**chosen, "num_segments": 6})
+            for kind in ("Sum", "Mean", "SqrtN")
+        ),
+        ("Bincount", {"arr": _whole(3, 4), "size": 5, "weights": np.zeros(0, np.float32)}),
+        ("Bincount", {"arr": _whole(3, 4), "size": 6, "weights": X}),
+        ("DenseBincount", {"input": _whole(7), "size": 5, "weights": np.zeros(0, np.int32)}),
+        ("MatrixSolve", {"matrix": square, "rhs": _draw(3, 2)}),
+        ("MatrixSolve", {"matrix": tilted, "rhs": _draw(3, 2), "adjoint": True}),
+        ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2)}),
+        ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2), "lower": False}),
+        ("MatrixTriangularSolve", {"matrix": tilted, "rhs": _draw(3, 2), "adjoint": True}),
+        *(
+            ("SparseTensorDenseMatMul", {**sparse, "b": b, "adjoint_b": adjoint})
+            for b, adjoint in ((_draw(4, 2), False), (_draw(2, 4), True))
+        ),
+        ("SparseTensorDenseMatMul", {**sparse, "b": X, "adjoint_a": True}),
+        ("SparseToDense", {"sparse_indices": _whole(3, high=5), "output_shape": [5],
+                           "sparse_values": 2.5, "default_value": -1.0,
+                           "validate_indices": False}),
+        ("SparseToDense", {"sparse_indices": places, "output_shape": [2, 3],
+                           "sparse_values": _draw(2), "default_value": 0.0,
+                           "validate_indices": False}),
+        ("LogMatrixDeterminant", {"input": square}),
+        ("ExtractImagePatches", {"images": IMAGE, "ksizes": [1, 3, 2, 1], "strides": [1, 2, 1, 1],
+                                 "rates": [1, 1, 2, 1], "padding": "SAME"}),
+        ("ExtractImagePatches", {"images": IMAGE, "ksizes": [1, 2, 3, 1], "strides": [1, 1, 2, 1],
+                                 "rates": [1, 2, 1, 1], "padding": "VALID"}),
+        ("ExtractVolumePatches", {"input": VOLUME, "ksizes": [1, 2, 1, 3, 1],
+                                  "strides": [1, 2, 1, 1, 1], "padding": "SAME"}),
+        *(
+            ("MaxPoolWithArgmax", {"input": IMAGE, "ksize": [1, 3, 2, 1], "strides": [1, 2, 1, 1],
+                                   "padding": padding, "include_batch_in_index": padding == "SAME",
+                                   "Targmax": kind})
+            for padding, kind in (("SAME", np.int32), ("VALID", np.int64))
+        ),
+        ("CropAndResize", {"image": IMAGE, "boxes": CORNERS, "box_ind": [1, 0], "crop_size": [3, 4],
+                           "extrapolation_value": 0.5}),
+        ("CropAndResize", {"image": IMAGE, "boxes": CORNERS, "box_ind": [1, 0], "crop_size": [3, 2],
+                           "method": "nearest"}),
+        ("AdjustContrastv2", {"images": IMAGE, "contrast_factor": 1.5}),
+        ("AdjustContrastv2", {"images": Y, "contrast_factor": _draw()}),
         ("CumulativeLogsumexp", {"x": Y, "axis": 1}),
         ("CumulativeLogsumexp", {"x": Y, "axis": -1, "reverse": True}),
         ("Polygamma", {"a": np.float32(2), "x": POSITIVE}),
@@ -232,6 +317,8 @@ def _reductions() -> list[Case]:
         ("Cumprod", {"x": Y, "axis": 0, "reverse": True}),
         ("TopKV2", {"input": X, "k": 1, "sorted": False}),
         ("TopKV2", {"input": X, "k": 3}),
+        ("NthElement", {"input": Y, "n": 1}),
+        ("NthElement", {"input": Y, "n": 0, "reverse": True}),
         ("InTopK", {"predictions": X, "targets": _whole(3, high=4), "k": 2}),
         ("InTopKV2", {"predictions": X, "targets": _whole(3, high=4), "k": 1}),
     ]

@@ -12,7 +12,7 @@ _SAME = {
     # two inputs
     "Add": "add", "AddV2": "add", "Sub": "subtract", "Mul": "multiply", "RealDiv": "divide",
     "Div": "divide", "TruncateDiv": "divide", "FloorDiv": "floor_divide", "FloorMod": "modulo",
-    "Pow": "power", "Maximum": "maximum", "Minimum": "minimum",
+    "Pow": "power", "Atan2": "atan2", "Maximum": "maximum", "Minimum": "minimum",
     "SquaredDifference": "squared_difference",
     "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
     "LessEqual": "less_equal", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",
@@ -40,6 +40,34 @@ def _equal(op: str) -> Row:
         return n.call(op, n.input(0), n.input(1))
 
     return row
+
+
+def _near(n: Node) -> Value:
+    apart = n.step("apart", "abs", n.step("difference", "subtract", n.input(0), n.input(1)))
+    limit = np.full((), n.real("tolerance", 1e-5), DTYPES[apart.dtype].numpy)
+    return n.call("less", apart, n.const(limit, f"{n.outputs[0]}_tolerance"))
+
+
+def _bucket(n: Node) -> Value:
+    """How many of the bounds an element has reached."""
+    x = n.input(0)
+    if x.info.kind == "int":
+        x = n.step("real", "cast", x, to="f64")
+    bounds = [float(str(np.float32(bound))) for bound in n.reals("boundaries")]
+    return n.call("cast", n.step("place", "bucketize", x, boundaries=bounds, right=True), to="i32")
+
+
+def _fake_quantized(n: Node) -> Value:
+    """By bounds that are attributes, or inputs: one, or one for each element of the last axis."""
+    attrs = {"bits": n.int("num_bits", 8), "narrow": n.flag("narrow_range")}
+    if n.kind != "FakeQuantWithMinMaxArgs":
+        return n.call("fake_quantize_range", *n.x, **attrs)
+    ends = {"min": n.real("min", -6.0), "max": n.real("max", 6.0)}
+    low, high = (
+        n.const(np.full((), number, np.float32), f"{n.outputs[0]}_{name}")
+        for name, number in ends.items()
+    )
+    return n.call("fake_quantize_range", n.input(0), low, high, **attrs)
 
 
 def _truncated_mod(n: Node) -> Value:
@@ -156,6 +184,13 @@ ROWS: dict[str, Row] = {
     "CheckNumericsV2": _identity,
     "EnsureShape": _identity,
     "Print": _identity,
+    "GuaranteeConst": _identity,
+    "DeepCopy": _identity,
+    "ApproximateEqual": _near,
+    "Bucketize": _bucket,
+    "FakeQuantWithMinMaxArgs": _fake_quantized,
+    "FakeQuantWithMinMaxVars": _fake_quantized,
+    "FakeQuantWithMinMaxVarsPerChannel": _fake_quantized,
     "ReadVariableOp": _identity,
     "PlaceholderWithDefault": _identity,
 }

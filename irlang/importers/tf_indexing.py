@@ -58,6 +58,13 @@ def _scatter_into(reduction: str) -> Row:
     return row
 
 
+def _scatter_less(n: Node) -> Value:
+    _policy(n)
+    x, ids, updates = n.x
+    less = n.step("less", "negate", updates)
+    return n.call("scatter_nd", x, ids, less, reduction="add")
+
+
 def _reverse_sequence(n: Node) -> Value:
     axes = {"axis": n.int("seq_dim"), "batch_axis": n.int("batch_dim", 0)}
     return n.call("reverse_sequence", n.input(0), n.input(1), **axes)
@@ -112,6 +119,8 @@ ROWS: dict[str, Row] = {
     "ScatterNd": _scatter,
     "TensorScatterUpdate": _scatter_into("none"),
     "TensorScatterAdd": _scatter_into("add"),
+    "TensorScatterSub": _scatter_less,
+    "ScatterNdNonAliasingAdd": _scatter_into("add"),
     "TensorScatterMax": _scatter_into("max"),
     "TensorScatterMin": _scatter_into("min"),
     "ReverseSequence": _reverse_sequence,

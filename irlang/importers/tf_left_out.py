@@ -8,6 +8,7 @@ _STRING = "strings are not numbers"
 _COMPLEX = "irlang has no complex numbers"
 _DRAWN = "no definition says yet what holds of what is drawn"
 _QUANTIZED = "numbers of its types are not read"
+_UNDEFINED = "irlang has no definition of it"
 _SPARSE = "sparse tensors are not supported"
 
 _REASONS: dict[str, tuple[str, ...]] = {
@@ -28,7 +29,12 @@ _REASONS: dict[str, tuple[str, ...]] = {
         "RandomGamma", "Multinomial", "RandomPoissonV2", "StatelessTruncatedNormal",
     ),
     _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
-    _SPARSE: ("SparseTensorDenseMatMul", "SparseToDense", "SparseReduceSum"),
+    _UNDEFINED: (
+        "Zeta", "Igamma", "Igammac", "Betainc", "NextAfter", "Qr", "Svd", "SelfAdjointEigV2", "Eig",
+        "Lu", "MatrixExponential", "MatrixLogarithm", "MatrixSquareRoot", "ResizeArea",
+        "ResizeBicubic", "EditDistance", "AdjustHue", "AdjustSaturation",
+    ),
+    _SPARSE: ("SparseReduceSum", "SparseSoftmax", "SparseTensorDenseAdd"),
     "the function that it calls is Python": ("PyFunc", "EagerPyFunc", "PyFuncStateless"),
     "the function that it calls is not in the file": (
         "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "If", "StatelessIf",

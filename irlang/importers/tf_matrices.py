@@ -1,10 +1,11 @@
-"""TensorFlow's operators on the diagonals of matrices, on segments and in circles."""
+"""TensorFlow's operators on the diagonals of matrices, systems of equations, and in circles."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from irlang.importers.tf_node import Node, Row
+from irlang.equations import TensorInfo
+from irlang.importers.tf_node import Node, Result, Row
 from irlang.importers.value import Unsupported, Value, check_shape
 
 
@@ -60,18 +61,56 @@ def _roll(n: Node) -> Value:
     return n.call("roll", n.input(0), shift=list(total.values()), axes=list(total))
 
 
-def _segments(reduction: str) -> Row:
-    """Sums are 0 where there is no row; what others give there is left open by the definition."""
+def _solved(n: Node) -> Value:
+    """The y for which a matrix times y is the second input."""
+    a = n.input(0)
+    if n.flag("adjoint"):
+        a = _flipped(n, a)
+    return n.call("solve", a, n.input(1))
 
-    def row(n: Node) -> Value:
-        if n.input(1).rank != 1:
-            raise Unsupported("segments of more than one axis")
-        segments = n.known_number(2)
-        check_shape((segments,), "the result")
-        return n.call("segment_reduce", n.input(0), n.input(1), segments=segments,
-                      reduction=reduction)  # fmt: skip
 
-    return row
+def _solved_triangle(n: Node) -> Value:
+    a, lower = n.input(0), n.flag("lower", True)
+    if n.flag("adjoint"):
+        a, lower = _flipped(n, a), not lower
+    return n.call("triangular_solve", a, n.input(1), lower=lower)
+
+
+def _flipped(n: Node, a: Value) -> Value:
+    perm = [*range(a.rank - 2), a.rank - 1, a.rank - 2]
+    return n.step("flipped", "transpose", a, perm=perm)
+
+
+def _dense(n: Node, ids: Value, values: Value, sizes: list[int]) -> Value:
+    """A matrix that is 0 but where it is said; what is said twice is added up."""
+    check_shape(tuple(sizes), "the matrix")
+    zeros = n.const(0, f"{n.outputs[0]}_zeros", TensorInfo(tuple(sizes), values.dtype))
+    return n.step("dense", "scatter_nd", zeros, ids, values, reduction="add")
+
+
+def _sparse_product(n: Node) -> Value:
+    """Of a matrix that is given by its elements."""
+    a = _dense(n, n.input(0), n.input(1), n.known_ints(2))
+    flags = (("transpose_a", n.flag("adjoint_a")), ("transpose_b", n.flag("adjoint_b")))
+    return n.call("matmul", a, n.input(3), **{name: True for name, is_ in flags if is_})
+
+
+def _spread(n: Node) -> Value:
+    """Values, or one for all, at positions in a tensor of another value."""
+    n.ignore("validate_indices")
+    ids, sizes, values = n.input(0), n.known_ints(1), n.input(2)
+    check_shape(tuple(sizes), "the result")
+    number = n.known_number(3)
+    rest = n.const(number, f"{n.outputs[0]}_rest", TensorInfo(tuple(sizes), values.dtype))
+    if ids.rank < 2:  # positions along one axis
+        ids = n.step("at", "reshape", ids, shape=[-1, 1])
+    if values.rank == 0:
+        values = n.step("values", "broadcast_to", values, shape=[ids.shape[0]])
+    return n.call("scatter_nd", rest, ids, values)
+
+
+def _sign_and_log(n: Node) -> Result:
+    return n.calls(2, "log_determinant", n.input(0))
 
 
 def _running(n: Node) -> Value:
@@ -103,8 +142,11 @@ ROWS: dict[str, Row] = {
     "MatrixSetDiagV2": _with_diagonal,
     "MatrixSetDiagV3": _with_diagonal,
     "Roll": _roll,
-    "UnsortedSegmentSum": _segments("sum"),
-    "UnsortedSegmentProd": _segments("prod"),
+    "MatrixSolve": _solved,
+    "MatrixTriangularSolve": _solved_triangle,
+    "SparseTensorDenseMatMul": _sparse_product,
+    "SparseToDense": _spread,
+    "LogMatrixDeterminant": _sign_and_log,
     "CumulativeLogsumexp": _running,
     "Polygamma": _polygamma,
 }

@@ -101,6 +101,10 @@ class Node(NodeBase):
         """Whole numbers."""
         return list(self._or(name, "list i", default))
 
+    def reals(self, name: str, default: Any = None) -> list[float]:
+        """Numbers."""
+        return list(self._or(name, "list f", default))
+
     def word(self, name: str, default: Any = None) -> str:
         """A text."""
         found = self._or(name, "s", default)

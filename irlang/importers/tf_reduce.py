@@ -57,6 +57,15 @@ def _largest(n: Node) -> Result:
     return [best, n.result(1, "cast", at, to=kind) if n.wants(1) else None]
 
 
+def _in_order(n: Node) -> Value:
+    """The element of the last axis that has so many before it when they ascend, or descend."""
+    x, place = n.input(0), n.known_number(1)
+    last = x.shape[-1] if x.rank else 0
+    if not 0 <= place < last:
+        raise Unsupported(f"element {place} of {x.info}")
+    return n.call("kth_value", x, k=last - place if n.flag("reverse") else place + 1)
+
+
 def _among_largest(n: Node) -> Value:
     """Whether the logit of a label is one of the k largest; k is an attribute before version 2."""
     logits, labels = n.input(0), n.input(1)
@@ -86,6 +95,7 @@ ROWS: dict[str, Row] = {
     "Cumsum": _running("cumsum"),
     "Cumprod": _running("cumprod"),
     "TopKV2": _largest,
+    "NthElement": _in_order,
     "InTopK": _among_largest,
     "InTopKV2": _among_largest,
 }

@@ -299,16 +299,29 @@ def _reverse(n: Node) -> Value:
     return n.call("reverse", x, axes=axes) if axes else x
 
 
-def _depth(op: str) -> Row:
-    """Blocks of pixels; their places come before the channels in both orders."""
+def _reverse_flagged(n: Node) -> Value:
+    """A truth value for every axis."""
+    axes = [axis for axis, flag in enumerate(n.known(1).reshape(-1).tolist()) if flag]
+    return n.call("reverse", n.input(0), axes=axes) if axes else n.input(0)
 
-    def row(n: Node) -> Value:
-        size = n.int("block_size")
-        if n.ahead:
-            return n.call(op, n.input(0), block_size=size)
-        return n.last(n.call(op, n.first(n.input(0)), block_size=size))
 
-    return row
+def _joined(n: Node) -> Value:
+    n.ignore("shape")
+    return n.call("concat", *n.x, axis=0) if len(n.x) > 1 else n.input(0)
+
+
+def _common(n: Node) -> Value:
+    """The shape that two shapes are broadcast to."""
+    shapes = [n.known_ints(place) for place in (0, 1)]
+    rank = max(map(len, shapes))
+    first, second = ([1] * (rank - len(shape)) + shape for shape in shapes)
+    found = []
+    for a, b in zip(first, second, strict=True):
+        if not (_is(a, 1) or _is(b, 1) or a is b or (not is_open(a) and _is(b, a))):
+            raise Unsupported(f"the shapes {first} and {second} together")
+        found.append(b if _is(a, 1) else a)
+    array, kind = integers(found), n.input(0).dtype
+    return n.const(array, info=TensorInfo((rank,), kind))
 
 
 def _invert(n: Node) -> Value:
@@ -332,29 +345,6 @@ def _stitch(n: Node) -> Value:
     if array.dtype != object:
         array = array.astype(DTYPES[kind].numpy)
     return n.const(array, info=TensorInfo((len(found),), kind))
-
-
-def _batches(op: str, names: tuple[str, str]) -> Row:
-    """Blocks of positions become batches, or back; the axes after the blocks stay together."""
-
-    def row(n: Node) -> Value:
-        x, block = n.input(0), n.known_ints(1)
-        pairs, rank = n.known_ints(2), len(n.known_ints(1))
-        rest = x.rank - 1 - rank
-        if rest < 0 or len(pairs) != 2 * rank:
-            raise Unsupported(f"blocks of {block} in {x.info}")
-        attrs = {"block_size": block, names[0]: pairs[::2], names[1]: pairs[1::2]}
-        if rest == 1 and rank >= 1:
-            return n.last(n.call(op, n.first(x), **attrs))
-        sizes = list(x.shape)
-        flat = [*sizes[: 1 + rank], math.prod(sizes[1 + rank :])]
-        y = n.step("one", "reshape", x, shape=flat)
-        perm = [0, 1 + rank, *range(1, 1 + rank)]
-        y = n.step("moved", op, n.step("first", "transpose", y, perm=perm), **attrs)
-        y = n.step("last", "transpose", y, perm=[0, *range(2, 2 + rank), 1])
-        return n.call("reshape", y, shape=[*y.shape[: 1 + rank], *sizes[1 + rank :]])
-
-    return row
 
 
 ROWS: dict[str, Row] = {
@@ -384,11 +374,10 @@ ROWS: dict[str, Row] = {
     "Pad": _pad,
     "PadV2": _pad_with,
     "MirrorPad": _mirror,
+    "Reverse": _reverse_flagged,
     "ReverseV2": _reverse,
-    "DepthToSpace": _depth("depth_to_space"),
-    "SpaceToDepth": _depth("space_to_depth"),
-    "SpaceToBatchND": _batches("space_to_batch", ("before", "after")),
-    "BatchToSpaceND": _batches("batch_to_space", ("before", "after")),
     "InvertPermutation": _invert,
+    "ParallelConcat": _joined,
+    "BroadcastArgs": _common,
     "DynamicStitch": _stitch,
 }
