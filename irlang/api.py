@@ -48,7 +48,8 @@ class Model:
     """A checked model.
 
     text: what it was read from. file: where that was. names: what an imported model calls its
-    inputs, parameters and calls, by their names in the text.
+    inputs, parameters and calls, by their names in the text. left_out: what of it is not here, as
+    it has no translation.
     """
 
     graph: Graph
@@ -56,6 +57,7 @@ class Model:
     text: str
     file: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[Diagnostic, ...] = ()
 
     def values(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """Values of inputs, parameters and what is left open: given, drawn or initialised."""
@@ -116,7 +118,7 @@ class Model:
 
         ready = subject(
             self.graph, self.catalog, ranges=ranges, seed=seed, file=self.file, text=self.text,
-            names=self.names,
+            names=self.names, left_out=self.left_out,
         )  # fmt: skip
         with Frameworks() as frameworks:
             return verdicts(
@@ -224,20 +226,24 @@ def import_model(
     path: str | Path,
     bind: Mapping[str, int | Sequence[int]] | None = None,
     constants: Mapping[str, Array] | None = None,
+    *,
+    partly: bool = False,
 ) -> Model:
     """A model of another system: `.onnx`, `.keras`, `.h5`, `.pt2` or `.pb`.
 
     bind: numbers for sizes that the model leaves open; those of ONNX and Keras models that are not
     bound stay names in `text`, and are 2 in `graph`. So do those of TensorFlow graphs, where a
     variable of unknown shape needs all of it. constants: inputs of an ONNX model that are fixed to
-    values. Raises `InvalidInput` with everything that cannot be translated.
+    values. partly: whether operators without a translation may be left out, with what is computed
+    from them; what nothing goes on to use is then a result (ONNX, TensorFlow). Raises `InvalidInput`
+    with everything that cannot be translated.
     """
     from irlang.importers.files import read
 
-    made = read(Path(path), "parameters", bind, constants)
+    made = read(Path(path), "parameters", bind, constants, partly=partly)
     model = loads(made.text)
     made.fill(model.graph)
-    return replace(model, names=made.names(model.graph))
+    return replace(model, names=made.names(model.graph), left_out=made.left_out)
 
 
 def analyze(
@@ -249,12 +255,15 @@ def analyze(
     seconds: float = 6.0,
     seed: int = 0,
 ) -> Verdicts:
-    """Where NaN and infinity can arise in a model, or a file of one; see `Model.analyze`."""
+    """Where NaN and infinity can arise in a model, or a file of one; see `Model.analyze`.
+
+    Of a file of another system, what has no translation is left out (`Model.left_out`).
+    """
     if not isinstance(model, Model):
         from irlang.importers.files import READERS
 
         imported = Path(model).suffix.lower() in READERS
-        model = import_model(model) if imported else load(model)
+        model = import_model(model, partly=True) if imported else load(model)
     return model.analyze(ranges, gradient=gradient, domain=domain, seconds=seconds, seed=seed)
 
 

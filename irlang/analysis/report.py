@@ -119,6 +119,8 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     verdict = ", ".join(f"{count} {word}" for count, word in counts if count)
     safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
     none = "no NaN or infinity can arise"
+    if subject.left_out:
+        none += " in what could be read"
     nonfinite = subject.nonfinite
     if nonfinite:
         none += " out of finite numbers"
@@ -292,6 +294,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
         "sizes": dict(verdicts.subject.source.sizes),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
         "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
+        "left_out": [{"node": d.node, "message": d.message} for d in verdicts.subject.left_out],
     }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Subject:
     model of another system. names: what calls and values were called there. assumed: the inputs
     and parameters whose range nothing states. endless: values that may be infinite because the
     model says so: what a call makes of their infinities is its own doing only where it is NaN.
+    left_out: what of the model is not here, as it could not be imported.
     """
 
     source: Graph
@@ -41,6 +42,7 @@ class Subject:
     names: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     endless: frozenset[str] = frozenset()
+    left_out: tuple[Diagnostic, ...] = ()
 
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""
@@ -73,12 +75,14 @@ def subject(
     text: str = "",
     names: Mapping[str, str] | None = None,
     spare: Collection[str] = (),
+    left_out: tuple[Diagnostic, ...] = (),
 ) -> Subject:
     """A model made ready: `ranges` go before what the text declares, defaults come last.
 
     ranges: by a value's name in the text or in the model that it was imported from. A parameter
     with a range varies; one with a value and no range is that value. spare: names that may have a
-    range although nothing hangs on them: of what an importer left out. Raises `usage.range` for a
+    range although nothing hangs on them: of what an importer left out. left_out: as in `Subject`.
+    Raises `usage.range` for a
     name that is no input or parameter, and for a range that holds no value of its type.
     """
     names = dict(names or {})
@@ -99,7 +103,10 @@ def subject(
         ports[name] = Port(item.info, _inside(name, within, item), item.span)
     made = replace(graph, inputs=ports, params=params)
     fixed = initial_values(made, seed)
-    return Subject(graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed))
+    return Subject(
+        graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed),
+        left_out=left_out,
+    )  # fmt: skip
 
 
 def _is_constant(item: Param) -> bool:

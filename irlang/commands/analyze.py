@@ -79,8 +79,9 @@ def command(
 ) -> int:
     """Say where a model can become NaN or infinite out of finite inputs, and how to prevent it.
 
-    FILE is a model in the language, or one that `irlang import` reads. Exit status 1 where such a
-    place is reachable (an input is shown) or possible (it could not be excluded).
+    FILE is a model in the language, or one that `irlang import` reads; operators of that which have
+    no translation are left out, which is said. Exit status 1 where such a place is reachable (an
+    input is shown) or possible (it could not be excluded), or where something was left out.
     """
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
@@ -120,10 +121,11 @@ def command(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
         )
         files = written(found, out) if out is not None else {}
-    shown = diagnostics(found, all_of_them=style == "sarif")
+    shown = [*subject.left_out, *diagnostics(found, all_of_them=style == "sarif")]
     if style == "sarif" and imported:
         # lines and edits are those of the text that an import writes, not of this file
         shown = [replace(one, span=Span(file, 0, 0, 0, 0), edits=()) for one in shown]
+    bad = bool(found.reports or subject.left_out)
     if style == "json":
         click.echo(json.dumps(to_json(found, files)))
     elif style == "sarif":
@@ -133,11 +135,11 @@ def command(
     else:
         show(shown, {subject.file: subject.text})
         verdict, *rest = conclusion(found, imported=imported)
-        write([(f"{verdict}\n", "bold red" if found.reports else "bold green")])
+        write([(f"{verdict}\n", "bold red" if bad else "bold green")])
         write([(f"{line}\n", "") for line in rest])
         for paths in files.values():
             click.echo(f"wrote {paths[0]}")
-    return int(bool(found.reports))
+    return int(bad)
 
 
 def read_ranges(path: str) -> dict[str, tuple[float, float]]:

@@ -18,6 +18,7 @@ from irlang.parser.source import read_source
 
 if TYPE_CHECKING:
     from irlang.analysis.subject import Subject
+    from irlang.diagnostics import Diagnostic
     from irlang.lower.profile import Accepted
 
 
@@ -47,16 +48,19 @@ def load_source(
     bind: Sequence[str] = (),
     model: str | None = None,
     shapes: dict[str, tuple[int, ...]] | None = None,
+    *,
+    partly: bool = False,
 ) -> Source:
     """The model of a file.
 
     bind: `N=4` texts. shapes: of inputs that are given, which bind symbolic sizes. A model of
-    another system is imported first. Raises `InvalidInput` with every fault of the file.
+    another system is imported first; partly: as far as it can be. Raises `InvalidInput` with every
+    fault of the file.
     """
     sizes = bindings(bind)
     imported = None
     if Path(path).suffix.lower() in READERS:
-        imported = read(Path(path), "parameters", sizes)
+        imported = read(Path(path), "parameters", sizes, partly=partly)
         text = imported.text
         file = parse(text)
         sizes, bind = {}, ()
@@ -101,20 +105,25 @@ def load_subject(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     seed: int = 0,
 ) -> Subject:
-    """The model of a file, ready to be analysed. ranges: see `irlang.analysis.subject.subject`."""
+    """The model of a file, ready to be analysed, as much of it as can be imported.
+
+    ranges: see `irlang.analysis.subject.subject`.
+    """
     from irlang.analysis.names import remembered
     from irlang.analysis.subject import subject
 
-    source = load_source(path, bind, model)
+    source = load_source(path, bind, model, partly=True)
+    left_out: tuple[Diagnostic, ...] = ()
     spare: frozenset[str] = frozenset()
     if source.imported is not None:
         names, spare = source.imported.names(source.graph), source.imported.spare
+        left_out = source.imported.left_out
     else:
         models = parse(source.text).models
         names = remembered(next(one for one in models if one.name == source.graph.name))
     return subject(
         source.graph, source.catalog, ranges=ranges, seed=seed, file=path, text=source.text,
-        names=names, spare=spare,
+        names=names, spare=spare, left_out=left_out,
     )  # fmt: skip
 
 

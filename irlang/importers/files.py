@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irlang.diagnostics import fail
+from irlang.diagnostics import Diagnostic, fail
 from irlang.graph import Graph, Initial
 from irlang.importers.writer import Array, Writer
 from irlang.parser import parse
@@ -22,12 +22,14 @@ class Imported:
     """A model as text, in the one layout.
 
     writer: has the parameters that belong beside it. spare: the names of inputs and parameters of
-    the model that no result hangs on, which the text therefore leaves out.
+    the model that no result hangs on, which the text therefore leaves out. left_out: operators
+    without a translation, where the text may do without them.
     """
 
     text: str
     writer: Writer
     spare: frozenset[str] = frozenset()
+    left_out: tuple[Diagnostic, ...] = ()
 
     def names(self, graph: Graph) -> dict[str, str]:
         """What inputs, parameters and calls of the text's graph were called in the model."""
@@ -43,20 +45,20 @@ class Imported:
                 param.initial = Initial("array", (self.writer.tensors[param.initial.args[1]],))
 
 
-def _onnx(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+def _onnx(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array], partly: bool) -> Any:
     from irlang.importers import onnx_model
 
-    return onnx_model.load(path, data, bind, constants)
+    return onnx_model.load(path, data, bind, constants, partly=partly)
 
 
-def _keras(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+def _keras(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array], _: bool) -> Any:
     from irlang.importers import keras_model
 
     _none_fixed(constants, "a Keras model")
     return keras_model.load(path, data, bind)
 
 
-def _torch(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+def _torch(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array], _: bool) -> Any:
     from irlang.importers import torch_import
 
     _none_fixed(constants, "a PyTorch program")
@@ -66,11 +68,13 @@ def _torch(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -
     return torch_import.load(path, path.stem, data=data)
 
 
-def _tensorflow(path: Path, data: str, bind: Sizes, constants: Mapping[str, Array]) -> Any:
+def _tensorflow(
+    path: Path, data: str, bind: Sizes, constants: Mapping[str, Array], partly: bool
+) -> Any:
     from irlang.importers import tf_model
 
     _none_fixed(constants, "a TensorFlow graph")
-    return tf_model.load(path, data, bind)
+    return tf_model.load(path, data, bind, partly=partly)
 
 
 def _none_fixed(constants: Mapping[str, Array], what: str) -> None:
@@ -78,7 +82,7 @@ def _none_fixed(constants: Mapping[str, Array], what: str) -> None:
         raise fail("usage.constants", f"inputs of {what} cannot be fixed")
 
 
-READERS: dict[str, Callable[[Path, str, Sizes, Mapping[str, Array]], Any]] = {
+READERS: dict[str, Callable[[Path, str, Sizes, Mapping[str, Array], bool], Any]] = {
     ".onnx": _onnx,
     ".keras": _keras,
     ".h5": _keras,
@@ -103,13 +107,17 @@ def read(
     data: str,
     bind: Bindings | None = None,
     constants: Mapping[str, Array] | None = None,
+    *,
+    partly: bool = False,
 ) -> Imported:
     """A model file as text; what it is follows from the ending of its name.
 
     data: the name of the file of parameters that goes with the text. bind: numbers for sizes that
     the model leaves open, and shapes of variables that have none. constants: inputs that are fixed
-    to values (ONNX). Raises `InvalidInput`: `usage.` and `file.` codes for what is no model, others
-    for what cannot be translated.
+    to values (ONNX). partly: whether operators without a translation may be left out, with what is
+    computed from them; what nothing goes on to use is then a result (ONNX, TensorFlow). Raises
+    `InvalidInput`: `usage.` and `file.` codes for what is no model, others for what cannot be
+    translated.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -117,6 +125,7 @@ def read(
         raise fail("usage.kind", f"{path} is no file that can be imported", help=f"known: {known}")
     if not path.is_file():
         raise fail("file.read", f"{path} cannot be read: there is no such file")
-    made = reader(path, data, single_sizes(bind or {}), constants or {})
+    made = reader(path, data, single_sizes(bind or {}), constants or {}, partly)
     spare: frozenset[str] = getattr(made, "spare", frozenset())
-    return Imported(print_file(parse(made.text, str(path))), made.writer, spare)
+    text = print_file(parse(made.text, str(path)))
+    return Imported(text, made.writer, spare, getattr(made, "left_out", ()))

@@ -82,6 +82,14 @@ class Walk:
         self._nodes(graph.node, scope)
         return self._outputs(graph)
 
+    @property
+    def missing(self) -> int:
+        """How many of the nodes, those of functions apart, have a result that is not there."""
+        return sum(
+            any(isinstance(self.values.get(name), Broken) for name in node.output)
+            for node in self.model.graph.node
+        )
+
     def problem(self, code: str, message: str, place: str = "") -> None:
         """Records what is wrong, or not supported."""
         self.problems.append(Diagnostic(code, message, node=place))

@@ -17,6 +17,7 @@ from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import onnx_file
 from irlang.importers.onnx_graph import Walk
 from irlang.importers.open_sizes import examples, settle
+from irlang.importers.partly import left_out, may_be_left_out, results
 from irlang.importers.writer import Array, Writer
 
 
@@ -33,6 +34,7 @@ class Imported:
     inputs: dict[str, str]
     outputs: tuple[str, ...]
     spare: frozenset[str] = frozenset()
+    left_out: tuple[Diagnostic, ...] = ()
 
 
 class Refused(InvalidInput):
@@ -48,9 +50,11 @@ def load(
     data: str,
     bind: Mapping[str, int] | None = None,
     constants: Mapping[str, Array] | None = None,
+    *,
+    partly: bool = False,
 ) -> Imported:
     """A file as text; see `translate`. Raises `InvalidInput` where it is no ONNX model."""
-    return translate(onnx_file.read(path), path.parent, data, bind, constants)
+    return translate(onnx_file.read(path), path.parent, data, bind, constants, partly=partly)
 
 
 def translate(
@@ -60,28 +64,38 @@ def translate(
     bind: Mapping[str, int] | None = None,
     constants: Mapping[str, Array] | None = None,
     catalog: Catalog | None = None,
+    *,
+    partly: bool = False,
 ) -> Imported:
     """A model as text.
 
     folder: where external data may lie. data: the name of the file of parameters beside the text.
     bind: numbers for sizes that the model leaves open. constants: inputs that are fixed to values.
+    partly: whether what cannot be translated may be left out (`irlang.importers.partly`).
     Raises `Refused` with everything that cannot be translated, `InvalidInput` for a broken file.
     """
     bound = dict(bind or {})
     open_ = _open_sizes(model, bound, constants or {})
     needed: set[str] = set()
 
-    def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
+    def written(sizes: Mapping[str, int], rest: bool) -> Imported | list[Diagnostic]:
         writer = Writer(catalog or builtin(), data)
         walk = Walk(model, folder, writer, {**bound, **sizes}, constants or {})
         outputs = walk.run()
-        if walk.problems:
+        missing: tuple[Diagnostic, ...] = ()
+        if rest and may_be_left_out(walk.problems):
+            outputs = results(writer, outputs)
+            missing = left_out(walk.problems, walk.missing)
+        if walk.problems and not (missing and outputs):
             needed.update(walk.needed)
             return walk.problems
         text = _text(walk, model, outputs)
-        return Imported(text, writer, walk.inputs, tuple(outputs), _spare(model.graph))
+        spare = _spare(model.graph)
+        return Imported(text, writer, walk.inputs, tuple(outputs), spare, missing)
 
-    made = settle(open_, examples(open_), attempt)
+    made = settle(open_, examples(open_), lambda sizes: written(sizes, False))
+    if partly and not isinstance(made, Imported) and may_be_left_out(made):
+        made = settle(open_, examples(open_), lambda sizes: written(sizes, True))
     if isinstance(made, Imported):
         return made
     raise Refused(*made, needed=frozenset(needed))

@@ -78,6 +78,11 @@ class Walk(Unrolling):
                 self._reach(node)
         return self._outputs()
 
+    @property
+    def missing(self) -> int:
+        """How many of the nodes that were to be written are not there."""
+        return sum(isinstance(self.values.get((name, 0)), Broken) for name in self.live)
+
     def problem(self, code: str, message: str, place: str = "") -> None:
         """Records what is wrong, or not supported."""
         self.problems.append(Diagnostic(code, message, node=place))

@@ -15,6 +15,8 @@ from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.importers import tf_functions
 from irlang.importers.open_sizes import Example, examples, settle
+from irlang.importers.partly import left_out, may_be_left_out
+from irlang.importers.partly import results as ends
 from irlang.importers.sizes import Dim
 from irlang.importers.tf_declared import captured, declared, size_name, unranked
 from irlang.importers.tf_file import NodeDef
@@ -31,7 +33,7 @@ class Imported:
     """A model as text. writer: has the parameters that belong beside it.
 
     inputs: names in the text by those in the graph. outputs: names in the text. spare: inputs and
-    variables that no result hangs on.
+    variables that no result hangs on. left_out: what is not translated, where that was allowed.
     """
 
     text: str
@@ -39,11 +41,14 @@ class Imported:
     inputs: dict[str, str]
     outputs: tuple[str, ...]
     spare: frozenset[str] = frozenset()
+    left_out: tuple[Diagnostic, ...] = ()
 
 
-def load(path: Path, data: str, bind: Mapping[str, int] | None = None) -> Imported:
+def load(
+    path: Path, data: str, bind: Mapping[str, int] | None = None, *, partly: bool = False
+) -> Imported:
     """A file as text; see `translate`. Raises `InvalidInput` where it is no graph."""
-    return translate(tf_functions.read(path), path.stem, data, bind)
+    return translate(tf_functions.read(path), path.stem, data, bind, partly=partly)
 
 
 def translate(
@@ -52,15 +57,22 @@ def translate(
     data: str,
     bind: Mapping[str, int] | None = None,
     catalog: Catalog | None = None,
+    *,
+    partly: bool = False,
 ) -> Imported:
     """A graph as text.
 
     data: the name of the file of parameters beside the text. bind: numbers for sizes that the graph
-    leaves open. Raises `InvalidInput` with everything that cannot be translated.
+    leaves open. partly: whether some may be left out (`irlang.importers.partly`). Raises
+    `InvalidInput` with everything that cannot be translated.
     """
     bound = dict(bind or {})
     nodes = captured(nodes)
     open_ = _open_sizes(nodes, bound)
+
+    def rest(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
+        """What is left where a part is left out."""
+        return _written(nodes, title, catalog or builtin(), data, {**bound, **sizes}, partly=True)
 
     def attempt(sizes: Mapping[str, int]) -> Imported | list[Diagnostic]:
         made = _written(nodes, title, catalog or builtin(), data, {**bound, **sizes})
@@ -73,6 +85,8 @@ def translate(
         return less if isinstance(less, Imported) else made
 
     made = settle(open_, _rounds(_alike(open_, attempt)), attempt)
+    if partly and not isinstance(made, Imported) and may_be_left_out(made):
+        made = settle(open_, _rounds(_alike(open_, rest)), rest)
     if isinstance(made, Imported):
         return made
     raise InvalidInput(*made, *_unranked(nodes, bound))
@@ -86,12 +100,17 @@ def _written(
     sizes: Mapping[str, int],
     *,
     of_variables: bool = True,
+    partly: bool = False,
 ) -> Imported | list[Diagnostic]:
     """The graph as text for some sizes, or what is wrong with it."""
     writer = Writer(catalog, data)
     walk = Walk(nodes, writer, sizes, of_variables=of_variables)
     outputs = walk.run()
-    if walk.problems:
+    missing: tuple[Diagnostic, ...] = ()
+    if partly and may_be_left_out(walk.problems):
+        outputs = ends(writer, outputs)
+        missing = left_out(walk.problems, walk.missing)
+    if walk.problems and not (missing and outputs):
         return walk.problems
     name = writer.name(f"model_{title}" if title[:1].isdigit() else title)
     doc = "A TensorFlow graph."
@@ -101,7 +120,8 @@ def _written(
         doc += ", …" if len(left) > _MOST_NAMED else "."
     text = writer.text(name, doc, outputs)
     free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}
-    return Imported(text, writer, walk.inputs, tuple(outputs), frozenset(free - walk.live))
+    spare = frozenset(free - walk.live)
+    return Imported(text, writer, walk.inputs, tuple(outputs), spare, missing)
 
 
 def _unranked(nodes: list[NodeDef], bound: Mapping[str, int]) -> list[Diagnostic]:

@@ -73,6 +73,8 @@ class Writer:
         self._taken: set[str] = set()
         self._original: dict[str, str] = {}  # of names that had to change
         self._waiting: dict[str, tuple[str, tuple[str, Array] | None]] = {}
+        self._called: list[list[str]] = []  # the results of every call
+        self._read: set[str] = set()
 
     def name(self, wanted: str, info: TensorInfo | None = None) -> str:
         """A name that is free, as near to the wanted one as the language allows.
@@ -160,6 +162,7 @@ class Writer:
         for operand in (*operands, *extra.values()):
             if isinstance(operand, str):
                 self._use(operand)
+                self._read.add(operand)
         given = {key: self.types[value] for key, value in extra.items()}
         types = [self._type(item, operands) for item in operands]
         refusal: Fault | None = None
@@ -178,7 +181,12 @@ class Writer:
         if refusal is not None:
             raise refusal
         self.types.update(zip(names, results, strict=False))
+        self._called.append(names)
         return names
+
+    def ends(self) -> list[str]:
+        """Of every call that no other reads anything of, the first result."""
+        return [names[0] for names in self._called if self._read.isdisjoint(names)]
 
     def instance(
         self,
