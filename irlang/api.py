@@ -235,8 +235,8 @@ def import_model(
     bound stay names in `text`, and are 2 in `graph`. So do those of TensorFlow graphs, where a
     variable of unknown shape needs all of it. constants: inputs of an ONNX model that are fixed to
     values. partly: whether operators without a translation may be left out, with what is computed
-    from them; what nothing goes on to use is then a result (ONNX, TensorFlow). Raises `InvalidInput`
-    with everything that cannot be translated.
+    from them; what nothing goes on to use is then a result (ONNX, TensorFlow). Raises
+    `InvalidInput` with everything that cannot be translated.
     """
     from irlang.importers.files import read
 
