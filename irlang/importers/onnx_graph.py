@@ -7,11 +7,13 @@ place. What depends on it is passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
+from irlang.importers.onnx_control import Control, Lost
 from irlang.importers.onnx_file import dtype, tensor
 from irlang.importers.onnx_left_out import LEFT_OUT
 from irlang.importers.onnx_node import ByFunction, Node, Value, constant
@@ -62,6 +64,7 @@ class Walk:
         self.constants = constants
         self.problems: list[Diagnostic] = []
         self.needed: set[str] = set()
+        self.steps = 0  # of loops, so far
         self.values: dict[str, Value | Broken] = {}
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.inputs: dict[str, str] = {}  # names in the text, by those in the model
@@ -77,9 +80,9 @@ class Walk:
         if calls + len(graph.node) > _MOST_NODES:
             message = f"the model has more than {_MOST_NODES} nodes, functions written out"
             raise InvalidInput(Diagnostic("file.onnx", message))
-        self._initialisers(graph, scope)
+        self.initialisers(graph, scope)
         self._inputs(graph)
-        self._nodes(graph.node, scope)
+        self.nodes(graph.node, scope)
         return self._outputs(graph)
 
     @property
@@ -96,7 +99,8 @@ class Walk:
 
     # ---- what is there before the first node
 
-    def _initialisers(self, graph: Any, scope: Scope) -> None:
+    def initialisers(self, graph: Any, scope: Scope) -> None:
+        """The parameters of a graph."""
         if graph.sparse_initializer:
             self.problem("import.sparse", "sparse parameters are not supported")
             for sparse in graph.sparse_initializer:
@@ -173,7 +177,8 @@ class Walk:
 
     # ---- nodes
 
-    def _nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
+    def nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
+        """Writes nodes in their order."""
         later = {scope.outer(name) for node in nodes for name in node.output}
         for node in nodes:
             self._node(node, scope, later)
@@ -197,11 +202,12 @@ class Walk:
         key = operator(node)
         given = [self.values.get(name, Broken()) if name else None for name in inputs]
         row = ROWS.get(key)
+        whole = not any(isinstance(value, Broken) for value in given)
         if function is not None:
             self._function(function, node, scope, place)
-        elif _subgraphs(node):
-            self._graphs(key, node, scope, given, place)
-        elif row is not None and not any(isinstance(value, Broken) for value in given):
+        elif row is None and not _subgraphs(node):
+            self._body(node, scope, given, place)
+        elif whole:
             values = [value for value in given if not isinstance(value, Broken)]
             self.writer.owner = place
             version, attributes = scope.version(node.domain), attributes_of(node, scope)
@@ -209,39 +215,18 @@ class Walk:
             lacking = misfit(schema_of(node, scope), node)
             if lacking:
                 self.problem("file.node", f"{key} `{place}`: {lacking}", place)
-                return
-            try:
-                self._row(row, made, place)
-            except ByFunction:
-                self._body(node, scope, given, place)
-        elif row is None:
-            self._body(node, scope, given, place)
+            elif row is None:
+                self._control(node, scope, made, place)
+            else:
+                try:
+                    self._row(row, made, place)
+                except ByFunction:
+                    self._body(node, scope, given, place)
 
-    def _graphs(
-        self, key: str, node: Any, scope: Scope, given: Sequence[Value | Broken | None], place: str
-    ) -> None:
-        """A choice that is known when the model is read is made; other control flow is refused."""
-        if any(isinstance(value, Broken) for value in given):
-            return
-        condition = given[0] if key == "If" and given else None
-        known = condition.known() if isinstance(condition, Value) else None
-        if known is None or known.size != 1:
-            sources = condition.sources if isinstance(condition, Value) else frozenset()
-            self.needed |= sources
-            self._refuse(key, place, LEFT_OUT.get(key, "it holds a graph of its own"))
-            return
-        wanted = "then_branch" if known.reshape(-1)[0] else "else_branch"
-        graph = next(item.g for item in node.attribute if item.name == wanted)
-        prefix = f"{place}/{wanted}/"
-        own = [item.name for item in graph.initializer]
-        own += [name for inner in graph.node for name in inner.output if name]
-        names = {**scope.names, **{name: f"{prefix}{name}" for name in own}}
-        inner = Scope(scope.versions, names, scope.prefix, scope.attributes)
-        self._initialisers(graph, inner)
-        self._nodes(graph.node, inner)
-        for item, name in zip(graph.output, node.output, strict=False):
-            value = self.values.get(inner.outer(item.name), Broken())
-            self.values[scope.outer(name)] = value
+    def _control(self, node: Any, scope: Scope, made: Node, place: str) -> None:
+        """Writes a node that holds graphs of its own."""
+        with suppress(Lost):
+            self._row(lambda made: Control(self, node, scope, made, place).write(), made, place)
 
     def _row(self, row: Row, node: Node, place: str) -> None:
         """Writes a node by its row."""
@@ -303,7 +288,7 @@ class Walk:
         inner = Scope(
             {**scope.versions, **versions(function.opset_import)}, names, f"{place}/", attributes
         )
-        self._nodes(function.node, inner)
+        self.nodes(function.node, inner)
 
     # ---- results
 

@@ -6,7 +6,7 @@ _SIZE = "the size of its result depends on the values of elements"
 _SEQUENCE = "sequences are no tensors"
 _OPTIONAL = "optional values are no tensors"
 _STRING = "strings are not numbers"
-_CONTROL = "it holds a graph of its own: control flow is not supported"
+_STEPS = "unless how often it runs is known when the model is read, 256 times at most"
 
 LEFT_OUT: dict[str, str] = {
     # results of unknown size
@@ -32,9 +32,9 @@ LEFT_OUT: dict[str, str] = {
     "TfIdfVectorizer": "it counts words, or n-grams of a pool that is a list of lists",
     "ImageDecoder": "its input is a file in a compressed format",
     # control flow
-    "If": f"{_CONTROL}, unless the condition is known when the model is read",
-    "Loop": _CONTROL,
-    "Scan": _CONTROL,
+    "If": "unless its condition is known when the model is read, or both results have one shape",
+    "Loop": _STEPS,
+    "Scan": _STEPS,
     # random numbers
     "Multinomial": "no definition says yet what holds of classes that are drawn",
 }
