@@ -120,6 +120,8 @@ def test_loops_that_are_refused() -> None:
     assert "identity(x)" in text(loop(step(), "last", trips=0)), "the state is as it was"
     hangs = step(node("Less", "top wide", "on"), on=node("Constant", "", "wide", value_float=0.5))
     assert "whether it goes on hangs on values" in refused(loop(hangs, "last tops"))
+    many = step(*(node("Neg", "s", f"n{number}") for number in range(1000)))
+    assert "more than 200000 nodes" in refused(loop(many, "last tops", trips=250))
     inside = node("Loop", "trips start s", "t", body=step(), name="inner")
     del inside.attribute[0].g.output[2]
     deep = step(inside)

@@ -118,6 +118,8 @@ class Control:
         most = None if limit is None else self._made.known_number(0)
         if is_open(most):
             raise Unsupported("how often it runs hangs on a size that is left open")
+        if most is not None:
+            self._walk.require_room(min(most, MOST_STEPS) * len(graph.node))
         condition = self._made.optional(1)
         carried = [self._made.input(place) for place in range(2, len(self._made.given))]
         steps: list[list[Value]] = []
@@ -148,6 +150,7 @@ class Control:
         if len(lengths) != 1 or any(map(is_open, lengths)):
             raise Unsupported("how many steps it has is not known, or not the same for all inputs")
         length, steps = lengths.pop(), []
+        self._walk.require_room(min(length, MOST_STEPS) * len(graph.node))
         for number in range(length):
             self._step(number)
             elements = []

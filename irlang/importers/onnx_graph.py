@@ -33,7 +33,7 @@ from irlang.importers.sizes import Dim
 from irlang.importers.value import Unsupported, check_shape
 from irlang.importers.writer import Array, Fault, Writer
 
-_MOST_NODES = 200_000  # once all functions are written out
+_MOST_NODES = 200_000  # once all functions, and all steps of loops, are written out
 
 
 class Broken:
@@ -65,6 +65,7 @@ class Walk:
         self.problems: list[Diagnostic] = []
         self.needed: set[str] = set()
         self.steps = 0  # of loops, so far
+        self._written = 0  # nodes
         self.values: dict[str, Value | Broken] = {}
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.inputs: dict[str, str] = {}  # names in the text, by those in the model
@@ -178,10 +179,18 @@ class Walk:
     # ---- nodes
 
     def nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
-        """Writes nodes in their order."""
+        """Writes nodes in their order. Raises `InvalidInput` where they become too many."""
+        self._written += len(nodes)
+        self.require_room()
         later = {scope.outer(name) for node in nodes for name in node.output}
         for node in nodes:
             self._node(node, scope, later)
+
+    def require_room(self, more: int = 0) -> None:
+        """Raises `InvalidInput` where there would be too many nodes with so many more."""
+        if self._written + more > _MOST_NODES:
+            message = f"the model has more than {_MOST_NODES} nodes, steps of loops written out"
+            raise InvalidInput(Diagnostic("file.onnx", message))
 
     def _node(self, node: Any, scope: Scope, later: set[str]) -> None:
         inputs = [scope.outer(name) for name in node.input]
