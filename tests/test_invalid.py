@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 import resource
 import subprocess
 import sys
@@ -29,9 +30,12 @@ from irlang.diff.invalid import (
 from irlang.diff.report_issue import issue
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Symptom
-from irlang.gen.changes import Resize, SetElements
+from irlang.gen.build import generate
+from irlang.gen.changes import Resize, SetElements, changes, in_turn, way_of
+from irlang.gen.draw import Limits as Sizes
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import RULED_OUT, Spoilt, breakable, spoils, spoilt
+from irlang.gen.spoil import breakable, spoils, spoilt
+from irlang.gen.spoilt import RULED_OUT, Spoilt
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
@@ -373,7 +377,10 @@ def test_numbers_beyond_all_sizes_stand_beside_what_else_there_is_to_break() -> 
     found = [one for seed in range(6) for one in spoils(builtin(), seed, (), ("tile", None))]
     beyond = [one for one in found if one.fault.code == "tile.beyond"]
     assert beyond
-    assert all(one.hollow for one in beyond)  # that no process ends is all that is asked
+    # Beside an input of nothing it is asked that no process ends, and no more.
+    assert {one.hollow for one in beyond} == {True, False}
+    for one in beyond:
+        assert one.hollow == any(0 in port.info.shape for port in one.graph.inputs.values())
     made = [next(iter(one.graph.nodes)) for one in beyond]
     repeats = [node.attrs["repeats"] for node in made]
     assert all(max(n if isinstance(n, tuple) else (n,)) >= 2**29 for n in repeats)
@@ -414,6 +421,53 @@ def test_a_default_that_follows_what_was_changed_is_no_second_fault(name: str) -
     plain = [one for one in made if "stride" not in one.graph.nodes[0].attrs]
     assert plain
     assert {one.fault.code for one in plain} == {f"{name}.window"}
+
+
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "max_pool_with_argmax"])
+def test_what_would_follow_what_is_changed_is_said_as_well(name: str) -> None:
+    """A target that refuses strides of nothing has not been asked about windows of nothing."""
+    wanted = _wanted(name, "window")
+    made = [one for s in range(8) for one in spoils(builtin(), s, [name], wanted)]
+    attrs = [one.graph.nodes[0].attrs for one in made if isinstance(one.changed, SetAttr)]
+    apart = [one for one in attrs if one["window"] != one.get("stride", one["window"])]
+    assert apart
+    for one in apart:
+        stride = one["stride"]
+        assert min(stride if isinstance(stride, tuple) else (stride,)) >= 1
+
+
+def test_where_only_nothing_is_found_to_be_broken_another_call_is_tried() -> None:
+    """A window that lies beside its input says more than an input without elements."""
+    wanted = _wanted("max_pool", "fits")
+
+    def direct(one: Spoilt) -> bool:
+        return one.hollow or not {"pad", "dilation", "after"} & one.graph.nodes[0].attrs.keys()
+
+    made = (spoils(builtin(), seed, ["max_pool"], wanted, tells=direct) for seed in range(24))
+    assert sum(any(not one.hollow for one in ways) for ways in made) >= 18
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changes_are_tried_by_their_ways_in_turn(seed: int) -> None:
+    program = generate(builtin(), seed, apart=["avg_pool"], limits=Sizes(elements=48, length=5))
+    node = program.graph.nodes[-1]
+    found = changes(node, random.Random(seed))
+    turned = in_turn(node, found, {"window"}, random.Random(seed))
+    assert sorted(map(str, turned)) == sorted(map(str, found))
+    about = [move for move in turned if move.name == "window"]
+    assert turned[: len(about)] == about
+    ways = [way_of(move) for move in about]
+    first = len(set(ways))
+    assert len(set(ways[:first])) == first  # one of every way before another of one
+
+
+def test_a_number_that_is_wrapped_in_a_tensor_is_handed_over() -> None:
+    """`tf.linspace(tf.constant(0.), tf.constant(1.), n)` is one operator of TensorFlow's."""
+    made = (one for s in range(6) for one in spoils(builtin(), s, (), ("linspace", None)))
+    one = next(one for one in made if one.fault.code == "linspace.beyond")
+    lowered = lower(one.graph, "tf", builtin(), {}, whole=False, hollow=True)
+    assert "tf.constant" in str(lowered.code)
+    assert is_direct(lowered, shaped=True)
 
 
 def test_one_requirement_is_broken_in_several_ways_and_one_call_by_all_it_says() -> None:

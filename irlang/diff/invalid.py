@@ -31,7 +31,8 @@ from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.spoil import Spoilt, Wanted, breakable, spoils
+from irlang.gen.spoil import Wanted, breakable, spoils
+from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
 from irlang.lower.direct import is_direct, lists, numbers, says

@@ -21,7 +21,7 @@ from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
-from irlang.gen.spoil import RULED_OUT
+from irlang.gen.spoilt import RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run

@@ -8,14 +8,14 @@ inputs at once, elements of an input.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from irlang import ast
 from irlang.equations import TensorInfo
-from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, input_types, moved
+from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, change, input_types, moved
 from irlang.gen.pattern import pattern
 from irlang.graph import Node
 from irlang.placement import place_known
@@ -23,6 +23,7 @@ from irlang.signature import Given
 
 _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
+_NEAREST = 0.5  # of the ways of changing something begin with the least change
 # Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
 _HUGE = (2**31, -(2**31) - 1, 2**62)
 # So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
@@ -56,6 +57,31 @@ def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     found: list[Move | Resize] = [*_repairs(node), *_huge(node, chance), *_emptied(node)]
     chance.shuffle(found)
     return found
+
+
+def in_turn(
+    node: Node, moves: Sequence[Move | Resize], about: Collection[str], chance: random.Random
+) -> list[Move | Resize]:
+    """Changes in the order in which they are tried: first of what a requirement is `about`, one of
+    every way (`way_of`), then another of every way, and so on.
+
+    Of half of the ways the least change comes first: what is just outside of a bound may be taken
+    where what is far outside is refused.
+    """
+    given, now = dict(node.instance.binding.inputs), {**node.instance.binding.scope.names}
+    now |= node.attrs
+
+    def size(move: Move | Resize) -> float:
+        return 0 if isinstance(move, Resize) else change(given, now, move)
+
+    ways: dict[tuple[Any, ...], list[Move | Resize]] = {}
+    for move in moves:
+        ways.setdefault(way_of(move), []).append(move)
+    for way in ways.values():
+        if chance.random() < _NEAREST:
+            way.sort(key=size)
+    turns = (move for turn in zip_longest(*ways.values()) for move in turn if move is not None)
+    return sorted(turns, key=lambda move: move.name not in about)
 
 
 def way_of(move: Move | Resize) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ _MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change 
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "bias_add"}
 )  # which do where they stand beside another
+_WRAPPING = frozenset({"constant", "tensor", "asarray", "array"})  # a number as a tensor of a type
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
 _PARTS = frozenset(
@@ -38,7 +39,7 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
         if any(isinstance(part, _COMPUTED) and not (shaped and _picks(part)) for part in body):
             return False
     kinds = _kinds(lowered)
-    own = [kind for kind in kinds if kind not in _MOVING] or kinds
+    own = [kind for kind in kinds if kind not in _MOVING | _WRAPPING] or kinds
     around = _AROUND | _WRITTEN | _PARTS if shaped else _AROUND
     own = [kind for kind in own if kind not in around] or own
     return len(own) == 1 and own[0] not in _WRITTEN

@@ -1,0 +1,273 @@
+"""One call that is spoilt: a change, the only fault that comes of it, and the program that has it.
+
+What a fault leaves without a value has that of the valid call, so that a target's rule finds all
+that it asks for, and hands over what is invalid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irlang import ast
+from irlang.diagnostics import InvalidInput
+from irlang.equations import TensorInfo
+from irlang.gen.changes import Resize, SetElements, changed, empties
+from irlang.gen.edge import on_grid
+from irlang.gen.judge import judge
+from irlang.gen.moves import Move, SetAttr, evaluate
+from irlang.gen.pattern import pattern
+from irlang.graph import Graph, Node, Operand, Port
+from irlang.instance import Instance
+from irlang.interp.values import inputs
+from irlang.signature import Fault, Given, involved
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_MOST = 192  # elements of one tensor
+RULED_OUT = "the framework's own documentation rules it out: "
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """A program of one call, read from its inputs, that breaks one requirement.
+
+    changed: the attribute or input that was changed, and what it is now. beside: programs that
+    differ from it in an attribute that the requirement is about; a target that is given the same
+    text for one of them is not given that attribute. added: whether the requirement is not the
+    definition's own, but one that was added to it. hollow: whether an input was made to have no
+    elements, of which frameworks say less than of others: it must end no process, that is all.
+    """
+
+    graph: Graph
+    beside: tuple[Graph, ...]
+    fault: Fault
+    changed: Move | SetElements | Resize
+    added: bool = False
+    hollow: bool = False
+
+    def values(self, seed: int) -> dict[str, Array]:
+        """The inputs of a seed."""
+        found = on_grid(self.graph, inputs(self.graph, seed))  # round numbers, as nothing else
+        if isinstance(self.changed, SetElements):
+            for name, value in self.changed.values:
+                found[name].flat[0] = value
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A call after a change, which has one fault."""
+
+    move: Move | Resize
+    types: dict[str, Given]
+    attrs: dict[str, Any]
+    instance: Instance
+
+    @property
+    def code(self) -> str:
+        """The code of its fault."""
+        return self.instance.faults[0].code
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A valid call of which things are changed.
+
+    valid: the program of it. demanded: ranges of inputs. added: a condition that is one more
+    requirement of it. stated: whether it says what would follow by default from what is changed.
+    """
+
+    node: Node
+    given: dict[str, Given]
+    valid: Graph
+    demanded: dict[str, tuple[float, float]]
+    added: ast.Require | None
+    stated: bool
+
+    def broken(self, move: Move | Resize) -> Broken | None:
+        """The call after a change, if it has exactly one fault."""
+        types, attrs = changed(self.node, self.given, move)
+        if self.stated:
+            attrs |= _followers(self.node, attrs, move)
+        instance = _faulty(self.node.op, types, attrs, self.added, move.name)
+        return None if instance is None else Broken(move, types, attrs, instance)
+
+    def spoilt(self, broken: Broken) -> Spoilt | None:
+        """Its program; None where a tensor has too many elements, or none without being asked."""
+        name = self.added.name if self.added is not None else ""
+        added = name != "" and broken.code == f"{self.node.op.name}.{name}"
+        hollow = empties(broken.move)
+        # Results may have no type by now; a program says no more of them than that they are there.
+        # What is added may be that there is something.
+        outputs = broken.instance.outputs or self.node.instance.outputs or ()
+        if not _present(broken.types, outputs, hollow or added):
+            return None
+        made = spoilt_call(
+            self.node, self.valid, self.demanded,
+            broken.move, broken.instance, broken.types, broken.attrs,
+        )  # fmt: skip
+        return replace(made, added=added, hollow=hollow)
+
+
+def _faulty(
+    op: ast.Op,
+    types: Mapping[str, Given],
+    attrs: Mapping[str, Any],
+    added: ast.Require | None,
+    touched: str,
+) -> Instance | None:
+    """A call, if it has exactly one fault; added: a condition that is one more requirement.
+
+    touched: the name of what was changed. A fault of a default that speaks of it is the same one: a
+    stride is as long as its window, where nothing else is said.
+    """
+    instance = judge(op, types, attrs)
+    if instance is not None and added is not None and not instance.faults:
+        instance = _broken(added, instance)
+    if instance is None or not instance.faults:
+        return None
+    first, *rest = instance.faults
+    if not rest:
+        return instance
+    following = {
+        attr.name
+        for attr in pattern(op).attrs.values()
+        if attr.name not in attrs and attr.default is not None and _names(attr.default, touched)
+    }
+    if touched not in first.sources or not all(following & set(one.sources) for one in rest):
+        return None
+    return Instance(replace(instance.binding, faults=[first]), instance.outputs)
+
+
+def _followers(node: Node, attrs: Mapping[str, Any], move: Move | Resize) -> dict[str, Any]:
+    """The attributes whose defaults would follow a number that was changed, with what they were.
+
+    A stride is as long as its window, where nothing else is said, and a target that refuses strides
+    of nothing has not been asked about windows.
+    """
+    if not isinstance(move, SetAttr):
+        return {}
+    known = node.instance.binding.scope.names
+    return {
+        attr.name: known[attr.name]
+        for attr in pattern(node.op).attrs.values()
+        if attr.name not in attrs and attr.name in known
+        if attr.default is not None and _names(attr.default, move.name)
+    }
+
+
+def _names(node: ast.Expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def holds(wanted: ast.Require, instance: Instance) -> bool:
+    """Whether a condition that is no part of the definition holds of a call."""
+    try:
+        return evaluate(wanted.condition, instance.binding.scope) is True
+    except InvalidInput:
+        return False
+
+
+def _broken(wanted: ast.Require, instance: Instance) -> Instance:
+    """A valid call, with the fault of breaking a condition that is no part of the definition."""
+    binding = instance.binding
+    if holds(wanted, instance):
+        return instance
+    sources = tuple(involved(binding, wanted.condition))
+    code = f"{binding.op.name}.{wanted.name}"
+    fault = Fault(code, f"{RULED_OUT}{wanted.message}", 1.0, sources)
+    return Instance(replace(binding, faults=[fault]), instance.outputs)
+
+
+def spoilt_call(
+    node: Node,
+    valid: Graph,
+    demanded: dict[str, tuple[float, float]],
+    move: Move | Resize,
+    instance: Instance,
+    types: dict[str, Given],
+    attrs: dict[str, Any],
+) -> Spoilt:
+    """The program of a call with one fault, which a move has made of a valid one."""
+    fault = instance.faults[0]
+    outputs = instance.outputs or node.instance.outputs or ()
+    graph = alone(node, types, attrs, _named(instance, node.instance, outputs), demanded)
+    others = []
+    if isinstance(move, SetAttr):
+        others.append(valid)
+    for other in _less(attrs, fault.sources):
+        without = judge(node.op, types, other)
+        if without is not None:
+            plain = _named(without, node.instance, without.outputs or outputs)
+            others.append(alone(node, types, other, plain, demanded))
+    return Spoilt(graph, tuple(others), fault, move)
+
+
+def _named(
+    instance: Instance, valid: Instance, outputs: Sequence[tuple[str, TensorInfo]]
+) -> Instance:
+    """A faulty call in which whatever the fault leaves without a value has that of the valid call.
+
+    So a target's rule finds all the names that it asks for, and hands over what is invalid.
+    """
+    binding = instance.binding
+    names = {**valid.binding.scope.names, **binding.scope.names}
+    scope = replace(binding.scope, names=names)
+    return Instance(replace(binding, scope=scope), tuple(outputs))
+
+
+def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The attributes without one of `names`, or without one of its numbers."""
+    for name in dict.fromkeys(names):
+        value = attrs.get(name)
+        if name in attrs:
+            yield {key: kept for key, kept in attrs.items() if key != name}
+        if isinstance(value, tuple):
+            for place in range(len(value)):
+                yield {**attrs, name: value[:place] + value[place + 1 :]}
+
+
+def _present(
+    types: dict[str, Given], outputs: Sequence[tuple[str, TensorInfo]], empty: bool
+) -> bool:
+    """Whether there is something in every tensor, unless they may be empty, and not too much."""
+    infos = [info for _, info in outputs]
+    for given in types.values():
+        infos += given if isinstance(given, tuple) else [given] if given is not None else []
+    least = 0 if empty else 1
+    return all(least <= math.prod(info.shape) <= _MOST for info in infos)
+
+
+def alone(
+    node: Node,
+    types: Mapping[str, Given],
+    attrs: Mapping[str, Any],
+    instance: Instance,
+    demanded: dict[str, tuple[float, float]],
+) -> Graph:
+    """The program of one call; inputs have the ranges that are demanded of them."""
+    graph = Graph("spoilt")
+    operands: dict[str, Operand] = {}
+
+    def port(name: str, info: TensorInfo, formal: str) -> str:
+        graph.inputs[name] = Port(info, demanded.get(formal))
+        graph.values[name] = info
+        return name
+
+    for formal, given in types.items():
+        if isinstance(given, tuple):
+            members = enumerate(given, 1)
+            operands[formal] = tuple(port(f"{formal}{n}", info, formal) for n, info in members)
+        elif given is not None:
+            operands[formal] = port(formal, given, formal)
+    outputs = tuple(f"result_{name.replace('.', '_')}" for name, _ in instance.outputs or ())
+    for name, (_, info) in zip(outputs, instance.outputs or (), strict=True):
+        graph.values[name] = info
+    graph.outputs[outputs[0]] = outputs[0]  # targets have operators without the further ones
+    graph.nodes.append(Node(outputs[0], node.op, operands, dict(attrs), outputs, instance))
+    return graph
