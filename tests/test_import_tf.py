@@ -12,11 +12,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 import irlang
 from irlang.catalog import builtin
 from irlang.dtypes import DTYPES
 from irlang.importers import files, tf_file, tf_functions, tf_model
+from irlang.importers.tf_functions import SEVERAL
 from irlang.importers.tf_left_out import LEFT_OUT
 from irlang.importers.tf_table import ROWS
 from irlang.interp import program
@@ -134,6 +136,14 @@ def test_every_row_has_a_case() -> None:
     assert not set(ROWS) & set(LEFT_OUT)
     for name in (*ROWS, *LEFT_OUT):
         assert hasattr(tf.raw_ops, name) or name in ("Print",), name
+
+
+def test_functions_know_the_results_of_operators_that_have_several() -> None:
+    """Inside a function a result has the name of the operator's argument, not a number."""
+    for name in ROWS:
+        definition = op_def_registry.get(name)
+        own = [argument.name for argument in definition.output_arg]
+        assert len(own) == 1 or own == list(SEVERAL[name])[: len(own)], name
 
 
 # ---- whole graphs

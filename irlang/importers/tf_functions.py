@@ -33,8 +33,10 @@ _MOST = 200_000  # nodes that all calls are written out as
 
 # The results, by name and in their order, of operators that have several: all others have one, or
 # one list of them.
-_SEVERAL: dict[str, tuple[str, ...]] = {
+SEVERAL: dict[str, tuple[str, ...]] = {
     "TopKV2": ("values", "indices"),
+    "MaxPoolWithArgmax": ("output", "argmax"),
+    "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
     "Switch": ("output_false", "output_true"),
     "Merge": ("output", "value_index"),
     "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
@@ -226,7 +228,7 @@ class _Inlining:
     def _first(self, node: NodeDef, argument: str) -> int:
         """The number of the first result that an operator gives by a name."""
         inner = self.functions.get(node.op)
-        names = inner.results if inner is not None else _SEVERAL.get(node.op, ())
+        names = inner.results if inner is not None else SEVERAL.get(node.op, ())
         return list(names).index(argument) if argument in names else 0
 
 
