@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irlang.lower.python_program import Layout
+from irlang.lower.python_program import Layout, Slopes
 
 _HELPERS = '''
 def tensor(name, value):
@@ -18,6 +18,10 @@ def where(condition, yes, no):
     values = (value.as_nd_ndarray() for value in (condition, yes, no))
     return mx.nd.where(*values).as_np_ndarray()
 '''
+_SLOPES = Slopes(
+    within="for leaf in [{wanted}]:\n    leaf.attach_grad()\nwith mx.autograd.record():",
+    taken="{loss}.backward()\n[{slopes}] = [leaf.grad for leaf in [{wanted}]]",
+)
 LAYOUT = Layout(
     framework="MXNet",
     imports="""
@@ -53,6 +57,7 @@ def gradients(inputs, params):
     return {{name: array(name, value.grad) for name, value in wanted.items()}}
 ''',
     watched="",
+    slopes=_SLOPES,
 )
 
 
