@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import irlang
+from irlang.catalog import builtin
 from irlang.commands.localize import command
 from irlang.diff import gradients, runner, substitute_gradient
 from irlang.diff import substitute as module
@@ -20,6 +22,7 @@ from irlang.diff.localise import call_by_call, localise
 from irlang.diff.runner import Session
 from irlang.diff.substitute import ORACLE, across, substitute, verdict_of
 from irlang.diff.substitute_gradient import differentiated
+from irlang.diff.weighing import but_the_sum, weighed
 from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.program import run
 from irlang.lower.lower import Lowered, lower
@@ -251,3 +254,15 @@ def test_a_fault_inside_the_radius_of_the_whole_is_still_seen_in_the_table(
     assert "gradient: inaccurate, starts at conv" in bad.output
     assert "the change is inside the radius of the results" in bad.output
     assert bad.output.partition("of gradients  then\n")[2].lstrip().startswith("h (conv)")
+
+
+def test_the_sum_that_is_differentiated_is_no_culprit() -> None:
+    """What a finding is named after: not the loss that irlang adds, unless there is nothing else."""
+    graph = irlang.loads("model m(x: f32[2]) -> y: f32[2] { y = relu(x) }").graph
+    (relu,) = graph.nodes
+    made, catalog = weighed(graph, builtin(), ["y"])
+    assert [node.op.name for node in made.nodes] == ["relu", "weighted_sum"]
+    assert but_the_sum(made) == [relu]
+    alone, _ = weighed(replace(graph, nodes=[]), catalog, ["y"])
+    assert len(but_the_sum(alone)) == 1
+    assert but_the_sum(graph) == [relu]

@@ -22,6 +22,7 @@ from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.stages import blamed_gradient
 from irlang.diff.unfold import is_composed, unfolded
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
 from irlang.interp.balls import Ball
 from irlang.scope import show
@@ -209,7 +210,7 @@ def _reduced(
     verdict = again if again.verdict in FINDINGS else verdict
     if grad and verdict.verdict in _WITHOUT_VALUES:
         verdict = replace(verdict, stage="backward")
-    nodes = reduced.graph.nodes
+    nodes = but_the_sum(reduced.graph)
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _FEW else "program"
     attributed = [n for n in nodes if name is None or n.op.name == name] or nodes
     result = outcome.results.get(target)

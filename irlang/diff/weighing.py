@@ -44,6 +44,14 @@ def weighed(graph: Graph, catalog: Catalog, names: Sequence[str]) -> tuple[Graph
     return made, catalog.with_file(file)
 
 
+def but_the_sum(graph: Graph) -> list[Node]:
+    """The calls of a graph; where there are others, without such a loss, which is no part of what a
+    framework is asked for.
+    """
+    found = [n for n in graph.nodes if n.op.name != _NAME or graph.loss not in n.outputs]
+    return found or graph.nodes
+
+
 def _free(name: str, graph: Graph) -> str:
     while name in graph.values or name in graph.outputs:
         name += "_"
