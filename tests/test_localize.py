@@ -257,7 +257,7 @@ def test_a_fault_inside_the_radius_of_the_whole_is_still_seen_in_the_table(
 
 
 def test_the_sum_that_is_differentiated_is_no_culprit() -> None:
-    """What a finding is named after: not the loss that irlang adds, unless there is nothing else."""
+    """Findings are not named after the loss that irlang adds, unless there is nothing else."""
     graph = irlang.loads("model m(x: f32[2]) -> y: f32[2] { y = relu(x) }").graph
     (relu,) = graph.nodes
     made, catalog = weighed(graph, builtin(), ["y"])
