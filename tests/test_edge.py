@@ -49,6 +49,20 @@ def test_edges_are_reached_and_integers_stay_in_range() -> None:
     assert seen == {"nan", "inf", "-0"}
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_what_a_search_begins_with_stands_beside_what_is_nearest_to_it(sign: float) -> None:
+    """The largest of -inf and the least finite number is the second, wherever it is."""
+    graph, infinity = Graph("m"), sign * np.inf
+    graph.inputs["x"] = Port(graph.values.setdefault("x", TensorInfo((3, 4), "f32")), (-1.0, 1.0))
+    largest = sign * float(np.finfo(np.float32).max)
+    met = 0
+    for seed in range(400):
+        plain = {"x": np.zeros((3, 4), np.float32)}
+        rows = with_edges_apart(graph, plain, seed, mixed=bool(seed % 2))["x"]
+        met += any(set(row.tolist()) == {infinity, largest} for row in rows)
+    assert met >= 12
+
+
 def test_the_share_of_such_programs_is_the_stated_one() -> None:
     seeds = [program_seed(7, number) for number in range(60)]
     cases = [make_case(builtin(), seed, ("add", "relu")) for seed in seeds]

@@ -494,6 +494,24 @@ def test_what_is_accepted_is_known_by_what_it_breaks_and_not_run_again() -> None
         assert not counts["torch"]["accepted"]
 
 
+def test_what_is_accepted_in_one_way_may_end_a_process_in_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quotient that wraps is told of; another that ends a process is told of as well."""
+    monkeypatch.setattr(invalid, "_FATAL", set())
+    turns = (_turn(builtin(), ("divide",), "torch", n)[1] for n in range(8))
+    place = next(n for n, one in enumerate(turns) if one and one.name == "quotient")
+    accepted = ("torch", "accepted", "divide", "quotient", "a b", "")
+    before: set[Symptom] = {accepted}
+    seeds = range(12)
+    with Session(("torch",)) as session:
+        found = []
+        for seed in seeds:
+            found += judge_invalid(session, builtin(), [seed], ("divide",), place, before)[0]
+    assert ("torch", "crash", "divide", "quotient", "a b", "") in before
+    assert [one.verdict.verdict for _, one in found if one.requirement == "quotient"] == ["crash"]
+
+
 @pytest.mark.parametrize(
     ("operator", "condition", "change"),
     [("leaky_relu", "slope", SetAttr), ("dense", "units", Resize)],

@@ -92,7 +92,8 @@ def judge_invalid(
     ops: that may be called; if none are said, those that a target has operators of its own for.
     first: of a campaign's spoilt calls, the number of these; what they break has its turn then,
     each requirement of each operator before one comes again. Without it, it is drawn. before: what
-    has been accepted before is not run again; what is new is added.
+    has ended a process before is not run again, and of what has been accepted it is asked no more
+    than to end none; what is new is added.
     """
     before = set() if before is None else before
     found: list[tuple[int, Accepted]] = []
@@ -107,12 +108,15 @@ def judge_invalid(
     for target in targets:  # what compiles says the same as what it compiles
         sent[target] = []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-            if _accepted(target, one) in before or (one.added and not _documents(target, one)):
-                continue  # in the second case the call is valid there
+            if _symptom(target, one, "crash") in before:
+                continue
+            if one.added and not _documents(target, one):
+                continue  # the call is valid there
             lowered = programs.own(target, one.graph)
             if lowered is not None and (target, one.fault.code) not in _FATAL:
                 program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
                 telling = not only_shapes(target) and not one.hollow
+                telling = telling and _symptom(target, one, "accepted") not in before
                 direct = telling and _is_handed_over(one, lowered, target, programs)
                 sent[target].append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
         session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
@@ -141,7 +145,7 @@ def judge_invalid(
                 dict(result.outputs), others,
             )  # fmt: skip
             found.append((seed, taken))
-            before.add(_accepted(target, one))
+            before.add(_symptom(target, one, told))
     return found, counts
 
 
@@ -223,10 +227,12 @@ def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
     return fatal or only_shapes(target) or _is_handed_over(one, lowered, target, programs)
 
 
-def _accepted(target: str, one: Spoilt) -> Symptom:
-    """What is known of an invalid call that is accepted: what it breaks, and by what."""
+def _symptom(target: str, one: Spoilt, told: str) -> Symptom:
+    """What is known of an invalid call that was not refused: what it breaks, by what, and what came
+    of it. One that is accepted in two axes may end a process in three.
+    """
     operator = one.graph.nodes[0].op.name
-    return target, "accepted", operator, _requirement(one), " ".join(sorted(_given(one))), ""
+    return target, told, operator, _requirement(one), " ".join(sorted(_given(one))), ""
 
 
 def _requirement(one: Spoilt) -> str:

@@ -33,6 +33,11 @@ _FAR: Palette = tuple((sign * n, "one") for n in (6.0, 17.0, 30.0, 95.0, 1e4) fo
 _NEAR: Palette = tuple((s * n, "one") for n in (0.1, 1e-2, 1e-3, 1e-5, 1e-8) for s in (1, -1))
 _HUGE: Palette = tuple((s * n, "one") for n in (1e6, 1e10, 1e19, 1e30, 6e36) for s in (1, -1))
 _ENDS: Palette = ((0.0, "one"), (1.0, "one"), (-1.0, "one"))  # of domains, kinks, poles
+# On one side: nothing is nearer to 0. A search for the largest of the first finds the finite one.
+_SIDES: tuple[Palette, ...] = (
+    ((-np.inf, "one"), (-1.0, "largest")),
+    ((np.inf, "one"), (1.0, "largest")),
+)
 _PALETTES: tuple[Palette, ...] = (
     ((np.nan, "one"),),
     ((np.inf, "one"), (-np.inf, "one")),
@@ -45,8 +50,7 @@ _PALETTES: tuple[Palette, ...] = (
     _NEAR,
     _HUGE,
     _ENDS,
-    ((np.inf, "one"), (1.0, "largest")),  # on one side: nothing is nearer to 0
-    ((-np.inf, "one"), (-1.0, "largest")),
+    *_SIDES,
 )
 _SMOOTH = (
     _ZEROS,
@@ -58,7 +62,8 @@ _SMOOTH = (
 )  # where derivatives are numbers of which much is known
 _FINITE = (*_SMOOTH, _LARGEST, _HUGE)
 _MIXED = 0.25  # of the programs take from all palettes
-_LINES = 0.3  # of the tensors have lines of equal numbers
+_LINES = 0.4  # of the tensors have lines of equal numbers
+_STARTS = 0.5  # of these, where there are infinities, of what a reduction begins with
 _ONE_LINE = 0.3  # of these are a single one: what goes over all axes has nothing else in it
 # What a sum, a product, a search for the largest or the smallest begins with, and what ends them.
 _UNITS: Palette = (
@@ -135,17 +140,22 @@ def _with(
         where = np.asarray(random.random(array.shape) < float(random.choice(_SHARES)))
         where.reshape(-1)[random.integers(array.size)] = True
         if random.random() < _LINES:
-            if any(_UNITS[0] in one for one in palettes) and random.random() < 0.5:
-                numbers = _numbers(info, _UNITS, within, name in bound)
-            found[name] = _in_lines(array, numbers, random)
+            starts = any(_UNITS[0] in one for one in palettes) and random.random() < _STARTS
+            beside = starts and random.random() < 0.5
+            if starts:
+                chosen = _SIDES[random.integers(len(_SIDES))] if beside else _UNITS
+                numbers = _numbers(info, chosen, within, name in bound)
+            found[name] = _in_lines(array, numbers, random, beside)
         else:
             found[name] = np.where(where, random.choice(numbers, size=array.shape), array)
     return found
 
 
-def _in_lines(array: Array, numbers: Array, random: np.random.Generator) -> Array:
+def _in_lines(
+    array: Array, numbers: Array, random: np.random.Generator, beside: bool = False
+) -> Array:
     """Equal edges all along some of the axes, in a half of these lines: what is reduced or
-    normalised, sought or chosen from has nothing else in it then.
+    normalised, sought or chosen from has nothing else in it then. beside: edges beside one another.
     """
     along = random.random(array.ndim) < (1.0 if random.random() < _ONE_LINE else 0.5)
     if array.ndim:
@@ -153,7 +163,7 @@ def _in_lines(array: Array, numbers: Array, random: np.random.Generator) -> Arra
     lines = tuple(1 if one else size for one, size in zip(along, array.shape, strict=True))
     where = random.random(lines) < 0.5
     where.reshape(-1)[random.integers(where.size)] = True
-    return np.where(where, random.choice(numbers, size=lines), array)
+    return np.where(where, random.choice(numbers, size=array.shape if beside else lines), array)
 
 
 def _numbers(
