@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from irlang.dtypes import DTYPES
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers, interval, join, meet, number
-from irlang.interp.reductions import Part, total
+from irlang.interp.reductions import Part, reduced, total
 from irlang.scalar import SCALARS, WHOLE
 
 REALS = sorted(
@@ -89,6 +89,24 @@ def test_sums_in_any_order(values: list[float], order: Any) -> None:
         for value in values[1:]:
             added = np.float16(added + np.float16(value))
     assert _holds(found, float(added))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    values=st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=40),
+    order=st.randoms(use_true_random=False),
+)
+def test_products_of_small_factors_in_any_order(values: list[float], order: Any) -> None:
+    own = Arithmetic("f16")
+    parts = [Part(interval(min(values), max(values)), len(values), len(values), number(0))]
+    found, originates = reduced("prod", parts, "real", own, None)
+    assert found.magnitude <= 1
+    assert not originates
+    order.shuffle(values)
+    made = np.float16(values[0])
+    for value in values[1:]:
+        made = np.float16(made * np.float16(value))
+    assert _holds(found, float(made))
 
 
 pieces = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 4)), max_size=4)
