@@ -28,7 +28,8 @@ from tests.tf_cases import CASES, Array, Fed
 V1 = tf.compat.v1
 REWRITE = os.environ.get("IRLANG_REWRITE") == "1"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "import.md"
-RANDOM = {name for name in ROWS if "Random" in name}
+RANDOM = {name for name in ROWS if "Random" in name or "TruncatedNormal" in name}
+COMPOSED = {name for name in RANDOM if "UniformInt" in name or "Truncated" in name}
 
 
 def run(graph: Any, results: Sequence[Any], feeds: Mapping[str, Array]) -> list[Array]:
@@ -550,21 +551,47 @@ def test_an_input_without_a_rank_is_named_beside_what_it_breaks() -> None:
     assert made.outputs == ("y",)
 
 
-@pytest.mark.parametrize("op", sorted(RANDOM))
+def _drawing(op: str, shape: Any) -> dict[str, Any]:
+    """The arguments of an operator that draws: of integers, those from 3 up to 8."""
+    given: dict[str, Any] = {"shape": shape}
+    if op.startswith("Stateless"):
+        given |= {"seed": [1, 2]} if not op.endswith("V2") else {
+            "key": tf.constant([1], tf.uint64), "counter": tf.constant([1, 2], tf.uint64),
+            "alg": 1,
+        }  # fmt: skip
+    if op.endswith(("Int", "IntV2")):
+        given |= {"minval": 3, "maxval": 8}
+    elif not op.startswith("Stateless"):
+        given["dtype"] = tf.float32
+    return given
+
+
+@pytest.mark.parametrize("op", sorted(COMPOSED))
+def test_what_is_drawn_has_the_same_law(op: str) -> None:
+    """Of operators that no definition is: every number has its share, and none lies outside."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = V1.placeholder(tf.float32, [], name="x")
+        noise = getattr(tf.raw_ops, op)(**_drawing(op, [20000]))
+        tf.add(tf.cast(noise, tf.float32), x, name="y")
+    theirs = run(graph, [graph.get_tensor_by_name("y:0")], {"x": np.zeros((), np.float32)})[0]
+    nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
+    made = irlang.loads(tf_model.translate(nodes, "g", "d").text)
+    (ours,) = made.run({"x": np.zeros((), np.float32)}).values()
+    edges = np.arange(2.5, 8) if "Int" in op else np.linspace(-2, 2, 6)
+    counts = [np.histogram(found, edges)[0] for found in (theirs, ours)]
+    assert [count.sum() for count in counts] == [20000, 20000]
+    # the difference of two counts of one law has twice their variance, at the most
+    assert (np.abs(counts[0] - counts[1]) < 5 * np.sqrt(2 * counts[0])).all()
+
+
+@pytest.mark.parametrize("op", sorted(RANDOM - COMPOSED))
 def test_what_is_drawn_is_left_open(op: str) -> None:
     """A mask of dropout: what is drawn has a law, and the graph goes on from it."""
     graph = tf.Graph()
     with graph.as_default():
         x = V1.placeholder(tf.float32, [2, 3], name="x")
-        given: dict[str, Any] = {"shape": tf.shape(x)}
-        if op.startswith("Stateless"):
-            given |= {"seed": [1, 2]} if not op.endswith("V2") else {
-                "key": tf.constant([1], tf.uint64), "counter": tf.constant([1, 2], tf.uint64),
-                "alg": 1,
-            }  # fmt: skip
-        else:
-            given["dtype"] = tf.float32
-        noise = getattr(tf.raw_ops, op)(**given, name="noise")
+        noise = getattr(tf.raw_ops, op)(**_drawing(op, tf.shape(x)), name="noise")
         tf.multiply(x, noise, name="y")
     nodes = tf_file.message(graph.as_graph_def().SerializeToString(), "g.pb")
     made = tf_model.translate(nodes, "g", "d")

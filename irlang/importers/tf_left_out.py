@@ -25,8 +25,8 @@ _REASONS: dict[str, tuple[str, ...]] = {
     ),
     _COMPLEX: ("FFT", "FFT2D", "IFFT", "RFFT", "IRFFT", "Complex", "Real", "Imag", "ComplexAbs"),
     _DRAWN: (
-        "TruncatedNormal", "ParameterizedTruncatedNormal", "RandomUniformInt", "RandomShuffle",
-        "RandomGamma", "Multinomial", "RandomPoissonV2", "StatelessTruncatedNormal",
+        "ParameterizedTruncatedNormal", "RandomShuffle", "RandomGamma", "Multinomial",
+        "RandomPoissonV2",
     ),
     _QUANTIZED: ("QuantizeV2", "Dequantize", "QuantizedConv2D", "QuantizedMatMul"),
     _UNDEFINED: (
