@@ -47,6 +47,17 @@ CORNERS = """model corners(c: f32[3, 2] in [0, 1], o: f32[3, 2] in [{low}, 2]) -
 """
 
 
+@pytest.mark.parametrize("count", [2, 6, 40])
+@pytest.mark.parametrize("end", [0.0, 0.5, 3.0])
+def test_a_part_of_a_whole_has_the_ends_that_the_others_leave(count: int, end: float) -> None:
+    text = f"model m(x: f32[3, {count}] in [{-end}, {end}]) -> y: f32[3, {count}] {{\n"
+    found = analysed(text + "  y = softmax(x; axis = 1)\n}\n").values["y"]
+    most = 1 / (1 + (count - 1) * np.exp(-2 * end))
+    least = 1 / (1 + (count - 1) * np.exp(2 * end))
+    assert most <= found.high <= most * (1 + 1e-4)
+    assert least * np.exp(-2 * end) * (1 - 1e-4) <= found.low <= least  # the maximum is any of them
+
+
 def test_corners_need_relations() -> None:
     found = {domain: analysed(CORNERS.format(low=1), domain=domain) for domain in DOMAINS}
     assert not possible(found["relations"])

@@ -16,6 +16,7 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
 from irlang.interp.unfolding import inner_box, match, within
@@ -25,12 +26,14 @@ from irlang.interp.unfolding import inner_box, match, within
 class Part:
     """An element that is a term of a sum, divided by the sum.
 
-    whole: the sum. at: the indices that the term has in it. count: of its terms.
+    whole: the sum. at: the indices that the term has in it. count: of its terms, and terms: what
+    each of them may be.
     """
 
     whole: eq.Expr
     at: tuple[eq.Expr, ...]
     count: int
+    terms: Numbers
 
 
 class Parts(Ranked):
@@ -55,6 +58,23 @@ class Parts(Ranked):
             best = min(best, largest * total + self.upper(rest, box, facts, left - 1))
         return best
 
+    def beside_others(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A term by the sum that it is part of: the others leave it no more, and no less."""
+        part = self._part_of(expr, box)
+        if part is None or part.count < 2 or not part.terms.finite:
+            return found
+        own = self.remembered(expr.args[0], box, facts)
+        if own.empty or own.low < 0 or not own.finite:
+            return found
+        least, most = (part.count - 1) * part.terms.low, (part.count - 1) * part.terms.high
+        low = own.low / (own.low + most) if own.low > 0 else 0.0
+        high = own.high / (own.high + least) if least > 0 else 1.0
+        slack = 1 + 2 * (part.count + 4) * self.own.row.unit
+        ends = low / slack - self.own.least, high * slack + self.own.least
+        if not (ends[0] > found.low or ends[1] < found.high):
+            return found
+        return self.cut(found, *ends, "the other terms of the divisor are known")
+
     def _part_of(self, atom: eq.Expr, box: Limits) -> Part | None:
         """An element as a part of a whole."""
         term = self.meaning(atom, box)
@@ -69,7 +89,8 @@ class Parts(Ranked):
         if inner is None or total.body is None or divisor.low <= 0 or not divisor.finite:
             return None
         count = math.prod(inner[name][1] + 1 for name, _ in total.binders)
-        if count * self.own.row.unit > 0.125 or self.value(total.body, inner, {}).low < 0:
+        terms = self.value(total.body, inner, {})
+        if count * self.own.row.unit > 0.125 or terms.low < 0:
             return None
         free = {name: inner[name] for name, _ in total.binders}
         for pattern in self.looks(total.body, inner):
@@ -77,7 +98,7 @@ class Parts(Ranked):
                 found: dict[str, eq.Expr] = {}
                 same = match(pattern, target, free, found) and within(found, free, box)
                 if same and len(found) == len(free):
-                    return Part(whole, tuple(found[name] for name in free), count)
+                    return Part(whole, tuple(found[name] for name in free), count, terms)
         return None
 
 

@@ -141,7 +141,9 @@ class Relations(Areas):
             low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
         if high > 1.0:
             low = high = self._most(expr, box, divisor)
-        return found if math.isinf(high) else self.cut(found, -low, high, _NO_LESS)
+        if not math.isinf(high):
+            found = self.cut(found, -low, high, _NO_LESS)
+        return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""
