@@ -213,7 +213,7 @@ class _Adjoint:
             for argument, derivative in zip(
                 expr.args, self._slopes(expr, equation, whole), strict=True
             ):
-                if derivative is not None and not is_number(derivative, 0):
+                if derivative is not None:  # 0 is kept: times what is infinite it has no value
                     self._pull(argument, _scaled(context, derivative), equation, whole)
 
     def _active(self, expr: eq.Expr) -> bool:

@@ -471,6 +471,26 @@ model m(x: f32[1, 1, 3] in [-1, 1]) -> y: f32[1] {
         assert found["d_x"] in ("unstable", "unsupported"), (target, found)
 
 
+ROOT = """
+op root[T: float](x: T[S..]; by: real = 0) -> y: T[S..] {
+  q[s.. < S..] = by * sq(x[s..])
+  y[s..] = sqrt(q[s..]) + x[s..]
+}"""
+
+
+@pytest.mark.parametrize("call", ["root(x)", "rmsprop(x, x; rho = 1)"])
+def test_a_factor_zero_makes_no_number_of_what_is_infinite(call: str, everywhere: Session) -> None:
+    """The root of 0 has an infinite slope: 0 times that is nothing that a program must not show."""
+    case = _case(f"""{ROOT}
+model m(x: f32[2] in [1, 2]) -> y: f32[2] {{
+  y = {call}
+  loss = reduce_sum(y)
+}}""")
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        found = {v.name: v.verdict for v in verdicts}
+        assert found["d_x"] in ("unstable", "unsupported"), (target, found)
+
+
 @pytest.mark.parametrize("pos_weight", [1, 0.5, 3])
 @pytest.mark.parametrize("logit", [1e-9, -1e-9, 1e-4, 0.7, -20])
 def test_a_difference_of_logarithms_is_a_gradient_too(
