@@ -336,6 +336,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert not admitted("torch", "softplus", "softplus.beta")
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
+    assert admitted("torch", "solve", "solve.b")
+    assert admitted("torch", "tensordot", "tensordot.b")
     assert not admitted("keras:torch", "softplus", "softplus.beta")
     assert not admitted("torch", "floor_divide", "floor_divide.divisor")
     with Session(("torch",)) as session:
@@ -529,6 +531,27 @@ def test_a_call_that_documentation_rules_out_is_held_against_its_target_alone(
     assert not check(parse(text_of(one.graph)), builtin()).diagnostics  # it has a value
     assert _documents("keras:tensorflow", one)
     assert not _documents("torch", one)
+
+
+@pytest.mark.parametrize("operator", ["gru", "simple_rnn", "separable_conv", "dense"])
+def test_layers_without_units_are_drawn_and_handed_over(operator: str) -> None:
+    """Whatever else may be changed of a call of many inputs, and however its weights are shaped."""
+    programs, target = _Programs(builtin()), "keras:tensorflow"
+    (wanted,) = narrower(target)[operator]
+
+    def tells(one: Spoilt) -> bool:
+        return not one.hollow and _tells(programs, target, one)
+
+    able = functools.partial(programs.has, target)
+    made = [
+        one
+        for seed in range(8)
+        for one in spoils(builtin(), seed, [operator], (operator, wanted), able, tells)
+    ]
+    added = [one for one in made if one.added and isinstance(one.changed, Resize)]
+    assert len(added) >= 2
+    for one in added:
+        assert any(0 in port.info.shape for port in one.graph.inputs.values())
 
 
 def test_operators_are_given_tensors_without_elements_but_for_layers_of_keras() -> None:

@@ -329,8 +329,8 @@ def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | Non
 
 def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Programs) -> bool:
     """Whether the program of a spoilt call says something of the target by being run."""
-    changed = isinstance(one.changed, SetAttr)
-    if not is_direct(lowered, shaped=changed):
+    # Whose shapes the definition has nothing against, rules may shape and put together.
+    if not is_direct(lowered, shaped=one.added or isinstance(one.changed, SetAttr)):
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
         return False

@@ -133,16 +133,21 @@ def _of_operator(
 
     def counted(graph: Graph) -> bool:
         nonlocal tried
-        fits = able(graph)
-        tried += fits
-        return fits
+        known = able(graph)
+        tried += known
+        return known
+
+    def fits(graph: Graph) -> bool:
+        node = graph.nodes[-1]
+        given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
+        return able(alone(node, given, node.attrs, node.instance, {}))
 
     for attempt in range(_DRAWN):
         if tried == _TRIED:
             break
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"ops": [op.name], "size": (1, 1)}
-        program = generate(catalog, seed + attempt, limits=_SMALL, **called)
+        program = generate(catalog, seed + attempt, limits=_SMALL, preferred=fits, **called)
         if program.graph.nodes and _is_open(program.graph.nodes[-1], wanted):
             made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, counted, tells)
             if found and _asks_less(made, op, wanted):
@@ -205,7 +210,9 @@ def _spoil(
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
     candidates = changes(node, chance)
     if added:
-        candidates += [Resize(name, 0) for name in _sizes(node, wanted)]
+        sizes = _sizes(node, wanted)
+        about.update(sizes)
+        candidates += [Resize(name, 0) for name in sizes]
     candidates = in_turn(node, candidates, about, chance)[:_CHANGES]
     if wanted is None:
         found = _ways(call, candidates, "", tells)
