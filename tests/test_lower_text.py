@@ -250,6 +250,44 @@ model m(x: f32[600]) -> y: f32[600], at: i64[600] { y, at = cummin(x) }
     assert found.unsupported == ("cummin: 600 steps would have to be written out",)
 
 
+_FROM_THE_LAST = [
+    ("softmax(x; axis = {})", "f32[1, 4, 3]", "Softmax"),
+    ("log_softmax(x; axis = {})", "f32[1, 4, 3]", "LogSoftmax"),
+    ("hardmax(x; axis = {})", "f32[1, 4, 3]", "Hardmax"),
+    ("cumsum(x; axis = {}, exclusive = true)", "f32[1, 4, 3]", "CumSum"),
+    ("concat(x, x; axis = {})", "f32[2, 4, 3]", "Concat"),
+    ("slice(x; begin = [0], end = [1], axes = [{}])", "f32[1, 4, 3]", "Slice"),
+    ("gather(x, ids; axis = {})", "f32[2, 4, 3]", "Gather"),
+    ("argmax(x; axis = {}, keepdims = true)", "i64[1, 4, 3]", "ArgMax"),
+    ("reduce_max(x; axes = [{}])", "f32[4, 3]", "ReduceMax"),
+    ("reduce_logsumexp(x; axes = [{}], keepdims = true)", "f32[1, 4, 3]", "ReduceLogSumExp"),
+    ("squeeze(x; axes = [{}])", "f32[4, 3]", "Squeeze"),
+]
+
+
+@pytest.mark.parametrize(("call", "result", "operator"), _FROM_THE_LAST)
+def test_onnx_is_told_axes_as_the_program_says_them(call: str, result: str, operator: str) -> None:
+    """Counting them from the last is ONNX's own, and under test."""
+    onnx = pytest.importorskip("onnx")
+    for axis in (0, -3):
+        operands = "x: f32[1, 4, 3] in [-3, 3], ids: i64[2] in [0, 0]"
+        body = f"y = {call.format(axis)}"
+        found, program, wanted = lowered(
+            f"nnir 1\nmodel m({operands}) -> y: {result} {{ {body} }}\n", "onnxruntime"
+        )
+        assert isinstance(found.code, bytes)
+        graph = onnx.load_from_string(found.code).graph
+        (node,) = [node for node in graph.node if node.op_type == operator]
+        held = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+        told = [a.i for a in node.attribute if a.name == "axis"]
+        if not told:  # the bounds of a slice stand before its axes, its steps behind them
+            told = held[node.input[3 if operator == "Slice" else 1]].reshape(-1).tolist()
+        assert told == [axis]
+        if describe("onnxruntime").installed:
+            got = ran(program, "onnxruntime").outputs["y"]
+            assert disagreement(got, wanted["y"], result[:3]) is None
+
+
 @pytest.mark.parametrize("call", ["soft_shrink(x; threshold = {})", "layer_norm(x; eps = {})"])
 def test_onnx_is_not_given_numbers_that_its_attributes_round(call: str) -> None:
     """They are float32: in float64 the definition takes the place of the operator."""

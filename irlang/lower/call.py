@@ -73,6 +73,20 @@ class Call(Generic[B]):
         """The axis that an attribute names, counted from the first."""
         return _counted(self[name], rank)
 
+    def axes_said(self, name: str, rank: int) -> tuple[int, ...]:
+        """Axes as the program says them, counted from either end; of a tensor of no axes the first.
+
+        For operators that are documented to count from the last too: what they make of that is
+        under test.
+        """
+        given = self[name]
+        axes = given if isinstance(given, tuple) else (given,)
+        return tuple(int(a) for a in axes) if rank else self.axes(name, rank)
+
+    def axis_said(self, name: str, rank: int) -> int:
+        """The axis as the program says it; see `axes_said`."""
+        return self.axes_said(name, rank)[0]
+
     def value(self, text: str, number: int = 0) -> Value:
         """The text of a result."""
         info = self.outputs[number]

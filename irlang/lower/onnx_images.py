@@ -151,12 +151,12 @@ def _scaled(call: Onnx, x: Value, real: str, small: str) -> dict[str, Any] | Non
     if small not in (*_BYTES, *wide) or real not in ("f32", "f16" if opset >= 19 else "f32"):
         return None
     if call["block_size"] and scale.rank == x.rank and x.rank:
-        options = {"axis": call.axis("axis", x.rank), "block_size": int(call["block_size"])}
+        options = {"axis": call.axis_said("axis", x.rank), "block_size": int(call["block_size"])}
         return options if opset >= 21 and 0 not in x.shape else None
     if scale.rank == 0:
         return {}
     whole = scale.rank == 1 and scale.shape[0] != 1
-    return {"axis": call.axis("axis", x.rank)} if whole else None
+    return {"axis": call.axis_said("axis", x.rank)} if whole else None
 
 
 def _quantize(call: Onnx) -> Value | None:
@@ -283,7 +283,7 @@ def _dft(call: Onnx) -> Value | None:
     if call["onesided"] and (call["inverse"] or x.shape[-1] == 2):
         return None
     length = call.build.constant(np.asarray(call["N"]), "i64")
-    axis = call.build.constant(np.asarray(call.axis("axis", x.rank)), "i64")
+    axis = call.build.constant(np.asarray(call.axis_said("axis", x.rank)), "i64")
     options = {"inverse": int(call["inverse"]), "onesided": int(call["onesided"])}
     names = [x.text, length.text, axis.text]
     return call.build.node("DFT", names, [call.out], **options)[0]

@@ -215,7 +215,7 @@ def _layer_norm(call: Onnx) -> Value | None:
         call.input("gamma") if call.has("gamma") else call.build.constant(np.ones(shape), x.dtype)
     )
     values = [x, scale, *([call.input("beta")] if call.has("beta") else ())]
-    options = {"axis": axes[0], "epsilon": float(call["eps"])}
+    options = {"axis": call.axis_said("axes", x.rank), "epsilon": float(call["eps"])}
     return call.build.op("LayerNormalization", values, x.shape, **options)
 
 

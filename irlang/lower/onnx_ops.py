@@ -43,7 +43,7 @@ def on_axis(op: str) -> Native:
 
     def rule(call: Onnx) -> Value:
         x = call.input("x")
-        return call.build.op(op, [x], call.out.shape, axis=call.axis("axis", x.rank))
+        return call.build.op(op, [x], call.out.shape, axis=call.axis_said("axis", x.rank))
 
     return Native(op, rule)
 
@@ -111,7 +111,7 @@ def _cast(call: Onnx) -> Value:
 def _reduction(op: str) -> Native:
     def rule(call: Onnx) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes:
             return None
         keep = int(call["keepdims"])
@@ -126,7 +126,7 @@ def _position(op: str) -> Native:
         if x.dtype not in ("f32", "f64", "i32", "i64"):
             return None
         options = {
-            "axis": call.axis("axis", x.rank),
+            "axis": call.axis_said("axis", x.rank),
             "keepdims": int(call["keepdims"]),
             "select_last_index": int(call["select_last"]),
         }
@@ -138,7 +138,7 @@ def _position(op: str) -> Native:
 def _scan(op: str) -> Native:
     def rule(call: Onnx) -> Value:
         x = call.input("x")
-        axis = call.build.constant(np.asarray(call.axis("axis", x.rank)), "i64")
+        axis = call.build.constant(np.asarray(call.axis_said("axis", x.rank)), "i64")
         options = {"exclusive": int(call["exclusive"]), "reverse": int(call["reverse"])}
         return call.build.op(op, [x], x.shape, axis, **options)
 
@@ -150,7 +150,7 @@ def _top_k(call: Onnx) -> list[Value] | None:
     if x.dtype not in ("f32", "f64", "i32", "i64") or call["nans"] == "largest":
         return None
     count = call.build.integers([call["k"]])
-    options = {"axis": call.axis("axis", x.rank), "largest": int(call["largest"])}
+    options = {"axis": call.axis_said("axis", x.rank), "largest": int(call["largest"])}
     options["sorted"] = int(call["sorted"])
     return call.build.node("TopK", [x.text, count.text], call.outputs, **options)
 
@@ -172,7 +172,7 @@ def _gather(op: str) -> Native:
 
     def rule(call: Onnx) -> Value:
         x = call.input("x")
-        axis = call.axis("axis", x.rank)
+        axis = call.axis_said("axis", x.rank)
         return call.build.op(op, [x], call.out.shape, _indices(call), axis=axis)
 
     return Native(op, rule)
@@ -194,7 +194,7 @@ def _one_hot(call: Onnx) -> Value | None:
     build, ids = call.build, call.build.cast(call.input("ids"), "i64")
     pair = build.constant(np.asarray([float(call["off"]), float(call["on"])]), call.out.dtype)
     depth = build.constant(np.asarray(call["depth"]), "i64")
-    axis = call.axis("axis", ids.rank + 1)
+    axis = call.axis_said("axis", ids.rank + 1)
     return build.node("OneHot", [ids.text, depth.text, pair.text], [call.out], axis=axis)[0]
 
 
@@ -221,19 +221,20 @@ def _transpose(call: Onnx) -> Value:
 
 def _concat(call: Onnx) -> Value:
     values = call.family("xs")
-    return call.build.op("Concat", values, call.out.shape, axis=call.axis("axis", values[0].rank))
+    axis = call.axis_said("axis", values[0].rank)
+    return call.build.op("Concat", values, call.out.shape, axis=axis)
 
 
 def _split(call: Onnx) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     sizes = call.build.integers([info.shape[axis] for info in call.outputs])
     return call.build.node("Split", [x.text, sizes.text], call.outputs, axis=axis)
 
 
 def _slice(call: Onnx) -> Value:
     x = call.input("x")
-    bounds = [call["begin"], call["end"], call.axes("axes", x.rank), call["step"]]
+    bounds = [call["begin"], call["end"], call.axes_said("axes", x.rank), call["step"]]
     return call.build.op("Slice", [x], call.out.shape, *map(call.build.integers, bounds))
 
 

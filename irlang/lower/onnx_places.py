@@ -16,7 +16,7 @@ def _sort(call: Onnx) -> list[Value] | None:
     x = call.input("x")
     if x.dtype not in _REDUCED or call["nans"] == "largest":
         return None
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     count = call.build.integers([x.shape[axis]])
     options = {"axis": axis, "largest": int(call["descending"]), "sorted": 1}
     return call.build.node("TopK", [x.text, count.text], call.outputs, **options)
@@ -33,7 +33,7 @@ def _scatter(op: str) -> Native:
         inputs = [x.text, ids.text, call.input("updates").text]
         options = {} if reduction == "none" else {"reduction": reduction}
         if op == "ScatterElements":
-            options["axis"] = call.axis("axis", x.rank)
+            options["axis"] = call.axis_said("axis", x.rank)
         return call.build.node(op, inputs, [call.out], **options)[0]
 
     return Native(op, rule)
@@ -43,7 +43,7 @@ def _hardmax(call: Onnx) -> Value | None:
     x = call.input("x")
     if x.dtype != "f32":
         return None
-    return call.build.op("Hardmax", [x], x.shape, axis=call.axis("axis", x.rank))
+    return call.build.op("Hardmax", [x], x.shape, axis=call.axis_said("axis", x.rank))
 
 
 def _shift(call: Onnx) -> Value | None:

@@ -133,7 +133,7 @@ def _flatten(call: Onnx) -> Value:
 def _center_crop_pad(call: Onnx) -> Value | None:
     """A function of slices and paddings."""
     x = call.input("x")
-    axes: Sequence[int] = call.axes("axes", x.rank)
+    axes: Sequence[int] = call.axes_said("axes", x.rank)
     if not axes or x.dtype not in call.build.runtime.kernels.get("Pad", ()):
         return None
     size = call.build.integers(call["size"])

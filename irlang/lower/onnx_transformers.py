@@ -46,7 +46,7 @@ def _rms_norm(call: Onnx) -> Value | None:
         return None  # f64 is normalised in f32
     scale = call.build.constant(np.ones(x.shape[axes[0] :]), x.dtype)
     scale = call.input("gamma") if call.has("gamma") else scale
-    options = {"axis": axes[0], "epsilon": float(call["eps"])}
+    options = {"axis": call.axis_said("axes", x.rank), "epsilon": float(call["eps"])}
     return call.build.op("RMSNormalization", [x, scale], x.shape, **options)
 
 
