@@ -491,6 +491,22 @@ model m(x: f32[2] in [1, 2]) -> y: f32[2] {{
         assert found["d_x"] in ("unstable", "unsupported"), (target, found)
 
 
+def test_one_triangle_of_a_symmetric_matrix_is_read_and_both_have_gradients() -> None:
+    """JAX reads the mean of both; what flows back to an element is shared with its mirror image."""
+    case = _case("""
+model m(x: f32[2, 3, 3] in [-0.2, 0.2], w: f32[2, 3, 3] in [1, 2]) -> y: f32[2, 3, 3] {
+  e = eye(; rows = 3)
+  h = add(x, e)
+  y = cholesky(h)
+  c = multiply(w, y)
+  loss = reduce_sum(c)
+}""")
+    with Session(("torch", "tf", "jax", "keras:jax"), thorough=False) as session:
+        for target, verdicts in session.compare([case], grad=True)[0].verdicts.items():
+            found = {v.name: v.verdict for v in verdicts}
+            assert found["y"] == found["d_x"] == "agrees", (target, verdicts)
+
+
 @pytest.mark.parametrize("pos_weight", [1, 0.5, 3])
 @pytest.mark.parametrize("logit", [1e-9, -1e-9, 1e-4, 0.7, -20])
 def test_a_difference_of_logarithms_is_a_gradient_too(

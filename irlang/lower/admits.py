@@ -45,6 +45,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "multilabel_soft_margin": {"weight": _BROADCASTS, "weight.rank": _BROADCASTS},
         "pairwise_distance": {"order": "nn.PairwiseDistance: p is real, and may be negative"},
         "matrix_power": {"power": "torch.linalg.matrix_power: below 0 the inverse is raised"},
+        "solve": dict.fromkeys(_FACTORS, "torch.linalg.solve: B is broadcast to the batch of A"),
+        "tensordot": {"b": "torch.tensordot: sizes of 1 broadcast where both are summed"},
         "triangular_solve": dict.fromkeys(_FACTORS, "torch.linalg: batches broadcast"),
         "depth_to_space": {"x.rank": "F.pixel_shuffle: any number of axes of batches"},
         "space_to_depth": {"x.rank": "F.pixel_unshuffle: any number of axes of batches"},

@@ -11,6 +11,17 @@ from irlang.lower.value import Value
 Jax = Call[JaxBuilder]
 
 
+def _cholesky(call: Jax) -> Value:
+    """jnp.linalg.cholesky reads the mean of both triangles, so the lower one stands in both.
+
+    What is added is a constant: gradients flow as they do for a symmetric matrix.
+    """
+    x = call.build.solid(call.input("x"))
+    text = f"jnp.tril({x.text}) + jnp.tril({x.text}, -1).mT - {call.build.inner(x)}"
+    rest = call.build.detach(Value(text, x.shape, x.dtype, atom=False))
+    return call.value(f"jnp.linalg.cholesky({x.text} + {rest.text})")
+
+
 def _log_determinant(call: Jax) -> list[Value]:
     return named(call, invoke("jnp.linalg.slogdet", call.input("x")))
 
@@ -27,7 +38,7 @@ def _rot90(call: Jax) -> Value:
 
 
 MATRICES: dict[str, Native] = {
-    "cholesky": of_wide(plain("jnp.linalg.cholesky")),
+    "cholesky": of_wide(Native("jnp.linalg.cholesky", _cholesky)),
     "solve": of_wide(plain("jnp.linalg.solve")),
     "log_determinant": of_wide(Native("jnp.linalg.slogdet", _log_determinant)),
     "matrix_power": plain("jnp.linalg.matrix_power", n="n"),

@@ -20,6 +20,20 @@ def _matrix(function: str) -> Native:
     return Native(function, rule, since=KERAS_3)
 
 
+def _cholesky(call: Keras) -> Value | None:
+    """Backends differ in what they read of a matrix: the lower triangle stands in both.
+
+    What is added is a constant: gradients flow as they do for a symmetric matrix.
+    """
+    if call.out.dtype not in ("f32", "f64"):
+        return None
+    x = call.build.solid(call.input("x"))
+    mirrored = f"ops.swapaxes(ops.tril({x.text}, -1), -1, -2)"
+    text = f"ops.tril({x.text}) + {mirrored} - {call.build.inner(x)}"
+    rest = call.build.detach(Value(text, x.shape, x.dtype, atom=False))
+    return call.value(f"ops.cholesky({x.text} + {rest.text})")
+
+
 def _triangular(call: Keras) -> Value | None:
     if call["unit_diagonal"] or call.out.dtype not in ("f32", "f64"):
         return None
@@ -140,7 +154,7 @@ PLACES: dict[str, Native] = {
     "take_along_axis": Native("ops.take_along_axis", _take_along, since=KERAS_3),
     "one_hot": Native("ops.one_hot", _one_hot, since=KERAS_3),
     "sort": Native("ops.sort, ops.argsort", _sort, since=KERAS_3),
-    "cholesky": _matrix("ops.cholesky"),
+    "cholesky": Native("ops.cholesky", _cholesky, since=KERAS_3),
     "determinant": _matrix("ops.det"),
     "inverse": _matrix("ops.inv"),
     "triangular_solve": Native("ops.solve_triangular", _triangular, since=KERAS_3),
