@@ -32,8 +32,9 @@ _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
-_APART_TRIES = 6  # calls of an operator that is to be called apart
-_OWN_TYPES = 2  # of them, before integers of all widths are drawn
+_APART_TRIES = 6  # calls of an operator that is to be called apart, one of which is preferred
+_APART_DRAWS = 24  # that are drawn for them, as some operators' mostly do not fit
+_OWN_TYPES = 2  # of these, before integers of all widths are drawn
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 _SAID = 60  # percent of these that have attributes of an idiom, where there is one
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
@@ -170,14 +171,22 @@ class _Builder(Calls):
         self.wanted = 0  # no room for what would adapt a tensor to a call
         usual = self.limits
         for name in names:
-            for left in reversed(range(_APART_TRIES)):
-                undo = mark(self.graph, self.live, self.by_name)
-                if self.call(self.kit.patterns[name], [], 0, self.known(name)):
-                    if not left or preferred(_lone(self.graph)):
-                        break
-                    undo()
-                if left == _APART_TRIES - _OWN_TYPES:
+            tries = drawn = 0
+            put_back: Callable[[], None] | None = None
+            while tries < _APART_DRAWS and drawn < _APART_TRIES:
+                if tries == _OWN_TYPES:
                     self.limits = replace(usual, ints=_WIDTHS)
+                undo = mark(self.graph, self.live, self.by_name)
+                tries += 1
+                if not self.call(self.kit.patterns[name], [], 0, self.known(name)):
+                    continue
+                drawn += 1
+                if preferred(_lone(self.graph)):
+                    break
+                put_back = undo()
+            else:
+                if put_back is not None:
+                    put_back()
             self.limits = usual
         self.finish()
         return self.graph
