@@ -21,7 +21,9 @@ def mark(
     uses = [(value, value.uses) for value in by_name.values()]
 
     def undo() -> Callable[[], None]:
-        taken = [dict(list(table.items())[size:]) for table, size in zip(tables, sizes, strict=True)]
+        taken = [
+            dict(list(table.items())[size:]) for table, size in zip(tables, sizes, strict=True)
+        ]
         calls, results = graph.nodes[nodes:], live[values:]
         used = [(value, value.uses) for value in by_name.values()]
         for table, rows in zip(tables, taken, strict=True):
