@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from irlang import equations as eq
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
@@ -29,10 +28,10 @@ from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Graph, Node, Param, Port
-from irlang.interp import vector
-from irlang.interp.draws import feeds, open_values
-from irlang.interp.plain import Plain, load
+from irlang.interp.draws import open_values
+from irlang.interp.plain import load
 from irlang.interp.range import Analysis, Range, analyse
+from irlang.interp.stepwise import evaluated
 from irlang.interp.values import initial_values, inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,56 +39,6 @@ LIMITS = Limits(elements=60, length=5)
 VALUES = 8  # of every program
 _ALIKE = 5  # of so many values one set is drawn alike for all inputs
 _TRIES = 40  # seeds for a program of a definition
-_FOLDS = {"sum": np.add.reduce, "prod": np.multiply.reduce}
-
-
-class Rounded(Plain):
-    """Plain numbers, every real result rounded to an element type."""
-
-    def __init__(self, dtype: str) -> None:
-        self.type = DTYPES[dtype].numpy
-
-    def _near(self, value: Any) -> Any:
-        array = np.asarray(value)
-        if array.dtype != np.float64:
-            return value
-        return array.astype(self.type).astype(np.float64)
-
-    def number(self, value: eq.Scalar) -> Any:
-        """A number of the text."""
-        return self._near(super().number(value))
-
-    def apply(self, function: str, args: list[Any]) -> Any:
-        """A scalar function, rounded once."""
-        return self._near(super().apply(function, args))
-
-    def fold(self, kind: str, value: Any, axes: tuple[int, ...]) -> Any:
-        """A reduction whose every step is rounded."""
-        if kind in _FOLDS and np.asarray(value).dtype == np.float64:
-            return self._steps(kind, np.asarray(value), axes)
-        return super().fold(kind, value, axes)
-
-    def _steps(self, kind: str, value: Array, axes: tuple[int, ...]) -> Array:
-        kept = tuple(axis for axis in range(value.ndim) if axis not in axes)
-        shape = tuple(value.shape[axis] for axis in kept)
-        flat = value.transpose(*kept, *axes).reshape(
-            *shape, math.prod(value.shape[a] for a in axes)
-        )
-        total = np.full(shape, 0.0 if kind == "sum" else 1.0)
-        for place in range(flat.shape[-1]):
-            part = flat[..., place]
-            total = self._near(total + part if kind == "sum" else total * part)
-        return total
-
-    def contract(self, factors: list[Any], rank: int) -> Any:
-        """The sum of products, every product and sum rounded."""
-        arrays = np.broadcast_arrays(*map(np.asarray, factors))
-        if any(array.dtype != np.float64 for array in arrays):
-            return super().contract(factors, rank)
-        product = self._near(arrays[0])
-        for array in arrays[1:]:
-            product = self._near(product * array)
-        return self._steps("sum", product, tuple(range(rank, product.ndim)))
 
 
 @dataclass(frozen=True)
@@ -240,32 +189,6 @@ def _forward(node: Node) -> tuple[str, ...]:
 
 def _made(graph: Graph, name: str) -> bool:
     return any(name in node.outputs for node in graph.nodes)
-
-
-def evaluated(node: Node, found: Mapping[str, Array], catalog: Catalog) -> dict[str, Array]:
-    """The results of a call, every operation rounded to the coarsest type that it reads."""
-    expansion = node.expansion(catalog)
-    domain = Rounded(_precision(expansion))
-    given = feeds(node, expansion, found)
-    with np.errstate(all="ignore"):
-        tensors = vector.evaluate(expansion, given, domain)
-    results = {}
-    for formal, name in node.results().items():
-        info, array = expansion.tensors[formal], np.asarray(tensors[formal])
-        if info.kind == "real" and not DTYPES[info.dtype].stored:
-            with np.errstate(all="ignore"):
-                array = array.astype(DTYPES[info.dtype].numpy).astype(np.float64)
-        results[name] = array
-    return results
-
-
-def _precision(expansion: eq.Expansion) -> str:
-    for names in (expansion.inputs, expansion.outputs):
-        rows = [DTYPES[expansion.tensors[name].dtype] for name in names]
-        reals = [row for row in rows if row.kind == "real" and not row.stored]
-        if reals:
-            return max(reals, key=lambda row: row.unit).name
-    return "f32"
 
 
 def _finite(array: Array) -> bool:

@@ -92,3 +92,10 @@ def test_the_same_seed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.as_json() == second.as_json()
     monkeypatch.setattr(campaign, "TRIES", 1)
     assert campaign.examine(11, RISKY).calls == first.calls
+
+
+def test_programs_are_run_in_the_arithmetic_that_is_proved_to_be_safe() -> None:
+    """1 - 5e-8 is 1 - 6e-8 in f32. With more digits a hyperbolic cosine behind its logarithm is too
+    large for f32: this was reported as a proof that is wrong.
+    """
+    assert campaign.examine(511501534725).findings == []

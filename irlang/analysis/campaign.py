@@ -1,6 +1,7 @@
 """A campaign against the analysis itself: generated programs, run where it says that all is well.
 
-Every program gets ranges drawn anew, is analysed, and is run with inputs at corners and at random.
+Every program gets ranges drawn anew, is analysed, and is run with inputs at corners and at random,
+every operation rounded to its type, since that is the arithmetic that is proved to be safe.
 NaN or infinity that originates at a call none of whose points is called possible is a finding: the
 proof is wrong. What is possible and reached, or only possible, is counted: that is the precision.
 """
@@ -138,7 +139,8 @@ def _runs(
     for number, values in enumerate(itertools.islice(tries(made.graph, seed), TRIES)):
         drawn = open_values(made.graph, seed + number, made.catalog)
         try:
-            yield values, trace(whole, {**values, **made.fixed, **drawn}, made.catalog)
+            given = {**values, **made.fixed, **drawn}
+            yield values, trace(whole, given, made.catalog, rounding=True)
         except InvalidInput:
             continue
 

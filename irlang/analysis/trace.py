@@ -1,7 +1,8 @@
 """A model run once in its own types, and the calls at which NaN or infinity originates.
 
 Every result is the definition's value, computed in float64 and rounded to the type that it has: no
-framework can be expected to do better. So what is not finite here is the model's doing.
+framework can be expected to do better. So what is not finite here is the model's doing. What is
+held against a proof is computed as proofs take it, every operation rounded.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from irlang.instance import Definitions
 from irlang.interp import reference
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
+from irlang.interp.stepwise import evaluated
 from irlang.interp.values import Array
 
 
@@ -37,12 +39,15 @@ def trace(
     values: Mapping[str, Array],
     definitions: Definitions,
     seen: Seen | None = None,
+    *,
+    rounding: bool = False,
 ) -> dict[str, Array]:
     """Every value of the graph, given inputs, parameters and what is left open.
 
     seen: what every input and call was last fed, and what came of it; what is fed the
-    very same arrays is not computed again. Raises `InvalidInput` where a precondition on values
-    does not hold.
+    very same arrays is not computed again. rounding: whether every operation inside a call is
+    rounded to its type, and not the results alone. Raises `InvalidInput` where a precondition on
+    values does not hold.
     """
     seen = {} if seen is None else seen
     found: dict[str, Array] = {}
@@ -55,7 +60,11 @@ def trace(
         fed = tuple(found[name] for name in node.operands())
         own = " ".join(node.outputs)  # names of calls need not be unique in gradients
         if not _same(seen.get(own), fed) or not fed:
-            seen[own] = fed, results(node, found, graph, definitions)
+            if rounding:
+                made = evaluated(node, found, definitions)
+            else:
+                made = results(node, found, graph, definitions)
+            seen[own] = fed, made
         found.update(seen[own][1])
     return found
 

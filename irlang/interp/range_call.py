@@ -7,7 +7,6 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from irlang import equations as eq
-from irlang.dtypes import DTYPES
 from irlang.equation_rules import conjuncts, simplify
 from irlang.graph import Node
 from irlang.instance import Definitions
@@ -21,6 +20,7 @@ from irlang.interp.range_steps import Steps
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.splits import Splits
+from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import own_index, settled, small, specialised
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
@@ -52,7 +52,7 @@ class Call:
         self.expansion = node.expansion(definitions)
         self.domain = domain
         self.number = number
-        self.own = Arithmetic(_precision(self.expansion), flush, far)
+        self.own = Arithmetic(precision(self.expansion), flush, far)
         self.tensors = tensors
         outside = {**node.feeds(), **node.results()}
         self.names = {
@@ -376,16 +376,6 @@ class Call:
 def _box(info: eq.TensorInfo) -> dict[str, tuple[int, int]]:
     """All indices of a tensor."""
     return {own_index(axis): (0, size - 1) for axis, size in enumerate(info.shape)}
-
-
-def _precision(expansion: eq.Expansion) -> str:
-    """The coarsest floating-point type that a call reads; else that of its results."""
-    for names in (expansion.inputs, expansion.outputs):
-        rows = [DTYPES[expansion.tensors[name].dtype] for name in names]
-        reals = [row for row in rows if row.kind == "real" and not row.stored]
-        if reals:
-            return max(reals, key=lambda row: row.unit).name
-    return "f32"
 
 
 def _overflows(place: Place) -> bool:
