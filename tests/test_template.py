@@ -210,6 +210,24 @@ def test_a_template_that_is_killed_takes_its_workers_and_no_campaign(framework: 
     assert framework.imported()[1:] == [second]  # a process of its own
 
 
+def test_a_template_that_is_stopped_stops_no_campaign(
+    framework: Framework, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker is ended without its help, and nobody waits for it again."""
+    monkeypatch.setattr(template, "_PATIENCE", 0.5)
+    with Worker(framework.target, Limits(seconds=1.0)) as worker:
+        own = pid_of(worker)
+        (stopped,) = framework.imported()
+        os.kill(stopped, signal.SIGSTOP)
+        start = time.monotonic()
+        (late,) = worker.submit([body("time.sleep(600)")])
+        assert late.status == "timeout"
+        second = pid_of(worker)
+        assert time.monotonic() - start < 20
+        assert gone(own)
+    assert framework.imported() == [stopped, second]  # a process of its own
+
+
 def test_templates_without_workers_are_few(framework: Framework) -> None:
     for number in range(template._IDLE + 2):
         said = {**framework.target.environment, "SAID": str(number)}

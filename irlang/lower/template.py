@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -33,6 +34,7 @@ from irlang.lower.launch import Limits, Target, is_alone, options, template
 
 _IDLE = 3  # templates that are kept when they have no worker
 _WAITING = 128  # workers that may have asked before they are forked
+_PATIENCE = 10.0  # seconds that it may take to end a worker
 _TICK = 0.05  # seconds between looks at whether the worker is still wanted
 _MESSAGE = 1 << 12  # bytes of an answer
 # What changes from one process to another, and decides nothing of a framework.
@@ -44,11 +46,16 @@ class Forked:
     """A worker that a template has forked (a `irlang.lower.process.Child`)."""
 
     def __init__(
-        self, pid: int, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], connection: socket.socket
+        self,
+        pid: int,
+        streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+        connection: socket.socket,
+        path: Path,
     ) -> None:
         self.pid = pid
         self.streams = streams
         self._connection = connection
+        self._path = path  # of the template's socket
         self._code: int | None = None
 
     def wait(self, seconds: float = 0.0) -> int | None:
@@ -77,8 +84,13 @@ class Forked:
         """As of a `Child`."""
         if self._code is None:
             self._say(b"end")
-            self._connection.settimeout(None)
-            self._code = self._heard()
+            self.wait(_PATIENCE)
+        if self._code is None:  # the template itself is stopped, or hangs: nobody need ask it again
+            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._connection.close()
+            self._code = -signal.SIGKILL
         return self._code
 
     def _say(self, word: bytes) -> None:
@@ -234,7 +246,7 @@ def fork(
     streams: Any = tuple(
         os.fdopen(number, mode, 0) for number, mode in zip(ours, ("wb", "rb", "rb"), strict=True)
     )
-    return Forked(pid, streams, connection)
+    return Forked(pid, streams, connection, path)
 
 
 def _answered(connection: socket.socket, seconds: float, closing: threading.Event) -> int:
