@@ -326,3 +326,20 @@ def test_what_could_not_be_drawn_beside_others_is_drawn_by_itself() -> None:
     made = [case for *_, case in cases_apart(builtin(), 5, 0, names, False, count)]
     called = Counter(node.op.name for case in made for node in case.graph.nodes)
     assert called["quantize_linear"] >= rounds - 2
+
+
+def test_a_call_of_another_type_comes_rather_than_one_that_is_composed() -> None:
+    """Of f16 and bf16 alone ONNX Runtime has hardly an operator, and is asked for f32 then."""
+
+    def own(graph: Graph) -> bool:
+        return not lower(graph, "onnxruntime", builtin(), {}, whole=False).unsupported
+
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    for name in ("dynamic_quantize_linear", "softmax", "hardmax"):
+        made = [case_apart(builtin(), seed, [name], False, seed, own) for seed in range(28)]
+        found = [
+            bool(lower(case.graph, "onnxruntime", builtin(), case.params).native)
+            for case in made
+            if case is not None
+        ]
+        assert sum(found) >= 24

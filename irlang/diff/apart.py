@@ -79,20 +79,24 @@ def cases_apart(
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
-    operators that a target has of its own; own: whether one has the operator of a program of one
-    call, as it is called there.
+    operators that a target has of its own; own: whether one has such an operator as it is called in
+    a program of one call.
     """
     names = list(ops) or [op.name for op in catalog]
     rounds = Rounds(names, [name for name in names if name in native], seed)
+
+    def preferred(graph: Graph) -> bool:
+        return graph.nodes[0].op.name not in native or own(graph)
+
     for number in range(batch * APART, batch * APART + count):
         turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
-        case = case_apart(catalog, start, called, grad, around, own)
+        case = case_apart(catalog, start, called, grad, around, preferred)
         made = [case] if case is not None and able(case) else []
         for name in set_aside(called, made):
             drawn = (
-                case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, own)
+                case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, preferred)
                 for again in range(_DRAWN)
             )
             made += islice((one for one in drawn if one is not None and able(one)), 1)

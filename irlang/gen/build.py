@@ -32,9 +32,10 @@ _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
-_APART_TRIES = 6  # calls of an operator that is to be called apart, one of which is preferred
-_APART_DRAWS = 24  # that are drawn for them, as some operators' mostly do not fit
-_OWN_TYPES = 2  # of these, before integers of all widths are drawn
+_APART_TRIES = 16  # calls of an operator that is to be called apart, one of which is preferred
+_APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
+# Of these, before integers of all widths are drawn, and before the usual real numbers are.
+_OWN_INTS, _OWN_REALS = 2, 10
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 _SAID = 60  # percent of these that have attributes of an idiom, where there is one
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
@@ -174,8 +175,10 @@ class _Builder(Calls):
             tries = drawn = 0
             put_back: Callable[[], None] | None = None
             while tries < _APART_DRAWS and drawn < _APART_TRIES:
-                if tries == _OWN_TYPES:
+                if tries == _OWN_INTS:
                     self.limits = replace(usual, ints=_WIDTHS)
+                elif tries == _OWN_REALS:
+                    self.limits = replace(self.limits, reals=Limits().reals)
                 undo = mark(self.graph, self.live, self.by_name)
                 tries += 1
                 if not self.call(self.kit.patterns[name], [], 0, self.known(name)):
