@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irlang.arithmetic import STANDARD, Arithmetic
+from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
 from irlang.diff.programs import EDGE, make_case, program_seed
@@ -19,7 +19,7 @@ from irlang.instance import instantiate
 from irlang.interp import rounding
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls
-from irlang.interp.program import given_ball
+from irlang.interp.program import balls, given_ball
 from irlang.interp.values import inputs
 from irlang.scalar import SCALARS
 from tests.lower_calls import case
@@ -462,3 +462,48 @@ def test_an_infinite_scale_may_multiply_what_is_subtracted() -> None:
     made.inputs["scale"] = np.array([1, INF], np.float32)
     ball, *_ = made.oracle().values()
     assert np.isinf(np.broadcast_to(ball.bound, (1, 2, 2)))[0, :, 0].tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", ["ctc", "ctc_logits"])
+@pytest.mark.parametrize("strange", [NAN, INF])
+def test_no_logarithm_of_a_probability_is_infinite_or_no_number(name: str, strange: float) -> None:
+    """A class that no alignment meets, or a step that does not count, may have anything."""
+    options = "; reduction = none" if name == "ctc" else ""
+    made = case(
+        "x: f32[2, 4, 3], labels: i64[4, 1], steps: i64[4], lengths: i64[4]",
+        f"{name}(x, labels, steps, lengths{options})",
+    )
+    x = np.zeros((2, 4, 3), np.float32)
+    x[0, 1, 1] = x[1, 2, 1] = x[0, 3, 2] = strange
+    made.inputs |= {"x": x, "labels": np.ones((4, 1), np.int64), "lengths": np.ones(4, np.int64)}
+    made.inputs["steps"] = np.array([2, 2, 1, 2])
+    (ball,) = made.oracle().values()
+    assert np.isinf(ball.bound).tolist() == [False, True, False, name == "ctc_logits"]
+
+
+@pytest.mark.parametrize(
+    ("logit", "target", "open_"),
+    [(INF, 0, True), (-INF, 1, True), (2, INF, True), (-1e4, -INF, True), (-1e4, 1, False)],
+)
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+def test_formulas_of_one_loss_differ_at_infinity(
+    logit: float, target: float, open_: bool, reduction: str
+) -> None:
+    """PyTorch's and TensorFlow's, both documented: of (inf, 0) one is inf, the other NaN."""
+    call = f"binary_cross_entropy_logits(x, t; reduction = {reduction})"
+    made = case("x: f32[2], t: f32[2]", call)
+    made.inputs["x"] = np.array([logit, 1], np.float32)
+    made.inputs["t"] = np.array([target, 1], np.float32)
+    (ball,) = made.oracle().values()
+    found = np.isinf(ball.bound).tolist()
+    assert found == ([open_, False] if reduction == "none" else open_)
+
+
+def test_counts_made_of_reals_are_exact_with_half_of_the_digits() -> None:
+    """A window of which corners are computed is known, so that -inf is no rounding of its least."""
+    made = case("x: f32[1, 1, 2, 2], rois: f32[1, 5]", "max_roi_pool(x, rois; size = 1)")
+    made.inputs["x"] = np.full((1, 1, 2, 2), -INF, np.float32)
+    made.inputs["rois"] = np.array([[0, 0, 0, 1, 1]], np.float32)
+    found = balls(made.graph, made.inputs, made.catalog, "f32", half(STANDARD))
+    (name,) = made.graph.outputs.values()
+    assert not np.any(found[name].bound)

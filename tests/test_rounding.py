@@ -11,6 +11,7 @@ import pytest
 
 from irlang import equations as eq
 from irlang.adjoint import adjoint
+from irlang.arithmetic import STANDARD, half
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
@@ -367,6 +368,14 @@ def test_no_whole_number_is_rounded_when_it_is_squared() -> None:
     found = Balls("f32").apply("sq", [Ball(np.array([2**27 + 1, -3]))])
     assert found.value.tolist() == [(2**27 + 1) ** 2, 9]
     assert found.radius is None
+
+
+def test_no_arithmetic_rounds_what_is_made_a_whole_number() -> None:
+    for domain in (Balls("bf16"), Balls("f32", half(STANDARD))):
+        made = domain.apply("int", [Ball(np.array([2.0**20 + 1.5, -3.5]), np.full(2, 0.25))])
+        found = domain.apply("+", [made, Ball(np.array([1, 1]))])
+        assert found.value.tolist() == [2**20 + 2, -2]
+        assert not np.any(found.bound)
 
 
 def test_a_whole_number_that_rounding_may_make_wrap_is_unstable() -> None:

@@ -12,6 +12,8 @@ from irlang.interp.ball_sure import no_number
 from irlang.interp.running import chosen
 from irlang.scalar import SCALARS
 
+_WIDEST = 2.0**53  # below which a float has every whole number
+
 
 class BallDecisions(Precision):
     """Choices, comparisons, logic, steps, and the quotients of which a step is a part."""
@@ -108,6 +110,8 @@ class BallDecisions(Precision):
         ball = args if isinstance(args, Ball) else args[0]
         step = SCALARS[function].numpy
         value = step(ball.value)
+        if function == "int":
+            value = _counted(value)
         if ball.radius is None:
             return Ball(value)
         with np.errstate(invalid="ignore"):
@@ -160,3 +164,10 @@ class BallDecisions(Precision):
             whole = (a.radius is None and b.radius is None) & (value == 0)
             own = np.where(jump & ~whole, np.abs(b.value) + own, own)
             return np.where(lost, np.inf, own)
+
+
+def _counted(value: Any) -> Any:
+    """Whole numbers as such, whose arithmetic rounds nothing, where all are finite and fit."""
+    with np.errstate(invalid="ignore"):
+        fits = np.asarray(value).dtype.kind == "f" and bool(np.all(np.abs(value) < _WIDEST))
+    return np.asarray(value).astype(np.int64) if fits else value
