@@ -16,6 +16,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
@@ -24,6 +26,7 @@ from irlang.diff.report_folder import write
 from irlang.diff.report_page import page
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
+from irlang.diff.report_words import first_words, last_words
 from irlang.diff.runner import Session, _reason
 from irlang.diff.suppress import known_as, read_known
 from irlang.interp import exact
@@ -166,10 +169,11 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
         )
         assert ran.returncode == 0, ran.stderr
         assert "y expected [[[[0]]]]" in ran.stdout
-        assert target == "onnxruntime" or "def " not in text
+        assert "def " not in text
         assert "numpy" in ran.stdout
     issue = (tmp_path / "issue.md").read_text()
-    assert "conv(dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0" in issue
+    title = "conv2d (conv, dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0"
+    assert issue.startswith(f"# torch {found.version}: {title}\n")
     assert "onnxruntime" in issue
     assert "agrees with the definition" in issue
     assert re.search(r"y\[0, 0, 0, 0\] = 0 \* w\[0, 0, 0, 0\] \+ 0 \* w\[0, 0, [01, ]+\]", issue)
@@ -383,6 +387,41 @@ def test_the_command_needs_a_campaign(tmp_path: Path) -> None:
         CliRunner().invoke(report_command, [str(tmp_path)], standalone_mode=False,
                            catch_exceptions=False)  # fmt: skip
     assert "holds no campaign" in caught.value.diagnostics[0].message
+
+
+_CODE = "[ONNXRuntimeError] : 1 : FAIL : "
+_NODE = f"{_CODE}Non-zero status code returned while running A node. Name:'' Status Message: "
+_PLACE = "/src/core/helper.h:91 onnxruntime::R::R(const S&, bool) a == b was false. "
+_TF = "{{function_node __wrapped__MirrorPad_device_/job:localhost/device:CPU:0}} "
+SAID = {
+    f"{_NODE}Unexpected mode of 3": "Unexpected mode of 3",
+    f"{_NODE}{_PLACE}The input cannot be reshaped. {{2}}": "The input cannot be reshaped",
+    f"{_TF}paddings must be less: 0, 0 not less [Op:MirrorPad]": "paddings must be less",
+    f"{_CODE}Invalid model. Node input 'h' is not there.": (
+        "Invalid model. Node input 'h' is not there"
+    ),
+    "killed by SIGFPE": "killed by SIGFPE",
+    "": "",
+    "a" * 200: f"{'a' * 100} …",
+}
+
+
+@pytest.mark.parametrize("message", SAID)
+def test_a_title_has_the_reason_and_not_what_stands_around_it(message: str) -> None:
+    assert first_words(message, 100) == SAID[message]
+
+
+@given(st.text())
+def test_whatever_a_framework_says_has_a_reason_on_one_line(message: str) -> None:
+    said = first_words(message, 100)
+    assert len(said) <= 102
+    assert len(said.splitlines()) <= 1
+
+
+def test_last_words_end_where_the_stack_begins() -> None:
+    printed = "terminate called\nFatal Python error: Aborted\n\nCurrent thread 0x1 (most recent)"
+    assert last_words(printed) == "terminate called"
+    assert last_words("a " * 1000).startswith("… a a")
 
 
 def test_what_a_compiler_traces_back_to_the_worker_is_left_out() -> None:

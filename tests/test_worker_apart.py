@@ -152,6 +152,13 @@ HELLO = wire.pack_frame(
 )
 
 
+def test_what_moves_a_terminal_is_not_told() -> None:
+    """Keras writes its messages in bold; what they say reaches terminals, pages and issues."""
+    said = "a\x1b[1mb\x1b[0m \x1b]0;title\x07c\x1b[2J\x00\rd\u202ee\tf\ng"
+    header = {"status": "refused", "error": said, "detail": {}, "seconds": 0, "retire": False}
+    assert read_answer(bytearray(wire.pack_frame(header, ())))[1].error == "ab cde\tf\ng"
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_what_is_no_answer_is_never_more_than_a_wire_error(data: st.DataObject) -> None:

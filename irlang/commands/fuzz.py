@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WIDTH = 132  # of a table where there is no terminal
 _INTERRUPTED = 130  # the exit status
 _ASIDE = ("warned", "unconfirmed", "late", "timeout", "crash")  # of invalid calls, where there are
+_REASON = 70  # characters of what a framework says
 _SHOWN = 20  # findings in the table; all are in the campaign's folder
 
 
@@ -305,6 +306,7 @@ def _findings(found: list[dict[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from irlang.diff.report_words import first_words
     from irlang.diff.verdict import worded, worst_first
     from irlang.render import visible
 
@@ -316,9 +318,8 @@ def _findings(found: list[dict[str, Any]]) -> Table:
     table.add_column("when", no_wrap=True, overflow="ellipsis", max_width=40)
     table.add_column("", no_wrap=True, min_width=len("30 operators"))
     for f in findings[:_SHOWN]:
-        when = (
-            ", ".join(f"{k} = {v}" for k, v in f["attributes"].items())
-            or f["message"].split("\n")[0][:70]
+        when = ", ".join(f"{k} = {v}" for k, v in f["attributes"].items()) or first_words(
+            f["message"], _REASON
         )
         size = f"{f['operators']} operator{'s' * (f['operators'] != 1)}"
         table.add_row(f["id"], f["verdict"], f["target"], f["operator"], Text(visible(when)), size)

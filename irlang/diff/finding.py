@@ -48,7 +48,8 @@ class Found:
     those of Python and NumPy. fault: what makes the program invalid, and
     requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
     operator in whose composition it was met. repeated: whether the reduced program shows it again
-    in a process that has run nothing else. signature: what makes two findings one.
+    in a process that has run nothing else. output: what the process has printed that was lost.
+    signature: what makes two findings one.
     """
 
     seed: int
@@ -68,6 +69,7 @@ class Found:
     requirement: str = ""
     within: Found | None = None
     repeated: bool = True
+    output: str = ""
 
     @property
     def signature(self) -> str:
@@ -145,7 +147,7 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
         session.workers[target].hello().version, case, case, others=accepted.others,
         versions=versions, got=accepted.got, fault=accepted.fault,
-        requirement=accepted.requirement,
+        requirement=accepted.requirement, output=accepted.output,
     )  # fmt: skip
 
 
@@ -226,6 +228,7 @@ def _reduced(
         {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}
         if result is not None
         else {},
+        output=str(result.detail.get("output", "")) if result is not None else "",
     )  # fmt: skip
 
 

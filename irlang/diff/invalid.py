@@ -66,7 +66,8 @@ class Accepted:
     """An invalid call that a target has run, or that has ended its process.
 
     fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
-    spoil it. got: the results. others: what other targets did.
+    spoil it. got: the results. others: what other targets did. output: what a process that was lost
+    had printed.
     """
 
     case: Case
@@ -77,6 +78,7 @@ class Accepted:
     given: dict[str, str]
     got: dict[str, Array]
     others: dict[str, str]
+    output: str = ""
 
 
 def judge_invalid(
@@ -142,7 +144,7 @@ def judge_invalid(
             others = {t: v for t, v in said[number].items() if t != target}
             taken = Accepted(
                 case, target, verdict, one.fault.message, _requirement(one), _given(one),
-                dict(result.outputs), others,
+                dict(result.outputs), others, str(result.detail.get("output", "")),
             )  # fmt: skip
             found.append((seed, taken))
             before.add(_symptom(target, one, told))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-import re
 import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
+from irlang.diff.report_words import first_words, last_words
 from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
@@ -25,7 +25,7 @@ from irlang.gen.spoilt import RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
-from irlang.lower.direct import operators
+from irlang.lower.direct import named, operators
 from irlang.lower.lower import lower
 from irlang.parser.printer import print_file
 
@@ -44,6 +44,14 @@ _LOST = {
     "crash": "the process dies", "timeout": "there is no answer", "memory": "memory runs out",
     "refused": "a valid program is refused", "accepted": "an invalid program is accepted",
 }  # fmt: skip
+# What is amiss with a result that no element tells, by how the message begins.
+_AMISS = {
+    "shape ": "the result is of another shape", "type ": "the result is of another type",
+    "the program gives no": "a result is missing",
+}  # fmt: skip
+_NOT_SO = "the result is not as the definition ensures"
+_SHAPES = ("shape ", "type ")
+_SAID = frozenset({"refused", "crash", "accepted"})  # whose message is a reason
 
 
 def title(found: Found) -> str:
@@ -53,26 +61,44 @@ def title(found: Found) -> str:
 
 def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
-    given = ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
-    about = f"{found.operator}({given})" if given and len(given) <= _SHORT else found.operator
-    if found.operator == "program":
-        about = f"a program of {count} calls"
+    about = f"a program of {count} calls" if found.operator == "program" else _about(found)
     head = f"{found.target} {found.version}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
-        said = _first_words(v.message) if v.verdict in ("refused", "crash", "accepted") else ""
+        said = first_words(v.message, _SHORT) if v.verdict in _SAID else ""
         return f"{head}: {_LOST[v.verdict]}{invalid}{f' ({said})' if said else ''}"
+    if v.message.startswith(_SHAPES):
+        return f"{head} gives the {v.message}"
+    short = {name: array for name, array in found.got.items() if 0 < array.size <= _FEW}
+    if v.message and v.got is None and v.name in short:
+        gave = all_got(short[v.name], dtype_of(found.reduced.graph, v.name))
+        return f"{head} gives {gave} for {v.name}: {v.message.partition(': ')[2] or v.message}"
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
     return f"{head} gives {_given(found)} for {v.name}{place}, not {_wanted(found)}"
 
 
-def _first_words(message: str) -> str:
-    """What a framework says, up to its first stop."""
-    plain = re.sub(r"\{\{|\}\}|`", "", " ".join(message.split()))
-    first = re.split(r"(?<=[a-z])[.;:] ", plain)[0]
-    return first if len(first) <= _SHORT else f"{first[:_SHORT].rpartition(' ')[0]} …"
+def _about(found: Found) -> str:
+    """The operator as its framework has it, or else by irlang's name beside that, and how it was
+    called.
+    """
+    own, given = "", ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
+    if found.verdict.stage != "backward":
+        case = found.reduced
+        lowered = lower(case.graph, found.target, case.catalog, case.params)
+        names = [] if lowered.unsupported else named(lowered)
+        names = [one for one in names if _alike(one) == _alike(found.operator)] or names
+        own = " + ".join(names) if len(names) <= _FEW else ""
+    said = given if len(given) <= _SHORT else ""
+    if not own or _alike(own) == _alike(found.operator):
+        name = own or found.operator
+        return f"{name}({said})" if said else name
+    return f"{own} ({', '.join(part for part in (found.operator, said) if part)})"
+
+
+def _alike(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _wanted(found: Found) -> str:
@@ -275,11 +301,14 @@ def _actual(found: Found) -> list[str]:
     elif v.verdict == "accepted":
         lines.append("It runs, and nothing is said of it.")
     else:
-        said = _LOST.get(v.verdict, "the result is of another shape or type")
-        lines.append(f"{said}:".capitalize())
+        told = (said for start, said in _AMISS.items() if v.message.startswith(start))
+        amiss = next(told, _NOT_SO)
+        lines.append(f"{_LOST.get(v.verdict, amiss)}:".capitalize())
         lines += ["", "```", *_wrapped(v.message), "```"]
+    if v.verdict == "crash" and (printed := last_words(found.output)):
+        lines += ["", "The last that it printed:", "", "```", *_wrapped(printed), "```"]
     for name, array in found.got.items():
-        if array.size <= _MOST:
+        if 0 < array.size <= _MOST:
             dtype = dtype_of(graph, name)
             lines.append("")
             if name in found.expected:
@@ -287,7 +316,8 @@ def _actual(found: Found) -> list[str]:
                 lines.append(f"- `{name}` expected `{wanted}`")
             lines.append(f"- `{name}` got `{all_got(array, dtype)}`")
         elif v.verdict == "accepted":
-            lines += ["", f"- `{name}` got numbers of the shape {list(array.shape)}"]
+            many = "numbers" if array.size else "no numbers,"
+            lines += ["", f"- `{name}` got {many} of the shape {list(array.shape)}"]
     return lines
 
 

@@ -61,6 +61,8 @@ def script(
         lines = straight(str(lowered.code), written, slopes, real)
     if lines is not None:
         parts = _lines(lines, head, inline, expected, typed)
+    elif lowered.kind == "onnx" and not narrow and onnx_scripts.is_plain(lowered.target):
+        parts = _session(lowered, inputs, written, head, inline, expected, typed)
     else:
         parts = _functions(lowered, inputs, written, head, inline, expected, narrow, typed)
     return "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
@@ -86,6 +88,48 @@ def _lines(
     return [
         about, imports, *functions, lines.helpers, "\n\n".join(part for part in main if part)
     ]  # fmt: skip
+
+
+def _session(
+    lowered: Lowered,
+    inputs: Mapping[str, Array],
+    written: Mapping[str, str],
+    head: Sequence[str],
+    inline: bool,
+    expected: Mapping[str, str],
+    typed: bool,
+) -> list[str]:
+    """The parts of a script that runs a model file and nothing else."""
+    known = describe(lowered.target)
+    model, imports = _held(lowered), ["import sys"]
+    if model:
+        imports.append("import base64")
+    if not inline:
+        imports.append("import json")
+    if not inline or not model:
+        imports.append("from pathlib import Path")
+    load, own, ran = onnx_scripts.session(known.framework, known.mode, bool(model), _BESIDE)
+    framework = own.split("\n", 1)[0].removeprefix("import ")
+    about, *functions = head
+    given = _dictionary({name: written[name] for name in inputs})
+    shown = []
+    for place, name in enumerate(onnx_scripts.results(_bytes(lowered))):
+        got = (_TYPED if typed else _TEXT).format(f"results[{place}]")
+        wanted = expected.get(name, _ELSEWHERE)
+        shown.append(f"print({_quoted(f'{name} expected')}, {_quoted(wanted)})")
+        shown.append(f"print({_quoted(f'{name} got     ')}, {got})")
+    telling = (
+        f'print("python", sys.version.split()[0], "numpy", np.__version__, "{framework}", '
+        f"{framework}.__version__)"
+    )
+    main = [model, telling, f"{load}\ninputs = {given}\nresults = {ran}", "\n".join(shown)]
+    heading = "\n".join([*sorted(imports), "", "import numpy as np", own])
+    return [about, heading, *functions, "\n\n".join(part.strip("\n") for part in main if part)]
+
+
+def _bytes(lowered: Lowered) -> bytes:
+    assert isinstance(lowered.code, bytes)
+    return lowered.code
 
 
 def _functions(
@@ -140,20 +184,18 @@ def _python(code: str) -> str:
 
 def _model(lowered: Lowered, narrow: Sequence[str]) -> str:
     """What loads the model, which is written into the script where it is small."""
-    assert isinstance(lowered.code, bytes)
-    model = ""
-    if len(lowered.code) <= _MOST_MODEL:
-        encoded = base64.b64encode(lowered.code).decode("ascii")
-        lines = [encoded[i : i + 96] for i in range(0, len(encoded), 96)]
-        model = (
-            _listing(lowered.code)
-            + "MODEL = base64.b64decode(\n"
-            + "\n".join(f'    "{x}"' for x in lines)
-            + "\n)\n"
-        )
     known = describe(lowered.target)
-    path = 'Path(__file__).with_suffix(".onnx")'
-    return onnx_scripts.function(known.framework, known.mode, model, path, narrow)
+    return onnx_scripts.function(known.framework, known.mode, _held(lowered), _BESIDE, narrow)
+
+
+def _held(lowered: Lowered) -> str:
+    """The model as a statement, with its nodes as comments; nothing of one that is not small."""
+    code = _bytes(lowered)
+    if len(code) > _MOST_MODEL:
+        return ""
+    encoded = base64.b64encode(code).decode("ascii")
+    lines = [f'    "{encoded[i : i + 96]}"' for i in range(0, len(encoded), 96)]
+    return "\n".join([f"{_listing(code)}MODEL = base64.b64decode(", *lines, ")\n"])
 
 
 def _listing(code: bytes) -> str:
@@ -285,6 +327,7 @@ for name, value in results.items():
     print(name, "expected", expected.get(name, "(see issue.md)"))
     print(name, "got     ", {got})
 """
+_BESIDE = 'Path(__file__).with_suffix(".onnx")'
 _ELSEWHERE = "(see issue.md)"
 _TEXT = 'np.array2string({}, separator=", ", floatmode="unique")'
 _TYPED = 'f"{{{0}.dtype}}{{list({0}.shape)}}"'

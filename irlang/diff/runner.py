@@ -446,4 +446,4 @@ def _reason(result: Result) -> str:
     """What a target says, without the places in the worker that a compiler traces it back to."""
     said = _TRACED.sub("", _AT.sub(r"\1", result.error))
     signal = result.detail.get("signal")
-    return f"{signal}: {said}" if signal else said
+    return f"{signal}: {said}" if signal and signal not in said else said

@@ -38,11 +38,16 @@ def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
         if any(isinstance(part, _COMPUTED) and not (shaped and _picks(part)) for part in body):
             return False
+    own = _own(lowered, shaped)
+    return len(own) == 1 and own[0] not in _WRITTEN
+
+
+def _own(lowered: Lowered, shaped: bool) -> list[str]:
+    """The operators' names without what stands around them."""
     kinds = _kinds(lowered)
     own = [kind for kind in kinds if kind not in _MOVING | _WRAPPING] or kinds
     around = _AROUND | _WRITTEN | _PARTS if shaped else _AROUND
-    own = [kind for kind in own if kind not in around] or own
-    return len(own) == 1 and own[0] not in _WRITTEN
+    return [kind for kind in own if kind not in around] or own
 
 
 def _picks(part: ast.AST) -> bool:
@@ -58,6 +63,11 @@ def _picks(part: ast.AST) -> bool:
 def operators(lowered: Lowered) -> list[str]:
     """The names of the operators of a program, each once, as the target has them."""
     return list(dict.fromkeys(_kinds(lowered)))
+
+
+def named(lowered: Lowered) -> list[str]:
+    """The operators that somebody would name the program after, each once."""
+    return list(dict.fromkeys(_own(lowered, shaped=True)))
 
 
 def says(lowered: Lowered) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
@@ -70,7 +71,20 @@ _NOT_READ = (
     AttributeError, LookupError, MemoryError, OverflowError, TypeError, ValueError, struct.error,
 )  # fmt: skip
 
+# Colours, what moves a terminal's cursor, and characters that turn a line around.
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
 Packed: TypeAlias = tuple[dict[str, Any], list[bytes]]
+
+
+def plain(text: str) -> str:
+    """What a framework says or prints without what is not there to be read: it is shown on
+    terminals and written into reports.
+    """
+    return _CONTROL.sub("", text)
 
 
 def pack(program: Program) -> Packed:
@@ -111,7 +125,7 @@ def read_answer(frame: bytearray) -> tuple[dict[str, Any], Result]:
         answer["retire"] = bool(answer["retire"])
     except _NOT_READ as cause:
         raise wire.WireError(f"no answer: {type(cause).__name__}: {cause}") from cause
-    return answer, Result(status, outputs, gradients, error, detail, seconds)
+    return answer, Result(status, outputs, gradients, plain(error), detail, seconds)
 
 
 def read_hello(frame: bytearray) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from irlang.lower.target import describe
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -222,6 +224,29 @@ def function(framework: str, mode: str, model: str, path: str, narrow: Sequence[
         f"NAMES = {parts.names}\n{known}\n\ndef run(inputs):\n"
         f'    """The outputs by name."""\n{body}'
     )
+
+
+def is_plain(target: str) -> bool:
+    """Whether what runs a target's model files gives results in the order of the model's."""
+    return describe(target).framework in ("onnxruntime", "onnx")
+
+
+def session(framework: str, mode: str, held: bool, path: str) -> tuple[str, str, str]:
+    """What loads a model, what that imports, and an expression for the results of `inputs`.
+
+    held: whether `MODEL` has the file's bytes; path: else an expression for where the file is.
+    """
+    parts, settings = runner(framework, mode)
+    source = parts.held.format(model="MODEL") if held else parts.read.format(path=path)
+    ran = parts.ran.replace("NAMES", "None")
+    return parts.load.format(source=source, **settings), parts.imports, ran
+
+
+def results(code: bytes) -> list[str]:
+    """The names of a model's results, in order."""
+    import onnx
+
+    return [port.name for port in onnx.load_model_from_string(code).graph.output]
 
 
 def listing(code: bytes) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Literal, Protocol, TypeAlias
 
 from irlang.lower import worker as wire
+from irlang.lower.message import plain
 
 Event: TypeAlias = Literal["frame", "exit", "garbage", "timeout", "memory", "closed"]
 
@@ -223,7 +224,7 @@ class Process:
         """The last that it printed since it was asked before."""
         while self._errors in self._selector.get_map() and self._read_errors():
             continue
-        text = self._printed.decode("utf-8", "replace")[-_OUTPUT_KEPT:]
+        text = plain(self._printed.decode("utf-8", "replace"))[-_OUTPUT_KEPT:]
         self._printed.clear()
         return text
 

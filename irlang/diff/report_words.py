@@ -1,0 +1,54 @@
+"""What a framework says, in the words that tell one reason from another.
+
+Around them stand codes, names of nodes, places in its sources and signatures of its functions: of
+use to whoever mends it, and in the way of whoever reads a title or a table.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What stands around the reason, the outermost first: taken away where something is left.
+_AROUND = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"\{\{.*?\}\}",  # TensorFlow: a node
+        r"\[Op:\w+\](?: name:\s*\S*)?",
+        r"\A\[\w+\] : \d+ : \w+ : ",  # ONNX Runtime: a code
+        r"\A.*?\bStatus Message: ",  # behind the node that was running
+        r"\ANode \([^()]*\) Op \(\w+\) ",
+        r"\A\[\w+Error\] ",
+        r"\A\S*/\S+:\d+ .*? was false\.\s+",  # a condition of its sources, and their function
+        r"\A\S+\.(?:cc|cpp|cu|h|hpp|py):\d+:?\s+",  # a place there
+    )
+)
+# What a process prints behind its last words: where it was, which its signal says as well.
+_TRACE = re.compile(r"^(?:Fatal Python error|Current thread|Thread 0x|Extension modules)", re.M)
+_SHORT = 20  # characters of a first sentence that says too little by itself
+_LAST = 400  # characters of the last words that are of interest
+
+
+def essence(message: str) -> str:
+    """The reason in what a framework says, on one line."""
+    text = message.strip()
+    for pattern in _AROUND:
+        left = pattern.sub(" ", text).strip()
+        text = left if re.search(r"[A-Za-z]{3}", left) else text
+    return " ".join(text.replace("`", "").split())
+
+
+def first_words(message: str, most: int) -> str:
+    """The reason up to its first stop, in so many characters at most."""
+    first = ""
+    for part in re.split(r"(?<=[a-z][.;:]) ", essence(message)):
+        first = f"{first} {part}".strip()
+        if len(first) > _SHORT:
+            break
+    first = first.rstrip(".;:")
+    return first if len(first) <= most else f"{first[:most].rpartition(' ')[0] or first[:most]} …"
+
+
+def last_words(output: str) -> str:
+    """The end of what a process has printed of its own accord before it ended."""
+    own = _TRACE.split(output, maxsplit=1)[0].strip()
+    return own if len(own) <= _LAST else f"… {own[-_LAST:].partition(' ')[2]}"
