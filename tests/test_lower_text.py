@@ -288,6 +288,50 @@ def test_onnx_is_told_axes_as_the_program_says_them(call: str, result: str, oper
             assert disagreement(got, wanted["y"], result[:3]) is None
 
 
+_SAID = [
+    *((call, result) for call, result, _ in _FROM_THE_LAST if not call.startswith("slice")),
+    ("stack(x, x; axis = {})", "f32[1, 2, 4, 3]"),
+    ("reverse(x; axes = [{}])", "f32[1, 4, 3]"),
+    ("roll(x; axes = [{}], shift = [1])", "f32[1, 4, 3]"),
+    ("repeat(x; axis = {}, repeats = 2)", "f32[2, 4, 3]"),
+    ("reduce_sum(x; axes = [{}])", "f32[4, 3]"),
+    ("count_nonzero(x; axes = [{}])", "i64[4, 3]"),
+    ("sort(x; axis = {})", "f32[1, 4, 3]"),
+    ("take_along_axis(x, at; axis = {})", "f32[1, 4, 3]"),
+    ("l2_normalize(x; axes = [{}])", "f32[1, 4, 3]"),
+    ("reduce_l1(x; axes = [{}])", "f32[4, 3]"),
+    ("reduce_variance(x; axes = [{}], correction = 0)", "f32[4, 3]"),
+    ("rot90(x; axes = [{}, 1])", "f32[4, 1, 3]"),
+    ("tensordot(x, x; a_axes = [{0}], b_axes = [{0}])", "f32[4, 3, 4, 3]"),
+    ("trace(x; axes = [{}, 1])", "f32[3]"),
+]
+
+
+@pytest.mark.parametrize("target", ["torch", "tf", "jax", "keras:tensorflow", "mxnet-1.6"])
+def test_frameworks_are_told_axes_as_the_program_says_them(target: str) -> None:
+    """Counting them from the last is the frameworks' own, and under test."""
+    operands = "x: f32[1, 4, 3] in [-3, 3], ids: i64[2] in [0, 0], at: i64[1, 4, 3] in [0, 0]"
+    told, results, lines = 0, [], []
+    for number, (call, result) in enumerate(_SAID):
+        several = ", at_" if call.startswith("sort") else ""
+        line = f"y_{number}{f'{several}{number}' if several else ''} = {call.format(-3)}"
+        text = f"nnir 1\nmodel m({operands}) -> y_{number}: {result} {{ {line} }}\n"
+        found, _, _ = lowered(text, target)
+        assert isinstance(found.code, str)
+        assert ("-3" in found.code) or not found.native, call
+        told += "-3" in found.code
+        results.append(f"y_{number}: {result}")
+        lines.append(f"  {line}\n")
+    assert told >= 15
+    if target in FIRST and describe(target).installed:  # MXNet 1.6 refuses some of them
+        text = f"nnir 1\nmodel m({operands}) -> {', '.join(results)} {{\n{''.join(lines)}}}\n"
+        _, program, wanted = lowered(text, target)
+        got = ran(program, target).outputs
+        for name, ball in wanted.items():
+            line = int(name[2:])
+            assert disagreement(got[name], ball, _SAID[line][1][:3]) is None, lines[line]
+
+
 @pytest.mark.parametrize("call", ["soft_shrink(x; threshold = {})", "layer_norm(x; eps = {})"])
 def test_onnx_is_not_given_numbers_that_its_attributes_round(call: str) -> None:
     """They are float32: in float64 the definition takes the place of the operator."""

@@ -52,7 +52,7 @@ def _outer(call: Jax) -> Value | None:
 
 def _cross(call: Jax) -> Value:
     a, b = call.input("a"), call.input("b")
-    return call.value(invoke("jnp.cross", a, b, axis=call.axis("axis", a.rank)))
+    return call.value(invoke("jnp.cross", a, b, axis=call.axis_said("axis", a.rank)))
 
 
 # ---- windows
@@ -195,7 +195,8 @@ def _layer_norm(call: Jax) -> Value | None:
     if not axes or list(axes) != sorted(axes) or call["eps_to"] != "variance":
         return None
     shape = tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape))
-    options = {"axis": axes[0] if len(axes) == 1 else axes, "epsilon": call["eps"]}
+    said = call.axes_said("axes", x.rank)
+    options = {"axis": said[0] if len(said) == 1 else said, "epsilon": call["eps"]}
     text = invoke("jax.nn.standardize", x, **options)
     return _scaled(call, text, "gamma", "beta", shape)
 

@@ -28,13 +28,13 @@ def _log_determinant(call: Jax) -> list[Value]:
 
 def _tensordot(call: Jax) -> Value:
     a, b = call.input("a"), call.input("b")
-    axes = call.axes("a_axes", a.rank), call.axes("b_axes", b.rank)
+    axes = call.axes_said("a_axes", a.rank), call.axes_said("b_axes", b.rank)
     return call.value(invoke("jnp.tensordot", a, b, axes=axes))
 
 
 def _rot90(call: Jax) -> Value:
     x = call.input("x")
-    return call.value(invoke("jnp.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
+    return call.value(invoke("jnp.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
 
 
 MATRICES: dict[str, Native] = {

@@ -131,7 +131,7 @@ def _softmax(function: str) -> Native:
 def _axes(call: Jax) -> Any:
     """The axes as an argument, or nothing where none is meant: that would be all."""
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     return (axes[0] if len(axes) == 1 else axes) if axes else None
 
 
@@ -175,7 +175,7 @@ def _spread(function: str) -> Native:
         axes, x = _axes(call), call.input("x")
         if axes is None:
             return None
-        count = math.prod(x.shape[axis] for axis in call.axes("axes", x.rank))
+        count = math.prod(x.shape[axis] for axis in call.axes_said("axes", x.rank))
         if count <= call["correction"]:
             return None
         options = {"ddof": call["correction"] or None, "keepdims": call["keepdims"] or None}
@@ -201,12 +201,14 @@ def _position(function: str) -> Native:
         if call["select_last"] or x.dtype == "bool":
             return None
         keep = call["keepdims"] or None
-        return call.value(invoke(function, x, axis=call.axis("axis", x.rank), keepdims=keep))
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank), keepdims=keep))
 
     return Native(function, rule)
 
 
 def _scan(function: str) -> Native:
+    """Axes are counted from the first in `jax.lax`."""
+
     def rule(call: Jax) -> Value | None:
         x = call.input("x")
         if call.node.attrs.get("exclusive"):
@@ -237,7 +239,7 @@ def _extreme_so_far(function: str) -> Native:
 def _sort(call: Jax) -> list[Value]:
     """NaN comes last; of a falling order first."""
     x = call.input("x")
-    options = {"axis": call.axis("axis", x.rank), "descending": call["descending"] or None}
+    options = {"axis": call.axis_said("axis", x.rank), "descending": call["descending"] or None}
     places = call.value(invoke("jnp.argsort", x, **options), 1)
     return [call.value(invoke("jnp.sort", x, **options)), places]
 
@@ -246,8 +248,8 @@ def _top_k(call: Jax) -> list[Value] | None:
     x = call.input("x")
     if not call["largest"] or call["nans"] != "open" or x.dtype == "bool":
         return None
-    axis = call.axis("axis", x.rank)
-    given = {"axis": None if axis == x.rank - 1 else axis}
+    last = call.axis("axis", x.rank) == x.rank - 1
+    given = {"axis": None if last else call.axis_said("axis", x.rank)}
     return two(call, invoke("jax.lax.top_k", x, call["k"], **given), "i32")
 
 

@@ -25,13 +25,13 @@ def _embedding(call: Jax) -> Value:
 def _gather(call: Jax) -> Value:
     """Negative places count from the end, as in NumPy."""
     x = call.input("x")
-    return call.value(invoke("jnp.take", x, call.input("ids"), axis=call.axis("axis", x.rank)))
+    return call.value(invoke("jnp.take", x, call.input("ids"), axis=call.axis_said("axis", x.rank)))
 
 
 def _take_along(call: Jax) -> Value:
     x = call.input("x")
     return call.value(
-        invoke("jnp.take_along_axis", x, call.input("ids"), axis=call.axis("axis", x.rank))
+        invoke("jnp.take_along_axis", x, call.input("ids"), axis=call.axis_said("axis", x.rank))
     )
 
 
@@ -52,7 +52,7 @@ def _one_hot(call: Jax) -> Value | None:
     ids = call.input("ids")
     if call["negative"] != "off" or (float(call["on"]), float(call["off"])) != (1.0, 0.0):
         return None
-    axis, dtype = call.axis("axis", ids.rank + 1), call.build.dtype(call.out.dtype)
+    axis, dtype = call.axis_said("axis", ids.rank + 1), call.build.dtype(call.out.dtype)
     return call.value(invoke("jax.nn.one_hot", ids, call["depth"], dtype=dtype, axis=axis))
 
 
@@ -102,7 +102,7 @@ def _reshape(call: Jax) -> Value:
 
 def _squeeze(call: Jax) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     return call.value(invoke("jnp.squeeze", x, axes)) if axes else None
 
 
@@ -118,7 +118,7 @@ def _transpose(call: Jax) -> Value:
 def _joined(function: str, rank: int) -> Native:
     def rule(call: Jax) -> Value:
         values = call.family("xs")
-        axis = call.axis("axis", values[0].rank + rank)
+        axis = call.axis_said("axis", values[0].rank + rank)
         listed = ", ".join(map(call.build.full, values))
         return call.value(f"{function}([{listed}], axis={axis})")
 
@@ -134,7 +134,7 @@ def named(call: Jax, text: str) -> list[Value]:
 
 def _split(call: Jax) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     *ends, _ = accumulate(info.shape[axis] for info in call.outputs)
     return named(call, invoke("jnp.split", x, str(ends), axis=axis))
 
@@ -151,7 +151,7 @@ def _pad(call: Jax) -> Value | None:
 
 def _repeat(call: Jax) -> Value:
     x = call.input("x")
-    return call.value(invoke("jnp.repeat", x, call["repeats"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("jnp.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
 def _tile(call: Jax) -> Value:
@@ -160,11 +160,11 @@ def _tile(call: Jax) -> Value:
 
 def _flip(call: Jax) -> Value:
     x = call.input("x")
-    return call.value(invoke("jnp.flip", x, call.axes("axes", x.rank)))
+    return call.value(invoke("jnp.flip", x, call.axes_said("axes", x.rank)))
 
 
 def _roll(call: Jax) -> Value | None:
-    x, axes = call.input("x"), call.axes("axes", call.input("x").rank)
+    x, axes = call.input("x"), call.axes_said("axes", call.input("x").rank)
     return call.value(invoke("jnp.roll", x, tuple(call["shift"]), axes)) if axes else None
 
 
@@ -209,14 +209,14 @@ def _resize(call: Jax) -> Value | None:
 
 def _diagonal(call: Jax) -> Value:
     x = call.input("x")
-    first, second = call.axes("axes", x.rank)
+    first, second = call.axes_said("axes", x.rank)
     options = {"offset": call["offset"] or None, "axis1": first, "axis2": second}
     return call.value(invoke("jnp.diagonal", x, **options))
 
 
 def _trace(call: Jax) -> Value:
     x = call.input("x")
-    first, second = call.axes("axes", x.rank)
+    first, second = call.axes_said("axes", x.rank)
     dtype = call.build.dtype(call.out.dtype) if whole(call.out) else None
     options = {"offset": call["offset"] or None, "axis1": first, "axis2": second, "dtype": dtype}
     return call.value(invoke("jnp.trace", x, **options))

@@ -12,7 +12,7 @@ Jax = Call[JaxBuilder]
 
 def _quantile(call: Jax) -> Value:
     x = call.input("x")
-    options = {"axis": call.axis("axis", x.rank), "keepdims": call["keepdims"] or None}
+    options = {"axis": call.axis_said("axis", x.rank), "keepdims": call["keepdims"] or None}
     options["method"] = f'"{call["interpolation"]}"'
     return call.value(invoke("jnp.quantile", x, float(call["q"]), **options))
 
@@ -39,12 +39,12 @@ def _histogram(call: Jax) -> Value | None:
 
 def _diff(call: Jax) -> Value:
     x = call.input("x")
-    return call.value(invoke("jnp.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("jnp.diff", x, n=call["n"], axis=call.axis_said("axis", x.rank)))
 
 
 def _trapezoid(call: Jax) -> Value:
     x = call.input("x")
-    options = {"dx": float(call["dx"]), "axis": call.axis("axis", x.rank)}
+    options = {"dx": float(call["dx"]), "axis": call.axis_said("axis", x.rank)}
     return call.value(invoke("jnp.trapezoid", x, **options))
 
 

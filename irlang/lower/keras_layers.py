@@ -68,7 +68,7 @@ def _batch_norm(call: Keras) -> Value | None:
     weights += [call.input("mean"), call.input("var")]
     return call.value(
         weighted(
-            call, "BatchNormalization", weights, x, axis=call.axis("axis", x.rank),
+            call, "BatchNormalization", weights, x, axis=call.axis_said("axis", x.rank),
             epsilon=float(call["eps"]), **flags, called="training=False",
         )
     )  # fmt: skip
@@ -79,7 +79,7 @@ def _batch_norm_train(call: Keras) -> list[Value] | None:
     if call.wants("mean") or call.wants("var"):
         return None
     weights, flags = _scales(call, "scale", "bias")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     zeros = call.build.expand(call.build.scalar(0.0, x.dtype), (x.shape[axis],))
     text = weighted(
         call, "BatchNormalization", [*weights, zeros, zeros], x, axis=axis,
@@ -94,7 +94,8 @@ def _layer_norm(call: Keras) -> Value | None:
     if call["eps_to"] != "variance" or list(axes) != sorted(axes) or not axes:
         return None
     weights, flags = _scales(call, "gamma", "beta")
-    axis = str(list(axes)) if len(axes) > 1 else axes[0]
+    said = call.axes_said("axes", x.rank)
+    axis = str(list(said)) if len(said) > 1 else said[0]
     options: dict[str, Any] = {"axis": axis, "epsilon": float(call["eps"])}
     return call.value(weighted(call, "LayerNormalization", weights, x, **options, **flags))
 
@@ -102,14 +103,17 @@ def _layer_norm(call: Keras) -> Value | None:
 def _group_norm(call: Keras) -> Value:
     x = call.input("x")
     weights, flags = _scales(call, "gamma", "beta")
-    options: dict[str, Any] = {"axis": call.axis("axis", x.rank), "epsilon": float(call["eps"])}
+    options: dict[str, Any] = {
+        "axis": call.axis_said("axis", x.rank),
+        "epsilon": float(call["eps"]),
+    }
     name = "GroupNormalization"
     return call.value(weighted(call, name, weights, x, groups=call["groups"], **options, **flags))
 
 
 def _rms_norm(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if len(axes) != 1 or not call.has("gamma"):
         return None
     options: dict[str, Any] = {"axis": axes[0], "epsilon": float(call["eps"])}
@@ -118,7 +122,7 @@ def _rms_norm(call: Keras) -> Value | None:
 
 def _unit_norm(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if call["eps"] != 1e-12 or not axes:
         return None
     axis = axes[0] if len(axes) == 1 else str(list(axes))
@@ -127,7 +131,7 @@ def _unit_norm(call: Keras) -> Value | None:
 
 def _normalize(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if len(axes) != 1 or not float(call["p"]).is_integer() or call["eps"] <= 0:
         return None
     order = int(call["p"])

@@ -126,7 +126,8 @@ def _overlap(kind: str, *attributes: str) -> Native:
         if not whole and (list(axes) != sorted(axes) or call["reduction"] != "none"):
             return None
         options: dict[str, Any] = {name: float(call[name]) for name in attributes}
-        return _loss(call, kind, target, x, **options, axis=None if whole else axes)
+        said = None if whole else call.axes_said("axes", x.rank)
+        return _loss(call, kind, target, x, **options, axis=said)
 
     return Native(f"keras.losses.{kind}", rule, since=(3, 9))
 

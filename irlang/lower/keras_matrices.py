@@ -43,13 +43,13 @@ def _tensordot(call: Keras) -> Value | None:
     a, b = call.input("a"), call.input("b")
     if call.out.kind == "int":
         return None
-    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    axes = [list(call.axes_said("a_axes", a.rank)), list(call.axes_said("b_axes", b.rank))]
     return call.value(invoke("ops.tensordot", a, b, axes=str(axes)))
 
 
 def _rot90(call: Keras) -> Value | None:
     x = call.input("x")
-    return call.value(invoke("ops.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
+    return call.value(invoke("ops.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
 
 
 def _kron(call: Keras) -> Value | None:
@@ -92,7 +92,7 @@ def _norm(order: int) -> Native:
 
     def rule(call: Keras) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if len(axes) != 1 or call.out.kind == "int":
             return None
         options = {"ord": order, "axis": axes[0], "keepdims": call["keepdims"] or None}

@@ -123,9 +123,9 @@ _MOST_AXES = 5  # that TensorFlow's kernel of softmax takes
 
 def _softmax(call: Keras) -> Value:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
     if x.rank <= _MOST_AXES:
-        return call.value(layer(call, "Softmax", x, axis=axis))
+        return call.value(layer(call, "Softmax", x, axis=call.axis_said("axis", x.rank)))
+    axis = call.axis("axis", x.rank)
     around = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
     found = layer(call, "Softmax", call.build.reshape(x, around), axis=1)
     return call.build.reshape(Value(found, around, x.dtype), x.shape)
@@ -141,7 +141,7 @@ def _reduction(function: str, **only: Any) -> Native:
         x = call.input("x")
         if any(call[name] != value for name, value in only.items()):
             return None
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes or x.dtype == "i32":  # which some of them widen
             return None
         if call.out.kind == "int" and function == "ops.mean":  # which is real
@@ -156,7 +156,7 @@ def _position(function: str) -> Native:
         x = call.input("x")
         if call["select_last"] or x.dtype == "bool":
             return None
-        axis = call.axis("axis", x.rank)
+        axis = call.axis_said("axis", x.rank)
         text = invoke(function, x, axis=axis, keepdims=call["keepdims"] or None)
         return call.value(f'ops.cast({text}, "int64")')
 
@@ -168,7 +168,7 @@ def _scan(function: str) -> Native:
         x = call.input("x")
         if call["exclusive"] or call["reverse"] or x.dtype == "i32":
             return None
-        return call.value(invoke(function, x, axis=call.axis("axis", x.rank)))
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank)))
 
     return Native(function, rule, since=KERAS_3)
 
@@ -214,7 +214,7 @@ def _transpose(call: Keras) -> Value:
 
 def _squeeze(call: Keras) -> Value:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if not axes:
         return call.build.reshape(x, call.out.shape)
     return call.value(invoke("ops.squeeze", x, axis=axes))
@@ -233,9 +233,9 @@ def _repeat_vector(call: Keras) -> Value:
 
 def _concat(call: Keras) -> Value | None:
     values = call.family("xs")
-    axis = call.axis("axis", values[0].rank)
+    batch, axis = call.axis("axis", values[0].rank) == 0, call.axis_said("axis", values[0].rank)
     listed = f"[{', '.join(map(call.build.full, values))}]"
-    if axis > 0 and len(values) > 1 and call.out.kind == "real":
+    if not batch and len(values) > 1 and call.out.kind == "real":
         return call.value(layer(call, "Concatenate", *values, axis=axis))
     if call.build.version == 2:
         return None
@@ -244,12 +244,15 @@ def _concat(call: Keras) -> Value | None:
 
 def _stack(call: Keras) -> Value:
     values = call.family("xs")
-    return call.build.stack(values, call.axis("axis", values[0].rank + 1))
+    if call.build.version == 2:
+        return call.build.stack(values, call.axis("axis", values[0].rank + 1))
+    listed = f"[{', '.join(map(call.build.full, values))}]"
+    return call.value(f"ops.stack({listed}, {call.axis_said('axis', values[0].rank + 1)})")
 
 
 def _split(call: Keras) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     counts = [info.shape[axis] for info in call.outputs]
     if len(counts) == 1:  # for which there is no list of places
         return [x]
@@ -262,7 +265,7 @@ def _split(call: Keras) -> list[Value]:
 
 def _repeat(call: Keras) -> Value:
     x = call.input("x")
-    return call.value(invoke("ops.repeat", x, call["repeats"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("ops.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
 def _tile(call: Keras) -> Value:
@@ -271,13 +274,13 @@ def _tile(call: Keras) -> Value:
 
 def _flip(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     return call.value(invoke("ops.flip", x, axis=axes)) if axes else None
 
 
 def _roll(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if not axes:
         return None
     return call.value(invoke("ops.roll", x, tuple(call["shift"]), axis=axes))

@@ -51,7 +51,8 @@ def _along(function: str) -> Native:
             return None
         if function == "ops.trace" and call.out.kind == "int":  # which some of them widen
             return None
-        options = {"offset": call["offset"] or None, "axis1": axes[0], "axis2": axes[1]}
+        first, second = call.axes_said("axes", x.rank)
+        options = {"offset": call["offset"] or None, "axis1": first, "axis2": second}
         return call.value(invoke(function, x, **options))
 
     return Native(function, rule, since=KERAS_3)
@@ -61,7 +62,7 @@ def _cross(call: Keras) -> Value | None:
     a = call.input("a")
     if call.out.kind == "int":
         return None
-    return call.value(invoke("ops.cross", a, call.input("b"), axis=call.axis("axis", a.rank)))
+    return call.value(invoke("ops.cross", a, call.input("b"), axis=call.axis_said("axis", a.rank)))
 
 
 def _outer(call: Keras) -> Value | None:
@@ -116,14 +117,14 @@ def _gather(call: Keras) -> Value | None:
     if call["negative"] != "refused":
         return None
     x = call.input("x")
-    return call.value(invoke("ops.take", x, call.input("ids"), axis=call.axis("axis", x.rank)))
+    return call.value(invoke("ops.take", x, call.input("ids"), axis=call.axis_said("axis", x.rank)))
 
 
 def _take_along(call: Keras) -> Value | None:
     x = call.input("x")
     if call["negative"] != "refused":
         return None
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     ids = call.build.cast(call.input("ids"), "i64")
     return call.value(invoke("ops.take_along_axis", x, ids, axis=axis))
 
@@ -133,7 +134,7 @@ def _one_hot(call: Keras) -> Value | None:
     usual = (call["on"], call["off"], call["negative"]) == (1, 0, "off")
     if not usual or call.out.kind != "real" or call.build.backend == "torch":
         return None  # which refuses what is out of range
-    axis = call.axis("axis", ids.rank + 1)
+    axis = call.axis_said("axis", ids.rank + 1)
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("ops.one_hot", ids, call["depth"], axis=axis, dtype=dtype))
 
@@ -142,7 +143,7 @@ def _sort(call: Keras) -> list[Value] | None:
     x = call.input("x")
     if call["nans"] == "largest" or call["descending"]:
         return None
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     return [
         call.value(invoke("ops.sort", x, axis=axis)),
         call.value(f'ops.cast({invoke("ops.argsort", x, axis=axis)}, "int64")', 1),

@@ -17,7 +17,7 @@ def _whole(call: Keras, text: str) -> Value:
 
 def _count(call: Keras) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     if not axes or call["keepdims"]:
         return None
     axis: Any = axes[0] if len(axes) == 1 else axes
@@ -26,7 +26,7 @@ def _count(call: Keras) -> Value | None:
 
 def _quantile(call: Keras) -> Value:
     x = call.input("x")
-    options = {"axis": call.axis("axis", x.rank), "keepdims": call["keepdims"] or None}
+    options = {"axis": call.axis_said("axis", x.rank), "keepdims": call["keepdims"] or None}
     if call["q"] == 0.5 and call["interpolation"] == "linear":
         return call.value(invoke("ops.median", x, **options))
     options["method"] = f'"{call["interpolation"]}"'
@@ -55,12 +55,12 @@ def _histogram(call: Keras) -> Value | None:
 
 def _diff(call: Keras) -> Value:
     x = call.input("x")
-    return call.value(invoke("ops.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("ops.diff", x, n=call["n"], axis=call.axis_said("axis", x.rank)))
 
 
 def _trapezoid(call: Keras) -> Value:
     x = call.input("x")
-    options = {"dx": float(call["dx"]), "axis": call.axis("axis", x.rank)}
+    options = {"dx": float(call["dx"]), "axis": call.axis_said("axis", x.rank)}
     return call.value(invoke("ops.trapezoid", x, **options))
 
 

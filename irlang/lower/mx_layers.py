@@ -163,7 +163,7 @@ def _global(kind: str) -> Native:
 
 def _layer_norm(call: Mx) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     scaled = call.has("gamma") and call.has("beta")
     if len(axes) != 1 or call["eps_to"] != "variance" or not scaled:
         return None
@@ -177,7 +177,7 @@ def _batch_norm(call: Mx) -> Value | None:
     if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2 or x.dtype not in _WIDE:
         return None
     options = {
-        "eps": float(call["eps"]), "axis": call.axis("axis", x.rank), "fix_gamma": False,
+        "eps": float(call["eps"]), "axis": call.axis_said("axis", x.rank), "fix_gamma": False,
         "use_global_stats": True,
     }  # fmt: skip
     return call.value(invoke("mx.npx.batch_norm", x, *map(call.input, names), **options))
@@ -192,7 +192,7 @@ def _embedding(call: Mx) -> Value:
 def _softmax(function: str) -> Native:
     def rule(call: Mx) -> Value:
         x = call.input("x")
-        return call.value(invoke(function, x, axis=call.axis("axis", x.rank)))
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank)))
 
     return Native(function, rule)
 

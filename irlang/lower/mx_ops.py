@@ -63,7 +63,7 @@ def _reduction(function: str, **only: Any) -> Native:
         x = call.input("x")
         if any(call[name] != value for name, value in only.items()) or call.out.kind != "real":
             return None
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes:
             return None
         return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
@@ -76,7 +76,7 @@ def _position(function: str) -> Native:
         x = call.input("x")
         if call["select_last"] or call["keepdims"] or not x.dtype.startswith("f"):
             return None
-        text = invoke(function, x, axis=call.axis("axis", x.rank))
+        text = invoke(function, x, axis=call.axis_said("axis", x.rank))
         return call.value(f'{text}.astype("int64")')
 
     return Native(function, rule)
@@ -86,12 +86,12 @@ def _cumsum(call: Mx) -> Value | None:
     x = call.input("x")
     if call["exclusive"] or call["reverse"] or call.out.kind != "real":
         return None
-    return call.value(invoke("mx.np.cumsum", x, axis=call.axis("axis", x.rank)))
+    return call.value(invoke("mx.np.cumsum", x, axis=call.axis_said("axis", x.rank)))
 
 
 def _norm(call: Mx) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     if not 1 <= len(axes) <= 2 or x.dtype not in _WIDE:
         return None
     axis: Any = axes[0] if len(axes) == 1 else axes
@@ -139,7 +139,7 @@ def _transpose(call: Mx) -> Value:
 
 
 def _squeeze(call: Mx) -> Value | None:
-    axes = call.axes("axes", call.input("x").rank)
+    axes = call.axes_said("axes", call.input("x").rank)
     return call.value(invoke("mx.np.squeeze", call.input("x"), axis=axes)) if axes else None
 
 
@@ -153,7 +153,7 @@ def _expand_dims(call: Mx) -> Value | None:
 def _joined(function: str, rank: int) -> Native:
     def rule(call: Mx) -> Value:
         values = call.family("xs")
-        axis = call.axis("axis", values[0].rank + rank)
+        axis = call.axis_said("axis", values[0].rank + rank)
         listed = ", ".join(map(call.build.full, values))
         return call.value(f"{function}([{listed}], axis={axis})")
 
@@ -166,18 +166,20 @@ def _tile(call: Mx) -> Value:
 
 def _repeat(call: Mx) -> Value:
     x = call.input("x")
-    return call.value(invoke("mx.np.repeat", x, call["repeats"], axis=call.axis("axis", x.rank)))
+    return call.value(
+        invoke("mx.np.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank))
+    )
 
 
 def _flip(call: Mx) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     return call.value(invoke("mx.np.flip", x, axis=axes)) if axes else None
 
 
 def _roll(call: Mx) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if not axes:
         return None
     return call.value(invoke("mx.np.roll", x, tuple(call["shift"]), axis=axes))
@@ -185,7 +187,7 @@ def _roll(call: Mx) -> Value | None:
 
 def _split(call: Mx) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     ends = tuple(accumulate(info.shape[axis] for info in call.outputs))[:-1]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("mx.np.split", x, str(list(ends)), axis=axis)
@@ -206,7 +208,7 @@ def _broadcast(call: Mx) -> Value:
 
 def _trace(call: Mx) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if x.dtype not in _WIDE:
         return None
     text = invoke("mx.np.trace", x, offset=call["offset"], axis1=axes[0], axis2=axes[1])
@@ -219,7 +221,7 @@ def _take(call: Mx) -> Value | None:
     mode = '"raise"' if call["negative"] == "refused" else '"wrap"'
     if x.dtype == "bool":
         return None
-    return call.value(invoke("mx.np.take", x, ids, axis=call.axis("axis", x.rank), mode=mode))
+    return call.value(invoke("mx.np.take", x, ids, axis=call.axis_said("axis", x.rank), mode=mode))
 
 
 def _pick(call: Mx) -> Value | None:
@@ -229,7 +231,8 @@ def _pick(call: Mx) -> Value | None:
     if ids.shape[axis] != 1 or call["negative"] != "refused":
         return None
     places = call.build.reshape(ids, (*ids.shape[:axis], *ids.shape[axis + 1 :]))
-    return call.value(invoke("mx.npx.pick", x, places, axis=axis, keepdims=True))
+    options = {"axis": call.axis_said("axis", x.rank), "keepdims": True}
+    return call.value(invoke("mx.npx.pick", x, places, **options))
 
 
 def _one_hot(call: Mx) -> Value | None:
@@ -258,7 +261,7 @@ def _top_k(call: Mx) -> list[Value] | None:
     if call["nans"] != "open" or not call["k"]:
         return None
     options = {
-        "k": call["k"], "axis": call.axis("axis", x.rank), "ret_typ": '"both"',
+        "k": call["k"], "axis": call.axis_said("axis", x.rank), "ret_typ": '"both"',
         "is_ascend": None if call["largest"] else True, "dtype": '"int64"',
     }  # fmt: skip
     names = [call.build.names.fresh(name) for name in call.node.outputs]
@@ -284,7 +287,7 @@ def _diff(call: Mx) -> Value | None:
     x = call.input("x")
     if x.rank > MOST_AXES:
         return None
-    return call.value(invoke("mx.np.diff", x, n=call["n"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("mx.np.diff", x, n=call["n"], axis=call.axis_said("axis", x.rank)))
 
 
 def _histogram(call: Mx) -> Value | None:
@@ -296,14 +299,14 @@ def _histogram(call: Mx) -> Value | None:
 
 def _rot90(call: Mx) -> Value:
     x = call.input("x")
-    return call.value(invoke("mx.np.rot90", x, k=call["k"], axes=call.axes("axes", x.rank)))
+    return call.value(invoke("mx.np.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
 
 
 def _tensordot(call: Mx) -> Value | None:
     a, b = call.input("a"), call.input("b")
     if call.out.dtype not in _WIDE:
         return None
-    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    axes = [list(call.axes_said("a_axes", a.rank)), list(call.axes_said("b_axes", b.rank))]
     return call.value(invoke("mx.np.tensordot", a, b, axes=str(axes)))
 
 

@@ -69,7 +69,7 @@ def over_axes(
 
     def rule(call: Call[Any]) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes:
             return None
         which: Any = axes[0] if len(axes) == 1 else axes

@@ -284,7 +284,7 @@ def _batch_norm_train(call: Tf) -> list[Value] | None:
 
 def _l2_normalize(call: Tf) -> Value:
     x = call.input("x")
-    axes = _list(call.axes("axes", x.rank))
+    axes = _list(call.axes_said("axes", x.rank))
     return call.value(invoke("tf.math.l2_normalize", x, axis=axes, epsilon=call["eps"]))
 
 
@@ -325,7 +325,7 @@ def _categorical(call: Tf) -> Value | None:
     x, target = call.input("logits"), call.input("target")
     if call["label_smoothing"] != 0 or call.has("weight"):
         return None
-    function, axis = "tf.nn.softmax_cross_entropy_with_logits", call.axis("axis", x.rank)
+    function, axis = "tf.nn.softmax_cross_entropy_with_logits", call.axis_said("axis", x.rank)
     return _reduced(call, invoke(function, labels=target, logits=x, axis=axis))
 
 
@@ -357,9 +357,9 @@ _MOST_AXES = 5  # that the kernel of softmax takes
 
 def _softmax(call: Tf) -> Value:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
     if x.rank <= _MOST_AXES:
-        return call.value(invoke("tf.nn.softmax", x, axis=axis))
+        return call.value(invoke("tf.nn.softmax", x, axis=call.axis_said("axis", x.rank)))
+    axis = call.axis("axis", x.rank)
     around = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
     found = invoke("tf.nn.softmax", call.build.reshape(x, around), axis=1)
     return call.build.reshape(Value(found, around, x.dtype), x.shape)

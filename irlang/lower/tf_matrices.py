@@ -21,7 +21,7 @@ def _log_determinant(call: Tf) -> list[Value]:
 
 def _tensordot(call: Tf) -> Value:
     a, b = call.input("a"), call.input("b")
-    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    axes = [list(call.axes_said("a_axes", a.rank)), list(call.axes_said("b_axes", b.rank))]
     return call.value(invoke("tf.tensordot", a, b, axes=str(axes)))
 
 
@@ -84,7 +84,7 @@ def _patches(call: Tf) -> Value | None:
 def _norm(call: Tf) -> Value | None:
     """Along one axis."""
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     if len(axes) != 1 or x.dtype not in _WIDE:
         return None
     options = {"ord": 1, "axis": axes[0], "keepdims": call["keepdims"] or None}

@@ -89,7 +89,7 @@ def _reduction(function: str, **only: Any) -> Native:
         x = call.input("x")
         if any(call[name] != value for name, value in only.items()):
             return None
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         keep = call["keepdims"] or None
         return call.value(invoke(function, x, axis=str(list(axes)), keepdims=keep))
 
@@ -101,7 +101,7 @@ def _position(function: str) -> Native:
         x = call.input("x")
         if call["select_last"] or x.dtype == "bool":
             return None
-        axis = call.axis("axis", x.rank)
+        axis = call.axis_said("axis", x.rank)
         text = invoke(function, x, axis=axis)
         return call.value(invoke("tf.expand_dims", text, axis) if call["keepdims"] else text)
 
@@ -112,7 +112,7 @@ def _scan(function: str) -> Native:
     def rule(call: Tf) -> Value:
         x = call.input("x")
         options = {"exclusive": call["exclusive"] or None, "reverse": call["reverse"] or None}
-        return call.value(invoke(function, x, axis=call.axis("axis", x.rank), **options))
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank), **options))
 
     return Native(function, rule)
 
@@ -134,7 +134,7 @@ def _top_k(call: Tf) -> list[Value] | None:
 def _gather(call: Tf) -> Value | None:
     if call["negative"] != "refused":
         return None
-    x, axis = call.input("x"), call.axis("axis", call.input("x").rank)
+    x, axis = call.input("x"), call.axis_said("axis", call.input("x").rank)
     return call.value(invoke("tf.gather", x, call.input("ids"), axis=axis or None))
 
 
@@ -157,10 +157,11 @@ def _one_hot(call: Tf) -> Value | None:
     ids = call.input("ids")
     if call["negative"] != "off" or DTYPES[call.out.dtype].kind != "real":
         return None
+    last = call["axis"] == -1  # the only axis that may be counted from the last
     options = {
         "on_value": float(call["on"]),
         "off_value": float(call["off"]),
-        "axis": call.axis("axis", ids.rank + 1),
+        "axis": -1 if last else call.axis("axis", ids.rank + 1),
         "dtype": call.build.dtype(call.out.dtype),
     }
     return call.value(invoke("tf.one_hot", ids, call["depth"], **options))
@@ -174,7 +175,7 @@ def _reshape(call: Tf) -> Value:
 
 
 def _squeeze(call: Tf) -> Value | None:
-    axes = call.axes("axes", call.input("x").rank)
+    axes = call.axes_said("axes", call.input("x").rank)
     if not axes:
         return None
     return call.value(invoke("tf.squeeze", call.input("x"), axis=str(list(axes))))
@@ -194,7 +195,7 @@ def _transpose(call: Tf) -> Value:
 def _joined(function: str, rank: int) -> Native:
     def rule(call: Tf) -> Value:
         values = call.family("xs")
-        axis = call.axis("axis", values[0].rank + rank)
+        axis = call.axis_said("axis", values[0].rank + rank)
         listed = ", ".join(map(call.build.full, values))
         return call.value(f"{function}([{listed}], axis={axis})")
 
@@ -203,7 +204,7 @@ def _joined(function: str, rank: int) -> Native:
 
 def _split(call: Tf) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     sizes = [info.shape[axis] for info in call.outputs]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("tf.split", x, str(sizes), axis=axis)
@@ -230,7 +231,7 @@ def _pad(call: Tf) -> Value | None:
 
 def _repeat(call: Tf) -> Value:
     x = call.input("x")
-    return call.value(invoke("tf.repeat", x, call["repeats"], axis=call.axis("axis", x.rank)))
+    return call.value(invoke("tf.repeat", x, call["repeats"], axis=call.axis_said("axis", x.rank)))
 
 
 def _tile(call: Tf) -> Value:
@@ -239,12 +240,12 @@ def _tile(call: Tf) -> Value:
 
 def _flip(call: Tf) -> Value:
     x = call.input("x")
-    return call.value(invoke("tf.reverse", x, str(list(call.axes("axes", x.rank)))))
+    return call.value(invoke("tf.reverse", x, str(list(call.axes_said("axes", x.rank)))))
 
 
 def _roll(call: Tf) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if not axes:
         return None
     return call.value(invoke("tf.roll", x, str(list(call["shift"])), axis=str(list(axes))))

@@ -18,7 +18,7 @@ def _sort(call: Tf) -> list[Value] | None:
     if call["nans"] == "largest":
         return None
     direction = '"DESCENDING"' if call["descending"] else None
-    options = {"axis": call.axis("axis", x.rank), "direction": direction}
+    options = {"axis": call.axis_said("axis", x.rank), "direction": direction}
     values = call.value(invoke("tf.sort", x, **options))
     places = invoke("tf.argsort", x, stable=True, **options)
     return [values, call.build.cast(Value(places, x.shape, "i32"), "i64")]
@@ -26,7 +26,7 @@ def _sort(call: Tf) -> list[Value] | None:
 
 def _logcumsumexp(call: Tf) -> Value:
     x = call.input("x")
-    options = {"axis": call.axis("axis", x.rank), "reverse": call["reverse"] or None}
+    options = {"axis": call.axis_said("axis", x.rank), "reverse": call["reverse"] or None}
     return call.value(invoke("tf.math.cumulative_logsumexp", x, **options))
 
 

@@ -17,7 +17,7 @@ Tf = Call[TensorFlowBuilder]
 
 def _count(call: Tf) -> Value:
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     options = {"axis": str(list(axes)), "keepdims": call["keepdims"] or None}
     return call.value(invoke("tf.math.count_nonzero", x, **options))
 

@@ -327,7 +327,7 @@ def _instance_norm(call: Torch) -> Value | None:
 
 def _normalize(call: Torch) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     if len(axes) != 1:
         return None
     return call.value(invoke("F.normalize", x, p=call["p"], dim=axes[0], eps=call["eps"]))

@@ -20,13 +20,13 @@ def _log_determinant(call: Torch) -> list[Value]:
 
 def _tensordot(call: Torch) -> Value:
     a, b = call.input("a"), call.input("b")
-    axes = [list(call.axes("a_axes", a.rank)), list(call.axes("b_axes", b.rank))]
+    axes = [list(call.axes_said("a_axes", a.rank)), list(call.axes_said("b_axes", b.rank))]
     return call.value(invoke("torch.tensordot", a, b, dims=str(axes)))
 
 
 def _rot90(call: Torch) -> Value:
     x = call.input("x")
-    return call.value(invoke("torch.rot90", x, call["k"], call.axes("axes", x.rank)))
+    return call.value(invoke("torch.rot90", x, call["k"], call.axes_said("axes", x.rank)))
 
 
 def _vander(call: Torch) -> Value:
@@ -62,7 +62,7 @@ def _channel_shuffle(call: Torch) -> Value | None:
 def _cosine_similarity(call: Torch) -> Value:
     """PyTorch's eps is a length, not its square."""
     a, b = call.input("prediction"), call.input("target")
-    options = {"dim": call.axis("axis", a.rank), "eps": math.sqrt(call["eps"])}
+    options = {"dim": call.axis_said("axis", a.rank), "eps": math.sqrt(call["eps"])}
     text = invoke("F.cosine_similarity", a, b, **options)
     text = f"-{text}" if call["negative"] else text
     reduction = {"none": text, "sum": f"({text}).sum()", "mean": f"({text}).mean()"}

@@ -107,7 +107,7 @@ def _reduction(function: str, **more: str) -> Native:
 
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes:
             return None
         options: dict[str, Any] = {key: call[name] for key, name in more.items()}
@@ -125,7 +125,7 @@ def _mean(call: Torch) -> Value | Sequence[Value] | None:
 
 def _sum(call: Torch) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     if not axes:
         return None
     dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
@@ -135,7 +135,7 @@ def _sum(call: Torch) -> Value | None:
 
 def _prod(call: Torch) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank) if x.rank else ()
+    axes = call.axes_said("axes", x.rank) if x.rank else ()
     if len(axes) != 1:
         return None
     dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
@@ -148,7 +148,7 @@ def _spread(function: str) -> Native:
 
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         count = math.prod(x.shape[axis] for axis in axes)
         if not axes or count <= call["correction"]:
             return None
@@ -161,7 +161,7 @@ def _spread(function: str) -> Native:
 def _norm(order: int) -> Native:
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
-        axes = call.axes("axes", x.rank) if x.rank else ()
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes or DTYPES[x.dtype].kind != "real":
             return None
         options = {"dim": axes[0] if len(axes) == 1 else axes, "keepdim": call["keepdims"] or None}
@@ -176,7 +176,7 @@ def _position(function: str) -> Native:
         if call["select_last"] or x.dtype == "bool":
             return None
         keep = call["keepdims"] or None
-        return call.value(invoke(function, x, dim=call.axis("axis", x.rank), keepdim=keep))
+        return call.value(invoke(function, x, dim=call.axis_said("axis", x.rank), keepdim=keep))
 
     return Native(function, rule)
 
@@ -184,7 +184,7 @@ def _position(function: str) -> Native:
 def _scan(function: str) -> Native:
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
-        axis = call.axis("axis", x.rank)
+        axis = call.axis_said("axis", x.rank)
         if call["exclusive"]:
             return None
         dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
@@ -199,7 +199,7 @@ def _scan(function: str) -> Native:
 def _top_k(call: Torch) -> list[Value]:
     """`torch.topk` leaves the order of equal elements open; a stable sort does not."""
     x = call.input("x")
-    axis, count = call.axis("axis", x.rank), call["k"]
+    axis, count = call.axis_said("axis", x.rank), call["k"]
     names = [call.build.names.fresh("v") for _ in range(2)]
     if not call["stable"]:
         given = {"k": count, "dim": axis, "largest": call["largest"], "sorted": call["sorted"]}
@@ -209,7 +209,7 @@ def _top_k(call: Torch) -> list[Value]:
     options = {"dim": axis, "descending": call["largest"] or None, "stable": True}
     call.build.lines.append(f"{', '.join(names)} = {invoke('torch.sort', x, **options)}")
     found = [Value(names[0], x.shape, x.dtype), Value(names[1], x.shape, "i64")]
-    return [call.build.slice(value, axis, 0, count, 1) for value in found]
+    return [call.build.slice(value, call.axis("axis", x.rank), 0, count, 1) for value in found]
 
 
 def _signed(sign: str) -> Native:

@@ -26,13 +26,13 @@ def two(call: Torch, text: str) -> list[Value]:
 
 def _sort(call: Torch) -> list[Value]:
     x = call.input("x")
-    options = {"dim": call.axis("axis", x.rank), "descending": call["descending"] or None}
+    options = {"dim": call.axis_said("axis", x.rank), "descending": call["descending"] or None}
     return two(call, invoke("torch.sort", x, stable=True, **options))
 
 
 def _kth_value(call: Torch) -> list[Value]:
     x = call.input("x")
-    options = {"dim": call.axis("axis", x.rank), "keepdim": call["keepdims"] or None}
+    options = {"dim": call.axis_said("axis", x.rank), "keepdim": call["keepdims"] or None}
     return two(call, invoke("torch.kthvalue", x, call["k"], **options))
 
 
@@ -41,7 +41,7 @@ def _running(function: str) -> Native:
         x = call.input("x")
         if call["reverse"]:
             return None
-        return two(call, invoke(function, x, dim=call.axis("axis", x.rank)))
+        return two(call, invoke(function, x, dim=call.axis_said("axis", x.rank)))
 
     return Native(function, rule)
 
@@ -50,7 +50,7 @@ def _logcumsumexp(call: Torch) -> Value | None:
     x = call.input("x")
     if call["reverse"]:
         return None
-    return call.value(invoke("torch.logcumsumexp", x, dim=call.axis("axis", x.rank)))
+    return call.value(invoke("torch.logcumsumexp", x, dim=call.axis_said("axis", x.rank)))
 
 
 # ---- scattering
@@ -60,7 +60,7 @@ def _scatter_elements(call: Torch) -> Value | None:
     x, updates, reduction = call.input("x"), call.input("updates"), call["reduction"]
     if call["negative"] != "refused" or (reduction != "none" and x.dtype == "bool"):
         return None
-    ids, axis = call.build.cast(call.input("ids"), "i64"), call.axis("axis", x.rank)
+    ids, axis = call.build.cast(call.input("ids"), "i64"), call.axis_said("axis", x.rank)
     if reduction == "none":
         return call.value(invoke("torch.scatter", x, axis, ids, updates))
     text = invoke("torch.scatter_reduce", x, axis, ids, updates, _REDUCED[reduction])
@@ -71,7 +71,7 @@ def _scatter_slices(call: Torch) -> Value | None:
     x, updates, reduction = call.input("x"), call.input("updates"), call["reduction"]
     if call["negative"] != "refused" or (reduction != "none" and x.dtype == "bool"):
         return None
-    ids, axis = call.build.cast(call.input("ids"), "i64"), call.axis("axis", x.rank)
+    ids, axis = call.build.cast(call.input("ids"), "i64"), call.axis_said("axis", x.rank)
     function = {"none": "torch.index_copy", "add": "torch.index_add"}.get(reduction)
     if function is not None:
         return call.value(invoke(function, x, axis, ids, updates))
@@ -124,7 +124,7 @@ def _diagonal(function: str, more: int) -> Native:
 
     def rule(call: Torch) -> Value:
         x = call.input("x")
-        first, second = call.axes("axes", x.rank + more)
+        first, second = call.axes_said("axes", x.rank + more)
         options = {"offset": call["offset"] or None, "dim1": first, "dim2": second}
         return call.value(invoke(function, x, **options))
 
@@ -142,7 +142,7 @@ def _trace(call: Torch) -> Value | None:
 
 def _cross(call: Torch) -> Value:
     a, b = call.input("a"), call.input("b")
-    return call.value(invoke("torch.linalg.cross", a, b, dim=call.axis("axis", a.rank)))
+    return call.value(invoke("torch.linalg.cross", a, b, dim=call.axis_said("axis", a.rank)))
 
 
 def _meshgrid(call: Torch) -> list[Value]:

@@ -25,17 +25,16 @@ def _embedding(call: Torch) -> Value:
 
 def _gather(call: Torch) -> Value | None:
     x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
-    axis = call.axis("axis", x.rank)
     if call["negative"] == "refused" and ids.rank == 1:
-        return call.value(invoke("torch.index_select", x, axis, ids))
-    return call.value(f"{call.build.inner(x)}[{':, ' * axis}{ids.text}]")
+        return call.value(invoke("torch.index_select", x, call.axis_said("axis", x.rank), ids))
+    return call.value(f"{call.build.inner(x)}[{':, ' * call.axis('axis', x.rank)}{ids.text}]")
 
 
 def _take_along(call: Torch) -> Value | None:
     if call["negative"] != "refused":
         return None
     x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
-    return call.value(invoke("torch.gather", x, call.axis("axis", x.rank), ids))
+    return call.value(invoke("torch.gather", x, call.axis_said("axis", x.rank), ids))
 
 
 # ---- shapes
@@ -56,7 +55,7 @@ def _flatten(call: Torch) -> Value | None:
 
 def _squeeze(call: Torch) -> Value | None:
     x = call.input("x")
-    axes = call.axes("axes", x.rank)
+    axes = call.axes_said("axes", x.rank)
     return call.value(invoke("torch.squeeze", x, axes)) if axes else None
 
 
@@ -74,7 +73,7 @@ def _transpose(call: Torch) -> Value:
 def _joined(function: str, rank: int) -> Native:
     def rule(call: Torch) -> Value:
         values = call.family("xs")
-        axis = call.axis("axis", values[0].rank + rank)
+        axis = call.axis_said("axis", values[0].rank + rank)
         listed = ", ".join(map(call.build.full, values))
         return call.value(f"{function}([{listed}], dim={axis})")
 
@@ -83,7 +82,7 @@ def _joined(function: str, rank: int) -> Native:
 
 def _split(call: Torch) -> list[Value]:
     x = call.input("x")
-    axis = call.axis("axis", x.rank)
+    axis = call.axis_said("axis", x.rank)
     sizes = [info.shape[axis] for info in call.outputs]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("torch.split", x, str(sizes), dim=axis)
@@ -118,17 +117,17 @@ def _tile(call: Torch) -> Value:
 
 def _repeat(call: Torch) -> Value:
     x = call.input("x")
-    text = invoke("torch.repeat_interleave", x, call["repeats"], dim=call.axis("axis", x.rank))
+    text = invoke("torch.repeat_interleave", x, call["repeats"], dim=call.axis_said("axis", x.rank))
     return call.value(text)
 
 
 def _flip(call: Torch) -> Value:
     x = call.input("x")
-    return call.value(invoke("torch.flip", x, call.axes("axes", x.rank)))
+    return call.value(invoke("torch.flip", x, call.axes_said("axes", x.rank)))
 
 
 def _roll(call: Torch) -> Value | None:
-    x, axes = call.input("x"), call.axes("axes", call.input("x").rank)
+    x, axes = call.input("x"), call.axes_said("axes", call.input("x").rank)
     return call.value(invoke("torch.roll", x, tuple(call["shift"]), axes)) if axes else None
 
 

@@ -16,7 +16,7 @@ def _count(call: Torch) -> Value | None:
     axes = call.axes("axes", x.rank) if x.rank else ()
     if not axes:
         return None
-    text = invoke("torch.count_nonzero", x, axes)
+    text = invoke("torch.count_nonzero", x, call.axes_said("axes", x.rank))
     shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
     found = Value(text, shape, "i64")
     return call.build.reshape(found, call.out.shape) if call["keepdims"] else found
@@ -25,7 +25,7 @@ def _count(call: Torch) -> Value | None:
 def _quantile(call: Torch) -> Value | None:
     """Of a share of 1 / 2 the element below is `torch.median`, too, and in every type."""
     x = call.input("x")
-    axis, keep = call.axis("axis", x.rank), call["keepdims"] or None
+    axis, keep = call.axis_said("axis", x.rank), call["keepdims"] or None
     if call["q"] == 0.5 and call["interpolation"] == "lower":
         return call.value(f"{invoke('torch.median', x, dim=axis, keepdim=keep)}.values")
     if x.dtype not in _WIDE:
@@ -61,12 +61,12 @@ def _histogram(call: Torch) -> Value | None:
 
 def _diff(call: Torch) -> Value:
     x = call.input("x")
-    return call.value(invoke("torch.diff", x, n=call["n"], dim=call.axis("axis", x.rank)))
+    return call.value(invoke("torch.diff", x, n=call["n"], dim=call.axis_said("axis", x.rank)))
 
 
 def _trapezoid(call: Torch) -> Value:
     x = call.input("x")
-    options = {"dx": float(call["dx"]), "dim": call.axis("axis", x.rank)}
+    options = {"dx": float(call["dx"]), "dim": call.axis_said("axis", x.rank)}
     return call.value(invoke("torch.trapezoid", x, **options))
 
 
