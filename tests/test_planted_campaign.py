@@ -22,10 +22,13 @@ _BATCHES = 8  # of a campaign; most need one
 _SEED = 3
 
 
-def _campaign(name: str, seed: int) -> Found | None:
-    """The first finding of a campaign's that blames the culprit."""
+def _campaign(name: str, seed: int, asked: bool = True) -> Found | None:
+    """The first finding of a campaign's that blames the culprit.
+
+    asked: whether all gradients are compared, where the fault is in one.
+    """
     fault = FAULTS[name]
-    settings = Settings(("torch",), seed, ops=fault.ops, grad=fault.grad)
+    settings = Settings(("torch",), seed, ops=fault.ops, grad=fault.grad and asked)
     batch.SEEN.clear()
     for number in range(_BATCHES):
         for found in batch.run_batch(settings, number)[1]:
@@ -60,6 +63,33 @@ def test_a_fault_is_found_and_reduced(name: str, monkeypatch: pytest.MonkeyPatch
         assert _small(_campaign(name, _SEED))
     finally:
         batch.close_sessions()  # the worker has the fault in it
+
+
+def test_a_campaign_that_asks_for_no_gradients_compares_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    name = "a gradient off by one in ten thousand"
+    for module in (runner, gradients, substitute):
+        monkeypatch.setattr(module, "lower", planted(FAULTS[name]))
+    try:
+        found = _campaign(name, _SEED, asked=False)
+        assert found is not None
+        assert found.verdict.stage == "backward"
+        assert _small(found)
+    finally:
+        batch.close_sessions()
+
+
+def test_a_campaign_of_gradients_spoils_calls_too() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    batch.SEEN.clear()
+    settings = Settings(("torch",), _SEED, ops=("softmax", "conv"), grad=True)
+    try:
+        counts = batch.run_batch(settings, 0)[0]["invalid"]["torch"]
+    finally:
+        batch.close_sessions()
+    assert sum(counts.values()) > 0
 
 
 def _measure(seeds: range) -> None:

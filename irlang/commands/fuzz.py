@@ -61,7 +61,9 @@ class Seconds(click.ParamType[float]):
     "--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4)."
 )
 @click.option("--ops", metavar="A,B", help="Only these operators.")
-@options.grad
+@click.option(
+    "--grad", is_flag=True, help="Compare gradients of all programs, not of some calls alone."
+)
 @click.option("--analyze", is_flag=True, help="Test `irlang analyze` instead: no target is needed.")
 @click.option("--out", type=click.Path(path_type=Path), help="The campaign's folder.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Go on with a campaign.")

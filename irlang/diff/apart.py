@@ -74,13 +74,14 @@ def cases_apart(
     able: Able = lambda _: True,
     native: Collection[str] = (),
     own: Own = lambda _: True,
+    each: int = APART,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
     operators that a target has of its own; own: whether one has such an operator as it is called in
-    a program of one call.
+    a program of one call. each: how many stand beside any batch.
     """
     names = list(ops) or [op.name for op in catalog]
     rounds = Rounds(names, [name for name in names if name in native], seed)
@@ -88,7 +89,7 @@ def cases_apart(
     def preferred(graph: Graph) -> bool:
         return graph.nodes[0].op.name not in native or own(graph)
 
-    for number in range(batch * APART, batch * APART + count):
+    for number in range(batch * each, batch * each + count):
         turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)

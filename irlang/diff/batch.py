@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -30,13 +30,16 @@ from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
 from irlang.graph import Graph
-from irlang.lower.lower import spelt
+from irlang.lower.lower import differentiates, spelt
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _SPOILT = 64  # requirements that are broken beside the programs of a batch
+# Of calls apart a campaign without gradients has one in so many more with them; of spoilt calls
+# one with gradients has one in so many.
+_QUARTER = 4
 _SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoilt
 _PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
 _COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
@@ -76,7 +79,9 @@ def run_batch(
     is left out, and the batch is `cut`.
     """
     batch = _Batch(settings, number, told)
-    kinds: list[Callable[[float], bool]] = [batch.call, batch.fire, batch.spoil]
+    kinds: list[Callable[[float], bool]] = [
+        batch.call, batch.fire, batch.spoil, batch.slope,
+    ]  # fmt: skip
     share = 1 / _FEWER
     while kinds and not PACE.over():
         kinds = [kind for kind in kinds if not PACE.over() and kind(share)]
@@ -103,9 +108,18 @@ class _Batch:
             -(-count * APART // BATCH), session.can_run, spelled, own,
         )  # fmt: skip
         share = -(-count * PIECES // BATCH)
+        # What differentiates by itself is asked for some gradients in any campaign.
+        slopes = [] if settings.grad else [t for t in settings.targets if differentiates(t)]
+        self._sloped = session.among(slopes)
+        each = APART // _QUARTER if slopes else 0
+        self._gradients = cases_apart(
+            catalog, settings.seed, number, settings.ops, True, -(-count * each // BATCH),
+            self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
+            partial(self._sloped.has_own, catalog=catalog), each,
+        )  # fmt: skip
         self._pieces = pieces(settings, number, catalog, session.can_run, share)
-        first = number * _SPOILT + settings.seed
-        spoilt = 0 if settings.grad else -(-count * _SPOILT // BATCH)
+        first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
+        spoilt = -(-count * _SPOILT // (_QUARTER * BATCH if settings.grad else BATCH))
         self._spoilt = iter(range(first, first + spoilt))
         self.found: list[Found] = []
         self.cut = False
@@ -120,9 +134,18 @@ class _Batch:
 
     def call(self, share: float) -> bool:
         """Some programs of calls apart; False where there are no more. share: of those at once."""
-        some = list(islice(self._apart, ceil(_AT_ONCE * share)))
+        return self._call(self._session, self._apart, ceil(_AT_ONCE * share), self._settings.grad)
+
+    def slope(self, share: float) -> bool:
+        """The same with gradients, in a campaign that asks for none elsewhere."""
+        return self._call(self._sloped, self._gradients, ceil(_AT_ONCE * share / _QUARTER), True)
+
+    def _call(
+        self, session: Session, made: Iterator[tuple[int, int, Case]], count: int, grad: bool
+    ) -> bool:
+        some = list(islice(made, count))
         self._alone += [case.graph for *_, case in some]
-        found, counts = judge_apart(self._session, some, SEEN, self._settings.grad)
+        found, counts = judge_apart(session, some, SEEN, grad)
         self._count("apart", counts)
         self._keep(found)
         return bool(some)

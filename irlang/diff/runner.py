@@ -98,15 +98,21 @@ class Session:
 
     def only(self, target: str) -> Session:
         """The same workers, one target alone; not to be closed by itself."""
-        alone = Session.__new__(Session)
-        alone.targets = (target,)
-        alone.workers = {target: self.workers[target]}
-        alone.arithmetic = {target: self.arithmetic[target]}
+        alone = self.among((target,))
         alone.shares = {target: 1}
-        alone.says_no = self.says_no
-        alone._last = self._last
-        alone.thorough = self.thorough
         return alone
+
+    def among(self, targets: Sequence[str]) -> Session:
+        """The same workers, some of the targets; not to be closed by itself."""
+        some = Session.__new__(Session)
+        some.targets = tuple(targets)
+        some.workers = {target: self.workers[target] for target in targets}
+        some.arithmetic = {target: self.arithmetic[target] for target in targets}
+        some.shares = {target: self.shares[target] for target in targets}
+        some.says_no = self.says_no
+        some._last = self._last
+        some.thorough = self.thorough
+        return some
 
     def apart(self, target: str, seconds: float | None = None) -> Session | None:
         """A target alone, each program in a process of its own; None where that cannot be.

@@ -117,6 +117,14 @@ def spelt(target: str) -> frozenset[str]:
     return frozenset(n for n, own in table.items() if own.since <= (release or own.since))
 
 
+def differentiates(target: str) -> bool:
+    """Whether a target gives gradients by itself."""
+    known = describe(target)
+    if known.framework not in _PYTHON:
+        return False
+    return bool(_row(known).layout(known.mode, known.release).gradients)
+
+
 def lower(
     graph: Graph,
     target: str | Description,
