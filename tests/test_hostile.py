@@ -332,6 +332,7 @@ def test_arrays_are_never_unpickled(folder: Path, capsys: pytest.CaptureFixture[
     assert "error[file.npy]" in told(capsys)
     evil.write_bytes(pickle.dumps(Opened(trace)))
     assert status(["run", str(file), "--input", f"x={evil}"]) == 2
+    assert "pickle.load" not in told(capsys), "nobody is told how to load it all the same"
     assert not trace.exists()
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -32,6 +32,7 @@ from irlang.diff.suppress import known_as, read_known
 from irlang.interp import exact
 from irlang.lower.lower import lower
 from irlang.lower.pool import Result
+from irlang.lower.profile import read_profile
 from irlang.lower.target import targets as all_targets
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
@@ -124,6 +125,15 @@ def test_a_list_that_is_at_fault_is_refused(text: str, said: str, tmp_path: Path
     with pytest.raises(InvalidInput) as caught:
         read_known(_known(tmp_path, text))
     assert said in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("read", [read_known, read_profile])
+def test_a_list_without_an_end_is_refused(read: Callable[[Path], object]) -> None:
+    endless = Path("/dev/zero")
+    if not endless.exists():
+        pytest.skip("there is no such device")
+    with pytest.raises(InvalidInput, match="too large"):
+        read(endless)
 
 
 # ---- the folder of a finding

@@ -46,10 +46,11 @@ class Known:
 def read_known(path: Path) -> list[Known]:
     """The patterns of a file. Raises `file.known`, with the entry that is at fault."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)  # what has no size of its own may have no end
+        if len(data) > _MOST_BYTES:
             raise fail("file.known", f"{path} is too large for a list of known findings")
-        text = path.read_text("utf-8")
-        content = tomllib.loads(text)
+        content = tomllib.loads(data.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise fail("file.known", f"{path} cannot be read: {error}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -24,6 +24,7 @@ from irlang.interp.draws import generator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_RANGE = {"real": (-1.0, 1.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
+_BEGINS = (b"\x93NUMPY", b"PK\x03\x04")  # a file of one array, and an archive of several
 _SHARE = 0.5  # of the machine's memory that a model's tensors may take
 
 
@@ -186,6 +187,9 @@ def load_npy(path: str) -> Array:
     """An array from a `.npy` file."""
     try:
         with Path(path).open("rb") as stream:
+            if not stream.read(6).startswith(_BEGINS):
+                raise fail("file.npy", f"{path} is no .npy file: it does not begin like one")
+            stream.seek(0)
             array: Array = np.load(stream, allow_pickle=False)
             if not isinstance(array, np.ndarray):
                 raise fail("file.npy", f"{path} holds an archive, not one array")

@@ -88,7 +88,7 @@ _OPENVINO = Runner(
     "str({path})",
     "{model}",
     """model = openvino.Core().read_model({source})
-compiled = openvino.compile_model(model, "CPU"{settings})
+compiled = openvino.compile_model(model, "CPU", {{{settings}}})
 
 
 def fed(inputs):
@@ -179,8 +179,9 @@ def runner(framework: str, mode: str) -> tuple[Runner, dict[str, str]]:
     if mode == "onnx:shapes":
         return _INFERENCE, {}
     if framework == "openvino":
-        precise = ', {"INFERENCE_PRECISION_HINT": "f32"}'
-        return _OPENVINO, {"settings": "" if mode == "default" else precise}
+        # as in a worker: what is checked, and how, may differ where there are several threads
+        said = ['"INFERENCE_NUM_THREADS": 1', '"INFERENCE_PRECISION_HINT": "f32"']
+        return _OPENVINO, {"settings": ", ".join(said[: 1 + (mode != "default")])}
     names = ["CUDAExecutionProvider"] * (mode == "cuda") + ["CPUExecutionProvider"]
     plain = mode in ("plain", "shapes")
     settings = f"options.graph_optimization_level = {_OFF}\n" if plain else ""

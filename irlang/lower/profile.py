@@ -100,9 +100,11 @@ def arithmetic(target: Description, accepted: Sequence[Accepted] = ()) -> Arithm
 def read_profile(path: Path) -> tuple[Accepted, ...]:
     """What a file accepts. Raises `file.profile`, with the entry that is at fault."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)  # what has no size of its own may have no end
+        if len(data) > _MOST_BYTES:
             raise fail("file.profile", f"{path} is too large for a profile")
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(data.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise fail("file.profile", f"{path} cannot be read: {error}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
