@@ -120,7 +120,7 @@ def analyse(
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
         start = dict(tensors)
         first: dict[Any, Node] = {}
-        equal: dict[str, str] = {}
+        equal = _equal_constants(graph, tensors)
         for number, node in enumerate(whole.nodes):
             look = _look(node, whole, start)
             step = next(waiting, None)
@@ -187,6 +187,21 @@ def _judged(
         call.run()
     call.leave()
     return points
+
+
+def _equal_constants(graph: Graph, given: Mapping[str, Tensor]) -> dict[str, str]:
+    """The parameters that are the same number as an earlier one, and which: models of other systems
+    have a constant for every place that it stands at.
+    """
+    first: dict[Any, str] = {}
+    found: dict[str, str] = {}
+    for name, param in graph.params.items():
+        only = given[name].hull.only
+        if only is not None and given[name].hull.finite:
+            twin = first.setdefault((param.info, str(only)), name)
+            if twin != name:
+                found[name] = twin
+    return found
 
 
 def _key(node: Node, equal: Mapping[str, str]) -> Any:

@@ -21,7 +21,7 @@ from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.splits import Splits
 from irlang.interp.stepwise import precision
-from irlang.interp.unfolding import own_index, settled, small, specialised
+from irlang.interp.unfolding import own_index, settled, small, specialised, without_lone
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
@@ -210,9 +210,8 @@ class Call:
         key = f"{__name__} {equation.target}"
         if key not in self.expansion.notes:
             bounds = dict(equation.binders)
-            self.expansion.notes[key] = simplify(
-                equation.body, bounds, self.expansion.tensors, deep=True
-            )
+            body = simplify(equation.body, bounds, self.expansion.tensors, deep=True)
+            self.expansion.notes[key] = without_lone(body)
         names = {name: own_index(axis) for axis, (name, _) in enumerate(equation.binders)}
         body = settled(self._renamed(self.expansion.notes[key], names))
         self._bodies.append(body)

@@ -19,9 +19,10 @@ from irlang.interp.elements import Sum
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.unfolding import instance, settled
+from irlang.interp.unfolding import inner_box, instance, match, settled, within
 from irlang.scalar import SCALARS
 
+AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it
 Condition = tuple[eq.Expr, str, str, eq.Read, eq.Read]  # with both indices, and both elements
 
 
@@ -36,7 +37,12 @@ class Ranked(Monotone):
         own = _at_rank(self.meaning(atom, box))
         if own is None:
             return
+        end = self._end(own, box)
+        extreme = end == (1 if below else -1)  # the largest, or the least, of all
+        free = inner_box(own[0], box) if extreme else None
         for other in rest.factors:
+            if free is not None and self._is_one_of(own[0], other, free, box):
+                yield Sum({other: 1.0})
             its = _at_rank(self.meaning(other, box))
             if its is None or its[:2] != own[:2]:
                 continue
@@ -49,6 +55,37 @@ class Ranked(Monotone):
             later = 1 if gap[0] >= 0 else -1
             if self._rises(own[0], own[1]) == (later if below else -later):
                 yield Sum({other: 1.0})
+
+    def _end(self, own: AtRank, box: Limits) -> int:
+        """1 where the element at a rank is the largest of all, -1 where it is the least, else 0."""
+        form, inner = affine(own[2]), inner_box(own[0], box)
+        ends = None if form is None else form_ends(form, box)
+        if ends is None or inner is None or len(own[0].binders) != 1:
+            return 0
+        last = inner[own[0].binders[0][0]][1]
+        if ends not in ((0, 0), (last, last)):
+            return 0
+        return self._rises(own[0], own[1]) * (-1 if ends == (0, 0) else 1)
+
+    def _is_one_of(self, term: eq.Reduce, other: eq.Expr, inner: Limits, box: Limits) -> bool:
+        """Whether an element is one of those that are sorted."""
+        if term.body is None:
+            return False
+        free = {name: inner[name] for name, _ in term.binders}
+        for pattern, target in product(self.looks(term.body, inner), self.looks(other, box)):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and within(found, free, box):
+                return True
+        return False
+
+    def chosen(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """A reduction whose value is one of its terms: an extreme, or the first or last when they
+        are sorted.
+        """
+        if isinstance(term, eq.Reduce) and term.kind in ("max", "min") and term.where is None:
+            return term
+        own = _at_rank(term)
+        return own[0] if own is not None and self._end(own, box) else None
 
     def _rises(self, term: eq.Reduce, place: eq.Read) -> int:
         """1 where no element falls with its rank, -1 where none rises, 0 where that is unknown."""
@@ -70,7 +107,7 @@ class Ranked(Monotone):
         return next((sign for sign in (1, -1) if _is_order(condition, sign)), 0)
 
 
-def _at_rank(term: eq.Expr) -> tuple[eq.Reduce, eq.Read, eq.Expr] | None:
+def _at_rank(term: eq.Expr) -> AtRank | None:
     """The element at a rank: that of any rank, what is compared with it, and the rank."""
     if not isinstance(term, eq.Reduce) or term.kind != "the":
         return None

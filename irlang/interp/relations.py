@@ -23,6 +23,7 @@ from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
+_FEW = 16  # elements that are tried one by one
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
@@ -64,7 +65,7 @@ class Relations(Areas):
             found = self._use("a number is an average of two", found, average, known, box, facts)
             if self._has_masks(expr):
                 found = self.by_truth(expr, found, box, facts)
-            if 0.0 <= found.low < 1.0:
+            if 0.0 <= found.low < 1.0 and self._equal is None:
                 least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
                 found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         known.append((expr, found))
@@ -215,10 +216,9 @@ class Relations(Areas):
         for atom in dict.fromkeys(eq.walk(body)):
             if not eq.indices(atom) <= inner.keys():
                 continue  # it hangs on an index that is bound further in
-            largest = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
-            if not isinstance(largest, eq.Reduce) or largest.kind not in ("max", "min"):
-                continue
-            if eq.indices(largest) & set(names) or largest.where is not None:
+            term = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
+            largest = self.chosen(term, inner)
+            if largest is None or eq.indices(term) & set(names):
                 continue
             for equal in self._choices(largest, body, inner, names):
                 with self.taken_as(equal, settled(atom)):
@@ -253,22 +253,39 @@ class Relations(Areas):
         return found
 
     def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
-        """What a sum is at least, whichever of two elements is the larger that it is taken of."""
+        """What a sum is at least, whichever of some elements is the larger that it is taken of."""
         best = -math.inf
         for body in self._written_out(expr, box):
             for atom in dict.fromkeys(eq.walk(body)):
                 if not eq.indices(atom) <= box.keys():
                     continue  # it hangs on an index that is bound further in
                 larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
-                if not isinstance(larger, eq.Apply) or larger.function != "max":
-                    continue
                 lows = []
-                for arg in larger.args:
+                for arg in self._one_is(larger, box):
                     own = self.started(arg, box)
                     with self.taken_as(self.copies(own, box)[-1], settled(atom)):
                         lows.append(self.value(body, box, facts).low)
-                best = max(best, min(lows))
+                best = max(best, min(lows, default=-math.inf))
+            if best > 0:
+                break  # written out further it says the same
         return best
+
+    def _one_is(self, larger: eq.Expr, box: Limits) -> list[eq.Expr]:
+        """The elements of which one is the larger of two, or the largest of a few."""
+        if isinstance(larger, eq.Apply) and larger.function == "max":
+            flat = list(self._flat(larger, box))
+            return [arg for arg in flat if not _is_max(self.meaning(arg, box))]
+        term = self.chosen(larger, box)
+        inner = None if term is None else inner_box(term, box)
+        if term is None or term.body is None or inner is None:
+            return []
+        names = [name for name, _ in term.binders]
+        if math.prod(inner[name][1] + 1 for name in names) > _FEW:
+            return []
+        return [
+            settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
+            for at in product(*(range(inner[name][1] + 1) for name in names))
+        ]
 
     def _has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""
@@ -361,3 +378,7 @@ class Relations(Areas):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
         return expr
+
+
+def _is_max(term: eq.Expr) -> bool:
+    return isinstance(term, eq.Apply) and term.function == "max"

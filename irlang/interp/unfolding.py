@@ -131,6 +131,19 @@ def settled(expr: eq.Expr) -> eq.Expr:
     return eq.rebuild(expr, settled)
 
 
+def without_lone(expr: eq.Expr) -> eq.Expr:
+    """An expression in which a reduction of a single term is that term."""
+    if (
+        isinstance(expr, eq.Reduce)
+        and expr.kind in ("sum", "prod", "max", "min")
+        and expr.body is not None
+        and expr.where is None
+        and all(isinstance(n, (eq.Const, eq.Size)) and n.value == 1 for _, n in expr.binders)
+    ):
+        return without_lone(eq.substitute(expr.body, {n: eq.Const(0) for n, _ in expr.binders}))
+    return eq.rebuild(expr, without_lone)
+
+
 def inner_box(expr: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
     """The box with the indices of a reduction; None where their bounds are not known."""
     inner = dict(box)
@@ -236,7 +249,7 @@ def _index_match(
     pattern = canonical(eq.substitute(pattern, found))
     left, right = affine(pattern), affine(target)
     if left is None or right is None:
-        return pattern == target
+        return pattern == target or _parts_match(pattern, target, free, found)
     unknown = [name for name in left.coefficients if name in free and name not in found]
     if not unknown:
         return left == right
@@ -246,6 +259,18 @@ def _index_match(
     rest = Affine({n: c for n, c in left.coefficients.items() if n != name}, left.constant)
     found[name] = linear(Affine({}).plus(right.plus(rest, -1), left.coefficients[name]))
     return True
+
+
+def _parts_match(
+    pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]
+) -> bool:
+    """The same of quotients and remainders, as a reshape makes them: part by part."""
+    if not isinstance(pattern, eq.Apply) or not isinstance(target, eq.Apply):
+        return False
+    if pattern.function != target.function or len(pattern.args) != len(target.args):
+        return False
+    pairs = zip(pattern.args, target.args, strict=True)
+    return all(_index_match(a, b, free, found) for a, b in pairs)
 
 
 def within(found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
