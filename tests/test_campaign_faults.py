@@ -301,3 +301,49 @@ def test_a_store_with_a_damaged_page_is_refused_or_has_all_its_batches(
             again.reading(),
         ):
             assert len(list(again.batches())) == 40
+
+
+@functools.cache
+def _finding() -> dict[str, Any]:
+    """A finding as a campaign keeps it."""
+    texts = dict.fromkeys(("id", "target", "operator", "message", "signature", "title"), "f-001")
+    return {
+        **texts, "verdict": "wrong", "attributes": {"a": "1"}, "operators": 1, "elements": 2,
+        "others": {"tf": "agrees"}, "expected": {"y": "[1, 2]"}, "got": {"y": "[1, 3]"},
+        "outside": {"y": [1]}, "inputs": {"x": "[1, 2]"}, "repeated": True, "seed": 1,
+    }  # fmt: skip
+
+
+_BATCH = {
+    "programs": 32, "valid": 32, "tried": 33, "targets": {"torch": {"agrees": 32}},
+    "covered": {"operators": {"relu": 2}}, "invalid": {"torch": {"refused": 3}},
+}  # fmt: skip
+_ODD = st.sampled_from(
+    [None, True, -1, 1e300, "", "x", "<b>", "\x1b[31m", "../..", [], [1], {}, {"a": [{}]}, {"y": 5}]
+)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_store_that_says_other_things_is_refused_or_shown(data: st.DataObject) -> None:
+    """Whatever its texts hold, no more comes of it than a diagnostic, or a page and a table."""
+    finding, batch = dict(_finding()), {**_BATCH}
+    saved = {**SETTINGS, "seconds": None, "jobs": 1, "known": "", "profile": ""}
+    for part in (finding, batch, saved):
+        if data.draw(st.booleans()):
+            key = data.draw(st.sampled_from(sorted(part)))
+            part[key] = data.draw(_ODD)
+            if part is batch and isinstance(_BATCH[key], dict) and data.draw(st.booleans()):
+                part[key] = {"torch": data.draw(_ODD) or {"agrees": data.draw(_ODD)}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with contextlib.closing(Store(folder, saved)) as store:
+            store.add_batch(0, batch)
+            store.add_finding("f-001", "s", finding)
+        for arguments in ([], ["--format", "json"]):
+            shown = CliRunner().invoke(report_command, [str(folder), *arguments])
+            assert shown.exception is None or isinstance(
+                shown.exception, (InvalidInput, SystemExit)
+            )
+        page = folder / "report.html"
+        assert not page.exists() or "\x1b" not in page.read_text("utf-8")

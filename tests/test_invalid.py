@@ -145,6 +145,33 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert 'require beta: beta != 0 else "beta is 0"' in text
 
 
+LAST_STRAW = """import os
+if "SPOILT" in os.environ:
+    os.kill(os.getpid(), 8)
+os.environ["SPOILT"] = "1"
+"""
+
+
+def test_an_end_that_comes_of_what_ran_before_is_said_not_to_be_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every program leaves behind what ends the next one of its process."""
+
+    def fragile(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        made = lower(graph, *args, **options)
+        return replace(made, code=f"{LAST_STRAW}\n{made.code!s}")
+
+    monkeypatch.setattr(invalid, "lower", fragile)
+    monkeypatch.setattr(invalid, "_FATAL", set())
+    with Session(("torch",)) as session:
+        found, _ = judge_invalid(session, builtin(), SEEDS, ("softplus", "matmul"))
+        ends = [(seed, one) for seed, one in found if one.verdict.verdict == "crash"]
+        assert ends
+        assert not any(one.repeated for _, one in ends)
+        made = find_accepted(session, ends[0][1], ends[0][0])
+    assert "not repeated" in issue(made, "", "").splitlines()[0]
+
+
 ONCE = """import os
 if os.path.exists({mark!r}):
     raise ValueError("no")

@@ -324,7 +324,8 @@ def _findings(found: list[dict[str, Any]]) -> Table:
             f["message"], _REASON
         )
         size = f"{f['operators']} operator{'s' * (f['operators'] != 1)}"
-        table.add_row(f["id"], f["verdict"], f["target"], f["operator"], Text(visible(when)), size)
+        told = (f["id"], f["verdict"], f["target"], f["operator"], when, size)
+        table.add_row(*(Text(visible(text)) for text in told))
     if len(findings) > _SHOWN:
         table.add_row("…", f"{len(findings) - _SHOWN} more", "", "", "", "")
     return table

@@ -147,7 +147,7 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
         seed, target, accepted.verdict, case.graph.nodes[0].op.name, accepted.given,
         session.workers[target].hello().version, case, case, others=accepted.others,
         versions=versions, got=accepted.got, fault=accepted.fault,
-        requirement=accepted.requirement, output=accepted.output,
+        requirement=accepted.requirement, output=accepted.output, repeated=accepted.repeated,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class Accepted:
 
     fault: what is invalid. requirement: the name of what that breaks. given: what was changed to
     spoil it. got: the results. others: what other targets did. output: what a process that was lost
-    had printed.
+    had printed. repeated: whether it is so in a process that has run nothing else.
     """
 
     case: Case
@@ -79,6 +79,7 @@ class Accepted:
     got: dict[str, Array]
     others: dict[str, str]
     output: str = ""
+    repeated: bool = True
 
 
 def judge_invalid(
@@ -145,6 +146,8 @@ def judge_invalid(
             taken = Accepted(
                 case, target, verdict, one.fault.message, _requirement(one), _given(one),
                 dict(result.outputs), others, str(result.detail.get("output", "")),
+                told != "crash"
+                or _crashes_again(session.workers[target], programs.own(target, one.graph), case),
             )  # fmt: skip
             found.append((seed, taken))
             before.add(_symptom(target, one, told))
@@ -327,6 +330,15 @@ def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | Non
             with contextlib.suppress(WorkerError), worker.fresh() as alone:
                 found[place] = alone.submit([programs[place]])[0]
     return found
+
+
+def _crashes_again(worker: Worker, lowered: Lowered | None, case: Case) -> bool:
+    """Whether a spoilt call ends a process that has run nothing before, too."""
+    assert lowered is not None  # it has been run
+    (again,) = _run_again(
+        worker, [Program(lowered.kind, lowered.code, case.inputs, lowered.params)]
+    )
+    return again is not None and again.status == "crash"
 
 
 def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Programs) -> bool:

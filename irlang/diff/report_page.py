@@ -14,6 +14,7 @@ from irlang.diff.report_graph import svg
 from irlang.diff.verdict import FINDINGS, SEVERITY, worded, worst_first
 from irlang.docs.page import STYLE
 from irlang.interp.shape import check
+from irlang.lower.message import plain
 from irlang.parser import parse
 from irlang.parser.source import read_source
 
@@ -56,7 +57,7 @@ def page(folder: Path, report: Mapping[str, Any], targets: Mapping[str, str]) ->
         *(_finding(folder, one) for one in findings),
         "<h2>Coverage</h2>", _coverage(report["coverage"], builtin()),
     ]  # fmt: skip
-    return (
+    return plain(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title} · irlang</title><style>{STYLE}{_STYLE}</style></head>"

@@ -10,15 +10,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any, TextIO
+from typing import Any, TextIO, get_args, get_origin
 
 from irlang.diagnostics import fail
+from irlang.diff.verdict import FINDINGS
 
 _SCHEMA = """
 create table if not exists settings (key text primary key, value text not null);
@@ -30,13 +32,19 @@ create table if not exists pending (id text primary key, signature text unique, 
 """
 # What is read back by its key, and its types.
 _SETTINGS: dict[str, Any] = {
-    "targets": list, "seed": int, "programs": (int, NoneType), "ops": list, "grad": bool,
+    "targets": list[str], "seed": int, "programs": (int, NoneType), "ops": list[str], "grad": bool,
     "seconds": (int, float, NoneType), "jobs": int, "known": str, "profile": str,
 }  # fmt: skip
 _FINDING: dict[str, Any] = {
     **dict.fromkeys(("id", "verdict", "target", "operator", "message", "signature"), str),
-    "attributes": dict, "operators": int,
+    "attributes": dict[str, str], "operators": int,
 }  # fmt: skip
+_MORE: dict[str, Any] = {  # and what one need not have
+    **dict.fromkeys(("title", "version", "reduced", "script", "report"), str),
+    **dict.fromkeys(("others", "expected", "got", "inputs"), dict[str, str]),
+    "outside": dict[str, list[int]], "repeated": bool, "elements": int, "seed": int,
+}  # fmt: skip
+_NAME = re.compile(r"f-[0-9]+")  # of a finding, and of its folder
 _PATIENCE = 60.0  # seconds that one process waits for another's transaction
 _RUNNING = ".running-"
 
@@ -162,7 +170,7 @@ class Store:
         rows = self._db.execute("select key, value from settings")
         found = {key: json.loads(value) for key, value in rows}
         for key, kinds in _SETTINGS.items():
-            if key in found and not isinstance(found[key], kinds):
+            if key in found and not _is(found[key], kinds):
                 raise TypeError(f"`{key}` is {found[key]!r}")
         return found
 
@@ -181,9 +189,12 @@ class Store:
         rows = self._db.execute("select result from findings order by id")
         found = [json.loads(text) for (text,) in rows]
         for finding in found:
-            for key, kinds in _FINDING.items():
-                if not isinstance(finding[key], kinds):
-                    raise TypeError(f"`{key}` is {finding[key]!r}")
+            given = {key: kinds for key, kinds in _MORE.items() if key in finding}
+            for key, kinds in (_FINDING | given).items():
+                if not _is(finding[key], kinds):
+                    raise TypeError(f"`{key}` is {finding[key]!r:.80}")
+            if finding["verdict"] not in FINDINGS or not _NAME.fullmatch(finding["id"]):
+                raise ValueError(f"{finding['id']:.80} of verdict {finding['verdict']:.80}")
         return found
 
     def reserve(self, signature: str) -> str | None:
@@ -218,3 +229,12 @@ class Store:
             return
         self._lock.close()
         (self.folder / f"{_RUNNING}{self.owner}").unlink(missing_ok=True)
+
+
+def _is(value: object, kind: Any) -> bool:
+    """Whether what was read is of a type, all that is in it included."""
+    if get_origin(kind) is dict:
+        return isinstance(value, dict) and all(_is(v, get_args(kind)[1]) for v in value.values())
+    if get_origin(kind) is list:
+        return isinstance(value, list) and all(_is(v, get_args(kind)[0]) for v in value)
+    return isinstance(value, kind)

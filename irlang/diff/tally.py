@@ -41,13 +41,16 @@ class Tally:
         self.programs += batch["programs"]
         self.valid += batch["valid"]
         self.tried += batch["tried"]
-        for target, counts in batch["targets"].items():
-            self.targets.setdefault(target, Counter()).update(counts)
-        for target, counts in batch.get("apart", {}).items():
-            self.apart.setdefault(target, Counter()).update(counts)
-        for target, counts in batch.get("pieces", {}).items():
-            self.pieces.setdefault(target, Counter()).update(counts)
-        for target, counts in batch.get("invalid", {}).items():
-            self.invalid.setdefault(target, Counter()).update(counts)
-        for kind, counts in batch["covered"].items():
-            self.covered.setdefault(kind, Counter()).update(counts)
+        _add(self.targets, batch["targets"])
+        _add(self.apart, batch.get("apart", {}))
+        _add(self.pieces, batch.get("pieces", {}))
+        _add(self.invalid, batch.get("invalid", {}))
+        _add(self.covered, batch["covered"])
+
+
+def _add(all_counts: dict[str, Counter[str]], found: dict[str, dict[str, int]]) -> None:
+    """Adds counts by name to those there are; raises ValueError or TypeError for what is none."""
+    for kind, counts in found.items():
+        own = all_counts.setdefault(kind, Counter())
+        for name, count in counts.items():
+            own[name] += int(count)
