@@ -34,6 +34,7 @@ from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, with_edges_apart
+from irlang.gen.layout import is_pointwise, swept
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node
@@ -45,20 +46,21 @@ CALLS = 3  # of each
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
-_TURNS = 4  # of feeding a program: all operands at edges, then one of each call without a value
-_ALIKE = 4  # of so many programs one has parameters at the edges of its inputs
+_TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
+_ALIKE = 6  # of so many programs one has parameters at the edges of its inputs
+_CROSSED = 4  # of so many others all but one have all pairs of edges in calls that go by elements
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
-# goes by vectors, and for what is left of them. Every second pair of rounds mixes all kinds of
-# edges.
+# goes by vectors, and for what is left of them; in most rounds wide enough for all pairs of edges
+# where they may have any shape. Every second pair of rounds mixes all kinds of edges.
 _ROUNDS = (
-    Limits(elements=256),
+    Limits(elements=256, many=210),
     Limits(elements=256, empty=30),
+    Limits(elements=256, many=210),
+    Limits(elements=256, many=210, reals=("f64",), ints=("i32", "u8", "i8", "i64", "i16")),
+    Limits(elements=256, many=210, reals=("f16",)),
     Limits(elements=256),
-    Limits(elements=256, reals=("f64",), ints=("i32", "u8", "i8", "i64", "i16")),
-    Limits(elements=256, reals=("f16",)),
-    Limits(elements=256),
-    Limits(elements=256, reals=("bf16",), ints=("i32", "u8", "i8", "i64", "i16")),
+    Limits(elements=256, many=210, reals=("bf16",), ints=("i32", "u8", "i8", "i64", "i16")),
 )
 Own: TypeAlias = Callable[[Graph], bool]
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
@@ -195,7 +197,11 @@ def _at_edges(
     of_inputs = {name: array for name, array in drawn.items() if name in graph.inputs}
     bound = _bound(graph, kinds == "smooth")
     alike = seed % _ALIKE == 0
-    edged = with_edges_apart(graph, of_inputs if alike else drawn, seed, bound, kinds, mixed)
+    crossing = [] if alike or not seed // _ALIKE % _CROSSED else _pointwise(graph, catalog)
+    along = _swept(graph, catalog)
+    edged = with_edges_apart(
+        graph, of_inputs if alike else drawn, seed, bound, kinds, mixed, crossing, along
+    )
     if alike:
         rest = {name: array for name, array in drawn.items() if name in graph.params}
         edged = {**edged, **with_edges_apart(graph, rest, seed, bound, kinds, mixed)}
@@ -207,6 +213,20 @@ def _at_edges(
     except InvalidInput:
         return None
     return case
+
+
+def _pointwise(graph: Graph, catalog: Catalog) -> list[tuple[str, ...]]:
+    """The operands of the calls that go element by element."""
+    return [tuple(node.operands()) for node in graph.nodes if is_pointwise(node.expansion(catalog))]
+
+
+def _swept(graph: Graph, catalog: Catalog) -> dict[str, frozenset[int]]:
+    """The axes of operands along which reductions of their calls go."""
+    found: dict[str, frozenset[int]] = {}
+    for node in graph.nodes:
+        axes = swept(node.expansion(catalog))
+        found |= {name: axes[formal] for formal, name in node.feeds().items() if axes.get(formal)}
+    return found
 
 
 def _is_known(case: Case, node: Node, finite: bool = False) -> bool:

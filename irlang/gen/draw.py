@@ -22,7 +22,8 @@ class Limits:
     """How large things may get.
 
     elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
-    kind, the first of each the likeliest. empty: percent of new axes that have no element.
+    kind, the first of each the likeliest. empty: percent of new axes that have no element. many:
+    how many elements a tensor of any shape is to have, as far as that goes.
     """
 
     elements: int = 4096
@@ -31,6 +32,7 @@ class Limits:
     reals: tuple[str, ...] = ("f32",)
     ints: tuple[str, ...] = ("i64", "i32")
     empty: int = 0
+    many: int = 0
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""
@@ -84,6 +86,21 @@ def shape(chooser: Chooser, rank: int, limits: Limits) -> tuple[int, ...]:
         sizes.append(size)
         budget //= size
     return tuple(chooser.shuffled(sizes)) if rank > 1 else tuple(sizes)
+
+
+def wide_shape(chooser: Chooser, least: int, limits: Limits) -> tuple[int, ...]:
+    """Sizes of `least` axes or one more, but two at least, that hold about `limits.many` elements.
+
+    Where all that is known of a tensor is that there is one, more elements meet more.
+    """
+    sizes: list[int] = []
+    left = limits.many
+    for others in reversed(range(max(least, 2) + chooser.below(2))):
+        low = max(2, -(-left // limits.length**others))  # what others cannot make up for
+        size = chooser.between(low, max(low, math.isqrt(left))) if others else left
+        sizes.append(max(1, min(size, limits.length)))
+        left //= sizes[-1]
+    return tuple(chooser.shuffled(sizes))
 
 
 # ---- attributes -------------------------------------------------------------------------------

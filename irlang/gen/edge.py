@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
+from irlang.gen.layout import crossed, scenes
 from irlang.graph import Graph, Param, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,7 +63,20 @@ _SMOOTH = (
     _ENDS,
 )  # where derivatives are numbers of which much is known
 _FINITE = (*_SMOOTH, _LARGEST, _HUGE)
+# What is met in every pair where two operands of a call have them, and of gradients those of it
+# that are finite, or small.
+_CROSSED: Palette = (
+    *((np.nan, "one"), (np.inf, "one"), (-np.inf, "one"), (1.0, "largest"), (-1.0, "largest")),
+    *((0.0, "one"), (-0.0, "one"), (1.0, "one"), (-1.0, "one"), (0.5, "one"), (-2.5, "one")),
+    *((2.0, "one"), (0.25, "tiny"), (-0.25, "tiny")),
+)
+_CROSSED_OF: Mapping[Kinds, Palette] = {
+    "all": _CROSSED,
+    "finite": _CROSSED[3:],
+    "smooth": _CROSSED[5:12],
+}
 _MIXED = 0.25  # of the programs take from all palettes
+_SCENES = 0.5  # of the tensors of calls apart that are not crossed are made of scenes
 _LINES = 0.4  # of the tensors have lines of equal numbers
 _STARTS = 0.5  # of these, where there are infinities, of what a reduction begins with
 _ONE_LINE = 0.3  # of these are a single one: what goes over all axes has nothing else in it
@@ -70,6 +85,8 @@ _UNITS: Palette = (
     *((-np.inf, "one"), (np.inf, "one"), (np.nan, "one"), (0.0, "one"), (1.0, "one")),
     *((-1.0, "largest"), (1.0, "largest")),
 )
+# What scenes take from beside the palettes.
+_STARTING: tuple[Palette, ...] = (*(_UNITS,) * 4, *_SIDES, *_SIDES)
 # Integers at which functions of these are at an edge, beside the range's ends; and the first that
 # floating-point types, in which some are computed, do not hold, or that are cut to fewer bits.
 _WHOLE = (0, 1, -1, 2, 3)
@@ -96,14 +113,17 @@ def with_edges_apart(
     bound: Collection[str] = (),
     kinds: Kinds = "all",
     mixed: bool = False,
+    crossing: Collection[tuple[str, ...]] = (),
+    along: Mapping[str, frozenset[int]] = MappingProxyType({}),
 ) -> dict[str, Array]:
     """Drawn inputs or parameters with some elements at an edge, each tensor from one palette.
 
     values: as of `with_edges`. bound: names of tensors that keep to their ranges, whose ends then
     are edges too; other integers go to the ends of their type. kinds: for gradients those of
     finite numbers, or of smooth ones. mixed: from all palettes in every tensor, each as often: an
-    operator that goes element by element is at all edges at once, in all pairs. A constant that the
-    program writes stays.
+    operator that goes element by element is at all edges at once, in many pairs. crossing: operands
+    of calls that do, whose edges are to meet one another in all pairs. along: axes that reductions
+    go along, by tensor. A constant that the program writes stays.
     """
     random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])
     drawn = {name: array for name, array in values.items() if not _written(graph, name)}
@@ -111,7 +131,69 @@ def with_edges_apart(
     if mixed:
         most = max(map(len, palettes))
         palettes = (tuple(one[n % len(one)] for one in palettes for n in range(most)),)
-    return {**values, **_with(graph, drawn, random, palettes, bound)}
+    apart = {name: array for name, array in drawn.items() if array.size}
+    every = (*_CROSSED_OF[kinds], *sum(palettes, ()))
+    found: dict[str, Array] = {}
+    for operands in crossing:
+        lone = sum(name in apart for name in set(operands)) == 1
+        palette = tuple(dict.fromkeys(every)) if lone else _CROSSED_OF[kinds]
+        found |= _crossed(graph, apart, random, palette, bound, operands)
+    for name, array in apart.items():
+        if name not in found and name not in bound and random.random() < _SCENES:
+            some = (*palettes, *(_STARTING if kinds == "all" else ()))
+            found |= _in_scenes(graph, name, array, random, some, along.get(name, frozenset()))
+    rest = {name: array for name, array in drawn.items() if name not in found}
+    return {**values, **found, **_with(graph, rest, random, palettes, bound)}
+
+
+def _crossed(
+    graph: Graph,
+    values: Mapping[str, Array],
+    random: np.random.Generator,
+    palette: Palette,
+    bound: Collection[str],
+    operands: tuple[str, ...],
+) -> dict[str, Array]:
+    """The operands of a call at all edges in turn, each for as long as the one before needs."""
+    found: dict[str, Array] = {}
+    each = 1
+    for name in dict.fromkeys(operands):
+        place = _place(graph, name)
+        if name not in values or place.info.kind == "bool":
+            continue
+        numbers = _numbers(place.info, palette, place.within, name in bound)
+        if not len(numbers):
+            continue
+        if name not in bound:
+            _widen(graph, name, place)
+        begin = int(random.integers(each * len(numbers)))
+        found[name] = crossed(values[name].shape, numbers, each, begin)
+        each *= len(numbers)
+    return found
+
+
+def _in_scenes(
+    graph: Graph,
+    name: str,
+    array: Array,
+    random: np.random.Generator,
+    palettes: tuple[Palette, ...],
+    axes: frozenset[int],
+) -> dict[str, Array]:
+    """A tensor with edges that differ from line to line; none of what has no such numbers."""
+    place = _place(graph, name)
+    if place.info.kind == "bool":
+        return {}
+    most = max(map(len, palettes)) if place.info.kind == "real" else 1
+    even = [tuple(one[n % len(one)] for n in range(most)) for one in palettes]
+    rows = [_numbers(place.info, one, place.within, False) for one in even]
+    _widen(graph, name, place)
+    return {name: scenes(array, np.stack(rows), random, axes)}
+
+
+def _place(graph: Graph, name: str) -> Port | Param:
+    """Where a given tensor comes from."""
+    return graph.params[name] if name in graph.params else graph.inputs[name]
 
 
 def _written(graph: Graph, name: str) -> bool:
@@ -128,7 +210,7 @@ def _with(
 ) -> dict[str, Array]:
     found = {}
     for name, array in values.items():
-        place: Port | Param = graph.params[name] if name in graph.params else graph.inputs[name]
+        place = _place(graph, name)
         info, within = place.info, place.within
         if info.kind == "bool" or not array.size:
             found[name] = array

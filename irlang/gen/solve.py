@@ -31,6 +31,7 @@ _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
+_ALIKE = 60  # percent of the others that are as large where many elements are wanted
 
 
 def solve(
@@ -388,7 +389,12 @@ class _Solver(Settled):
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
         if slot.fixed and self.bare:
             rank = chooser.below(2) * rank
-        sizes = draw.shape(chooser, rank, Limits(budget, self.limits.length))
+        wide = self.limits.many and len(slot.item.type.dims) == 1 and not self.primary
+        sizes = (
+            draw.wide_shape(chooser, 1, self.limits)
+            if wide
+            else draw.shape(chooser, rank, Limits(budget, self.limits.length))
+        )
         if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
             sizes = tuple(chooser.pick(others) if others and chooser.below(3) else n for n in sizes)
@@ -440,12 +446,18 @@ class _Solver(Settled):
         droppable = 0
         first = not any(isinstance(d.size, ast.Name) and d.size.id in self.names for d in dims)
         whole = first and chooser.below(_SMALLER) > 0
+        many = self.limits.many if len(dims) == 1 else 0
+        whole = whole or bool(many and chooser.chance(_ALIKE))
         for dim in dims:
             key = dim.size.id if isinstance(dim.size, ast.Name) else ""
             value = self.names.get(key)
             if value is None and dim.kind == "rest":
                 rank = chooser.between(0 if self.bare else 1, 3)
-                value = draw.shape(chooser, rank, Limits(64, self.limits.length))
+                value = (
+                    draw.wide_shape(chooser, 1, self.limits)
+                    if many
+                    else draw.shape(chooser, rank, Limits(64, self.limits.length))
+                )
             elif value is None:
                 value = self.derived(key) or draw.length(chooser, self.limits.length // 2)
             part = list(value) if isinstance(value, tuple) else [value]
