@@ -18,6 +18,7 @@ from irlang.diff.edits import (
     ROUNDER,
     Attribute,
     Edit,
+    Fed,
     Forward,
     Keep,
     Numbers,
@@ -25,6 +26,7 @@ from irlang.diff.edits import (
     Resize,
     Results,
     Squeeze,
+    Unbound,
     apply,
     cost,
 )
@@ -88,6 +90,14 @@ EDITS: dict[str, tuple[str, Edit, dict[str, tuple[int, ...]], tuple[str, ...]]] 
         {"x": (2, 1, 6, 6), "s": (2, 1, 6, 6), "w": (6, 1, 3, 3), "b": (6,)},
         ("relu", "add", "conv", "tanh"),
     ),
+    "elements in between": (
+        MIXED, Resize((("x", 2, 2),), at=1),
+        {"x": (2, 4, 2, 6), "s": (2, 4, 2, 6), "w": (6, 4, 3, 3), "b": (6,)},
+        ("relu", "add", "conv", "tanh"),
+    ),
+    "an input in the place of a parameter": (
+        LAYER, Fed("w"), {"x": (5, 2, 3), "w": (4, 4, 3), "r": (4, 4, 4)}, ("lstm",),
+    ),
     "sizes that follow from others": (
         LAYER, Resize((("r", 2, 2),)), {"x": (5, 2, 3), "w": (4, 2, 3), "r": (4, 2, 2)}, ("lstm",),
     ),
@@ -123,6 +133,29 @@ def test_all_axes_may_go_at_once(text: str, smallest: dict[str, tuple[int, ...]]
     assert {n: a.shape for n, a in left[0].values.items()} == smallest
     assert len(left) > 2
     assert sorted(map(cost, left)) == [cost(one) for one in left]
+
+
+def test_elements_go_from_anywhere() -> None:
+    """Also from the middle: what stands at both ends may be what is wrong together."""
+    case = case_of("model m(x: f32[9]) -> y: f32[] { y = reduce_sum(x) }")
+    case.inputs["x"] = np.arange(9, dtype=np.float32)
+    left: dict[int | None, list[float]] = {}
+    for at in (None, 0, 3, 8):
+        made = apply(case, Resize((("x", 0, 4),), at), {})
+        assert made is not None
+        left[at] = made.inputs["x"].tolist()
+    assert left == {None: [0, 1, 2, 3], 0: [5, 6, 7, 8], 3: [0, 1, 2, 8], 8: [0, 1, 2, 3]}
+
+
+def test_ranges_go_from_what_is_given() -> None:
+    text = "model m(x: f32[2] in [0, 1]) -> y: f32[2] {\n  param w: f32[2] in [1, 2]\n"
+    case = case_of(f"{text}  y = add(x, w)\n}}")
+    for name in ("x", "w"):
+        made = apply(case, Unbound(name), {})
+        assert made is not None
+        case = made
+    assert apply(case, Unbound("w"), {}) is None
+    assert "in [" not in to_text(case.graph, case.catalog)
 
 
 def test_axes_go_from_all_that_share_them() -> None:
@@ -262,6 +295,20 @@ PAIR = (
     r"(?s)(\w+) = (\w+ \+ \w+)( +#[^\n]*)\n( +\w+ = )torch\.neg\(\1\)"
     r"(?=(?:(?!return [^\n]*\b\1\b).)*$)"
 )
+
+
+def test_what_stands_at_both_ends_is_left_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, r"torch\.neg\((\w+)\)", r"(torch.neg(\1) + (\1[0] * \1[-1] == 15))")
+    text = "model m(x: f32[9] in [0, 9]) -> y: f32[9] {\n  param w: f32[9] in [0, 9]\n"
+    case = case_of(f"{text}  y = negate(add(x, w))\n}}")
+    case.inputs["x"] = np.array([3, 1, 2, 1, 2, 1, 2, 1, 5], np.float32)
+    case.params["w"] = np.zeros(9, np.float32)
+    made = _reduced(session, case)
+    assert [array.size for array in made.case.values.values()] == [2]
+    assert not made.case.graph.params
+    assert "in [" not in to_text(made.case.graph, made.case.catalog)
 
 
 def test_a_fusion_is_localised_and_reduced(

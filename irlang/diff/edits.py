@@ -67,10 +67,10 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Axes of what is given, each with a new size, keep their first (or last) elements only."""
+    """Axes of what is given get a new size, each: elements go from `at` on, or the last ones."""
 
     cuts: tuple[tuple[str, int, int], ...]
-    last: bool = False
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,23 @@ class Both:
     resize: Resize
 
 
-Edit = Keep | Results | Forward | Omit | Attribute | Resize | Squeeze | Numbers | Both
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """What is given has no range any more."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A parameter becomes an input, without a range."""
+
+    value: str
+
+
+Edit = (
+    Unbound | Fed | Keep | Results | Forward | Omit | Attribute | Resize | Squeeze | Numbers | Both
+)
 
 
 def _digits(count: int) -> Callable[[Array], Array]:
@@ -251,7 +267,7 @@ def _with(case: Case, name: str, **changes: Any) -> list[Node]:
 def _resize(case: Case, edit: Resize, held: Mapping[str, Array]) -> Case | None:  # noqa: ARG001
     if any(_size(case, value, axis) <= size for value, axis, size in edit.cuts):
         return None
-    return _cut(case, {(value, axis): size for value, axis, size in edit.cuts}, edit.last)
+    return _cut(case, {(value, axis): size for value, axis, size in edit.cuts}, edit.at)
 
 
 def _size(case: Case, value: str, axis: int) -> int:
@@ -271,16 +287,14 @@ def _squeeze(case: Case, edit: Squeeze, held: Mapping[str, Array]) -> Case | Non
     return _cut(case, dict.fromkeys(edit.axes))
 
 
-def _cut(case: Case, cuts: Cuts, last: bool = False) -> Case | None:
+def _cut(case: Case, cuts: Cuts, at: int | None = None) -> Case | None:
     followed = follow(case, cuts)
     if followed is None:
         return None
     nodes, cuts = followed
     arrays = dict(case.values)
     for name, array in case.values.items():
-        sliced = sliced_to(
-            array, [cuts.get((name, a), n) for a, n in enumerate(array.shape)], last=last
-        )
+        sliced = sliced_to(array, [cuts.get((name, a), n) for a, n in enumerate(array.shape)], at)
         if sliced is None:
             return None
         arrays[name] = sliced
@@ -302,9 +316,33 @@ def _numbers(case: Case, edit: Numbers, held: Mapping[str, Array]) -> Case | Non
     return with_values(case, {**case.values, edit.value: array})
 
 
+def _unbound(case: Case, edit: Unbound, held: Mapping[str, Array]) -> Case | None:  # noqa: ARG001
+    graph, name = case.graph, edit.value
+    port, param = graph.inputs.get(name), graph.params.get(name)
+    if port is not None and port.within is not None:
+        inputs = {**graph.inputs, name: replace(port, within=None)}
+        return replace(case, graph=replace(graph, inputs=inputs))
+    if param is not None and param.within is not None:
+        params = {**graph.params, name: replace(param, within=None)}
+        return replace(case, graph=replace(graph, params=params))
+    return None
+
+
+def _fed(case: Case, edit: Fed, held: Mapping[str, Array]) -> Case | None:  # noqa: ARG001
+    params, arrays = dict(case.graph.params), dict(case.params)
+    param = params.pop(edit.value, None)
+    if param is None or param.literal:
+        return None
+    inputs = {**case.inputs, edit.value: arrays.pop(edit.value)}
+    ports = {**case.graph.inputs, edit.value: Port(param.info)}
+    graph = replace(case.graph, inputs=ports, params=params)
+    return replace(case, graph=graph, inputs=inputs, params=arrays)
+
+
 _APPLY: dict[type, Callable[[Case, Any, Mapping[str, Array]], Case | None]] = {
     Keep: _keep, Results: _results, Forward: _forward, Omit: _omit, Attribute: _attribute,
-    Resize: _resize, Squeeze: _squeeze, Numbers: _numbers, Both: _both,
+    Resize: _resize, Squeeze: _squeeze, Numbers: _numbers, Both: _both, Unbound: _unbound,
+    Fed: _fed,
 }  # fmt: skip
 
 
@@ -313,7 +351,7 @@ _APPLY: dict[type, Callable[[Case, Any, Mapping[str, Array]], Case | None]] = {
 
 def cost(case: Case) -> tuple[float, ...]:
     """What a reduction makes smaller, the weightiest first: calls, elements, axes, attributes,
-    numbers that are not round.
+    numbers that are not round, parameters and ranges.
     """
     graph = case.graph
     arrays = case.values
@@ -329,6 +367,8 @@ def cost(case: Case) -> tuple[float, ...]:
         # after the attributes: a smaller window has more results, until its input is smaller too
         sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs),
         sum(_roughness(a) for a in arrays.values()),
+        len([one for one in graph.params.values() if not one.literal]),
+        len([one for one in (*graph.inputs.values(), *graph.params.values()) if one.within]),
     )
 
 
@@ -370,6 +410,6 @@ def typed(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 __all__ = [
-    "ROUNDER", "Attribute", "Both", "Edit", "Forward", "Keep", "Numbers", "Omit", "Resize",
-    "Results", "Squeeze", "apply", "cost", "named", "typed",
+    "ROUNDER", "Attribute", "Both", "Edit", "Fed", "Forward", "Keep", "Numbers", "Omit", "Resize",
+    "Results", "Squeeze", "Unbound", "apply", "cost", "named", "typed",
 ]  # fmt: skip

@@ -25,20 +25,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _TRIALS = 24  # moves that are judged in a round of mending
 
 
-def sliced_to(array: Array, sizes: list[int | None], last: bool = False) -> Array | None:
-    """The first (or last) elements of every axis; an axis whose size is None goes."""
-    index: list[slice | int] = []
-    for have, want in zip(array.shape, sizes, strict=True):
+def sliced_to(array: Array, sizes: list[int | None], at: int | None = None) -> Array | None:
+    """So many elements of every axis; an axis whose size is None goes.
+
+    at: where those begin that go, which are the last by default.
+    """
+    found = array
+    for axis, (have, want) in enumerate(zip(array.shape, sizes, strict=True)):
         if want is None and have == 1:
-            index.append(0)
-        elif want is None or want > have:
+            continue
+        if want is None or want > have:
             return None
-        else:
-            index.append(slice(have - want, have) if last else slice(0, want))
-    found: Array = np.ascontiguousarray(np.asarray(array[tuple(index)])).reshape(
-        [n for n in sizes if n is not None]
-    )
-    return found
+        if want < have:
+            start = want if at is None else min(at, want)
+            found = np.delete(found, slice(start, start + have - want), axis)
+    return np.ascontiguousarray(found).reshape([n for n in sizes if n is not None])
 
 
 def with_values(case: Case, arrays: Mapping[str, Array]) -> Case:

@@ -305,7 +305,8 @@ def _key(case: Case) -> str:
     graph = case.graph
     calls = [(n.op.name, n.inputs, n.attrs, n.outputs) for n in graph.nodes]
     values = {n: (a.dtype.str, a.shape, a.tobytes()) for n, a in case.values.items()}
-    return repr((calls, graph.outputs, values))
+    given = [(name, one.within) for name, one in (*graph.inputs.items(), *graph.params.items())]
+    return repr((calls, graph.outputs, values, list(graph.params), given))
 
 
 def written_out(case: Case) -> Case:

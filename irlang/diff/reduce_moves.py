@@ -17,6 +17,7 @@ from irlang.diff.edits import (
     Attribute,
     Both,
     Edit,
+    Fed,
     Forward,
     Keep,
     Numbers,
@@ -24,6 +25,7 @@ from irlang.diff.edits import (
     Resize,
     Results,
     Squeeze,
+    Unbound,
 )
 from irlang.diff.edits_shapes import axes, operands
 from irlang.gen.moves import default_value
@@ -144,7 +146,7 @@ def sizes(case: Case) -> Iterator[Edit]:
         for less in dict.fromkeys((1, 2, size // 2, size - 1)):
             if 1 <= less < size:
                 yield Resize(((value, axis, less),))
-                yield Resize(((value, axis, less),), last=True)
+                yield Resize(((value, axis, less),), at=0)
     for one, other in _some(long):
         for (v, a, n), (w, b, m) in ((one, other), (other, one)):
             if n % m == 0:
@@ -153,9 +155,20 @@ def sizes(case: Case) -> Iterator[Edit]:
                         yield Resize(((v, a, n // m * less), (w, b, less)))
                 if n // m > 1:
                     yield Resize(((v, a, m),))
+    yield from _within(long)
     yield from _windows(case, long)
     for value, axis, _ in long:
         yield Resize(((value, axis, 0),))
+
+
+def _within(long: list[tuple[str, int, int]]) -> Iterator[Edit]:
+    """Halves, quarters and so on of an axis go, wherever they begin; at last single elements."""
+    for value, axis, size in long:
+        many = size // 2
+        while many and size // many <= _MOST_SINGLE:
+            for at in range(0, size, many):
+                yield Resize(((value, axis, max(size - many, at)),), at)
+            many //= 2
 
 
 def _windows(case: Case, long: list[tuple[str, int, int]]) -> Iterator[Edit]:
@@ -174,7 +187,7 @@ def _windows(case: Case, long: list[tuple[str, int, int]]) -> Iterator[Edit]:
                         cut = n - (number - less)
                         if less < number and cut >= 1:
                             yield Both(change, Resize(((v, a, cut),)))
-                            yield Both(change, Resize(((v, a, cut),), last=True))
+                            yield Both(change, Resize(((v, a, cut),), at=0))
 
 
 def _some(
@@ -223,4 +236,10 @@ def numbers(case: Case) -> Iterator[Edit]:
                 yield from (Numbers(name, i, i + 1, how) for i in range(array.size))
 
 
-PHASES: tuple[Proposals, ...] = (at_once, structure, sizes, attributes, ranks, numbers)
+def declared(case: Case) -> Iterator[Edit]:
+    """Inputs in the place of parameters, and no ranges."""
+    yield from (Fed(name) for name in case.graph.params)
+    yield from (Unbound(name) for name in case.values)
+
+
+PHASES: tuple[Proposals, ...] = (at_once, structure, sizes, attributes, ranks, declared, numbers)

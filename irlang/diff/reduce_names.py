@@ -12,7 +12,7 @@ from irlang.graph import Operand
 def short(case: Case) -> Case:
     """The case under names that say what a value is, and not where it came from."""
     graph = case.graph
-    literals = {name for name, param in graph.params.items() if param.literal}
+    literals = [name for name, param in graph.params.items() if param.literal]
     results = list(dict.fromkeys(graph.outputs.values()))
     given = {value for node in graph.nodes for value in node.outputs}
     names = {

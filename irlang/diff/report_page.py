@@ -42,6 +42,7 @@ meter { width: 6rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 """
+_LONGEST = 20_000  # characters of a program's text
 _MOST = 16  # elements that are shown beside each other
 
 
@@ -150,6 +151,7 @@ def _program(path: Path, operator: str) -> tuple[str, str]:
         checked = check(parse(text, str(path)), builtin())
     except InvalidInput:
         return "", ""
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n…"
     if not checked.graphs:
         return text, ""
     return text, svg(checked.graphs[0], operator.split(" + "))
