@@ -20,6 +20,7 @@ from irlang.lower.added import Added, added, folder, interpreter, names, remembe
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.onnx_kernels import read_registry, runtime
 from irlang.lower.target import describe
+from irlang.lower.target import names as target_names
 from irlang.parser import parse
 
 OLD = Added("ort-1.15", "onnxruntime", "1.15.0", "3.11.7", ("onnxruntime==1.15.0",))
@@ -255,10 +256,30 @@ def test_removed_is_gone(data: Path, capsys: pytest.CaptureFixture[str]) -> None
         describe("ort-1.15")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"framework": 1}', "\x00", '{"kernels": []}'])
-def test_a_record_that_is_not_one(text: str) -> None:
+NO_RECORDS = ["", "[]", "{}", '{"framework": 1}', "\x00", '{"kernels": []}', "[" * 100_000]
+
+
+@pytest.mark.parametrize("text", NO_RECORDS, ids=[text[:8] for text in NO_RECORDS])
+def test_a_record_that_is_not_one(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said where the target is asked for, and costs nothing elsewhere."""
     pretend(OLD)
     (folder("ort-1.15") / "target.json").write_text(text, "utf-8")
+    with pytest.raises(InvalidInput, match=r"target\.broken"):
+        describe("ort-1.15")
+    assert status(["targets"]) == 0
+    said = capsys.readouterr().out
+    assert "ort-1.15" in said
+    assert "irlang target remove ort-1.15" in said
+    assert len(said.splitlines()) == len(target_names())
+
+
+def test_a_record_without_an_end_is_none() -> None:
+    if not Path("/dev/zero").exists():
+        pytest.skip("there is no such device")
+    pretend(OLD)
+    record = folder("ort-1.15") / "target.json"
+    record.unlink()
+    record.symlink_to("/dev/zero")
     with pytest.raises(InvalidInput, match=r"target\.broken"):
         describe("ort-1.15")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from irlang.diagnostics import Diagnostic
 
-_UNUSABLE = ("file.", "usage.", "target.missing")
+_UNUSABLE = ("file.", "usage.", "target.missing", "target.broken")
 
 
 def exit_status(diagnostics: Iterable[Diagnostic]) -> int:

@@ -21,6 +21,7 @@ from irlang.lower.launch import Target
 
 NAME = re.compile(r"[a-z][a-z0-9]*([.-][a-z0-9]+)*")
 _FILE = "target.json"
+_MOST_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def added(name: str) -> Added | None:
     try:
         written = path.stat()
         return _record(path, (written.st_mtime_ns, written.st_ino, written.st_size))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise fail(
             "target.broken",
             f"what is recorded of the target `{name}` cannot be read",
@@ -110,7 +111,11 @@ def _record(path: Path, _written: tuple[int, int, int]) -> Added:
     """The record in a file, as it was written once: every program of a campaign asks for it, and
     reading the kernels of ONNX Runtime anew took a tenth of the campaign.
     """
-    name, record = path.parent.name, json.loads(path.read_text("utf-8"))
+    with path.open("rb") as file:
+        text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise ValueError(path)
+    name, record = path.parent.name, json.loads(text)
     framework, version, python = (record[key] for key in ("framework", "version", "python"))
     if not all(isinstance(text, str) for text in (framework, version, python)):
         raise TypeError(name)

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from irlang.diagnostics import fail
+from irlang.diagnostics import InvalidInput, fail
 from irlang.lower import pool
 from irlang.lower.added import Added, added
 from irlang.lower.keras_backends import BACKENDS, NO_KERNEL
@@ -356,8 +356,18 @@ def names() -> list[str]:
 
 
 def targets() -> list[Description]:
-    """Every target, installed or not."""
-    return [describe(name) for name in names()]
+    """Every target, installed or not; one whose record cannot be read is not."""
+    return [_shown(name) for name in names()]
+
+
+def _shown(name: str) -> Description:
+    try:
+        return describe(name)
+    except InvalidInput as error:
+        (said,) = error.diagnostics
+        reason = f"{said.message}: {said.help}"
+    nothing = pool.Target(name)
+    return Description(name, False, None, "", reason, reason, 1, "", "", False, (), {}, nothing)
 
 
 def usual() -> list[str]:
