@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diff import runner
 from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
+from irlang.diff.reduce import number_kind
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
+from irlang.diff.unmixed import unmixed
 from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
 from irlang.gen.edge import with_edges_apart
-from irlang.graph import Graph
+from irlang.graph import Graph, Port
 from irlang.graph_text import to_ast
 from irlang.lower.lower import Lowered, lower
 from irlang.parser.printer import print_file
@@ -227,10 +232,44 @@ def test_two_defects_of_one_program_are_two_findings(
     assert blamed == ["tanh", "negate"]
     seen = Seen()
     found, counts = judge_apart(session, [(0, seed, case)], seen, grad=False)
-    assert [one.operator for one in found] == ["tanh", "negate"]
+    assert list(dict.fromkeys(one.operator for one in found)) == ["tanh", "negate"]
     assert all(len(one.reduced.graph.nodes) == 1 for one in found)
     assert sum(counts["torch"].values()) == 1
     assert not judge_apart(session, [(0, seed, case)], seen, grad=False)[0]  # they are known
+
+
+def test_what_stands_behind_the_worst_element_is_found_too(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A NaN that becomes 0 is worse than an infinity that becomes a number."""
+    monkeypatch.setattr(runner, "lower", _planted({"torch.tanh(": "torch.nan_to_num("}))
+    made = (case_apart(builtin(), seed, ["tanh"], False) for seed in range(100))
+    case = next(
+        one
+        for one in made
+        if one is not None
+        and all(np.isnan(a).any() and np.isinf(a).any() for a in one.inputs.values())
+    )
+    found, _ = judge_apart(session, [(0, 1, case)], Seen(), grad=False)
+    kinds = {(number_kind(f.verdict.expected), number_kind(f.verdict.got)) for f in found}
+    assert kinds == {("nan", "zero"), ("finite", "finite")}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.sampled_from([0.0, 1.0, np.nan, np.inf, -np.inf, 1e30, 1e-42]), min_size=1))
+def test_an_operand_keeps_edges_of_one_kind_at_a_time(numbers: list[float]) -> None:
+    x = np.array(numbers, np.float32)
+    info = TensorInfo(x.shape, "f32")
+    graph = Graph("m", inputs={"x": Port(info, None)}, values={"x": info})
+    kinds = {repr(float(n)) for n in x} - {"1.0"}
+    made = [one.inputs["x"] for one in unmixed(Case(graph, {"x": x}, {}, builtin()))]
+    assert len(made) == (len(kinds) if len(kinds) > 1 else 0)
+    usual = 1.0 if 1.0 in numbers else 0.75
+    for kept in made:
+        left = {repr(float(n)) for n in kept} - {repr(usual)}
+        assert len(left) == 1
+        here = np.array([repr(float(n)) in left for n in x])
+        assert np.array_equal(kept[here], x[here], equal_nan=True)
 
 
 def test_what_is_refused_for_one_reason_is_looked_into_twice(

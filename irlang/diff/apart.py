@@ -29,6 +29,7 @@ from irlang.diff.localise import Culprit, isolate
 from irlang.diff.programs import Able
 from irlang.diff.runner import Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
@@ -49,6 +50,7 @@ _SMOOTH = 3  # with gradients, all but one round of so many are of what has fini
 _TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
 _ALIKE = 6  # of so many programs one has parameters at the edges of its inputs
 _CROSSED = 4  # of so many others all but one have all pairs of edges in calls that go by elements
+_KINDS = 24  # variants of a call that is wrong, each with edges of one kind in an operand
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them; in most rounds wide enough for all pairs of edges
@@ -332,12 +334,30 @@ def judge_apart(
             if verdict not in FINDINGS:
                 continue
             for one, own, operator, worst in wrong_calls(session, case, target, outcome):
-                symptom = symptom_of(target, operator, worst)
-                if symptom in seen.symptoms or len(found) >= _MOST:
-                    continue
-                heard = seen.heard(target, own.verdicts[target])
-                if not heard:
-                    found.append(find(session, one, seed, target, own))
-                if heard or found[-1].repeated:  # what was there once hides nothing
-                    seen.symptoms.add(symptom)
+                shown = [(one, own, worst)]
+                if len(found) < _MOST and seen.looks_behind(target, operator):
+                    shown += _behind(session, one, target, grad)
+                for alone, judged, its in shown:
+                    symptom = symptom_of(target, operator, its)
+                    if symptom in seen.symptoms or len(found) >= _MOST:
+                        continue
+                    heard = seen.heard(target, judged.verdicts[target])
+                    if not heard:
+                        found.append(find(session, alone, seed, target, judged))
+                    if heard or found[-1].repeated:  # what was there once hides nothing
+                        seen.symptoms.add(symptom)
     return found, counts
+
+
+def _behind(
+    session: Session, case: Case, target: str, grad: bool
+) -> list[tuple[Case, Outcome, Verdict]]:
+    """What else is wrong in a call: where one operand has edges of one kind alone."""
+    fewer = list(islice(unmixed(case), _KINDS))
+    shown = []
+    for one, outcome in zip(fewer, session.only(target).compare(fewer, grad=grad), strict=True):
+        verdicts = outcome.verdicts[target]
+        worst = gravest([v.verdict for v in verdicts])
+        if worst in FINDINGS and outcome.refusal is None:
+            shown.append((one, outcome, next(v for v in verdicts if v.verdict == worst)))
+    return shown

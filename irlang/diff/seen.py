@@ -19,6 +19,7 @@ from irlang.graph import Graph, Node
 from irlang.scope import show
 
 _LEARNT = 2  # times that a culprit has been met which another process has looked into
+_BEHIND = 6  # calls of an operator in which others than the worst element are looked for
 _SAME = 2  # refusals for one reason that are looked into
 
 Symptom: TypeAlias = tuple[str, str, str, str, str, str]
@@ -34,17 +35,20 @@ class Seen:
 
     culprits: by target, verdict and calls, how many programs hold them since. refusals: by target
     and reason, how often there was room for one. symptoms: of calls at the edges of their types.
+    behind: by target and operator, how often it was looked for others in a call that is wrong.
     """
 
     culprits: Counter[tuple[str, str, Calls]] = field(default_factory=Counter)
     refusals: Counter[tuple[str, str]] = field(default_factory=Counter)
     symptoms: set[Symptom] = field(default_factory=set)
+    behind: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def clear(self) -> None:
         """Forgets all."""
         self.culprits.clear()
         self.refusals.clear()
         self.symptoms.clear()
+        self.behind.clear()
 
     def known(self) -> Known:
         """What has been looked into, for other processes to `learn`."""
@@ -81,6 +85,11 @@ class Seen:
         ]
         self.culprits.update(held)
         return bool(held) and all(self.culprits[one] & (self.culprits[one] - 1) for one in held)
+
+    def looks_behind(self, target: str, operator: str) -> bool:
+        """Whether there may be other disagreements in a call that is wrong; counts it."""
+        self.behind[target, operator] += 1
+        return self.behind[target, operator] <= _BEHIND
 
     def heard(self, target: str, verdicts: Sequence[Verdict]) -> bool:
         """Whether a target has refused so often for this reason as is looked into; counts it.
