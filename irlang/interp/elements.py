@@ -49,11 +49,13 @@ class Elements(Proofs):
         # what elements come to and are made of, in a box that is kept so that its id stays its own
         self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
         self._meanings: dict[tuple[eq.Expr, int, bool], tuple[eq.Expr, Limits]] = {}
+        self._values = {}
 
     def forget(self) -> None:
         """Tensors have become others: what elements are made of is looked up anew."""
         self._sources.clear()
         self._meanings.clear()
+        self._values.clear()
 
     def as_here(self, tensor: str) -> bool:
         """Whether a tensor was computed in the type of this call."""

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import Sums
 
+_COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
 
 
@@ -83,6 +85,8 @@ class Monotone(Sums):
         pairs = (term.args,) if taken else (term.args, term.args[::-1])
         for one, other in pairs:
             moves = self.value(other, box, {})
+            if not moves.finite or moves.low < 0 < moves.high:
+                moves = self._looked_at(other, moves, box)
             if not (moves.finite and moves.pieces):
                 continue
             by = (-moves.high, -moves.low) if taken else (moves.low, moves.high)
@@ -93,6 +97,13 @@ class Monotone(Sums):
                 error = self.own.row.unit * size + self.own.least
                 change = (least if below else -least, error) if least > error else (0.0, 0.0)
                 yield self.whole(one, box).plus(Sum({}, *change))
+
+    def _looked_at(self, expr: eq.Expr, found: Numbers, box: Limits) -> Numbers:
+        """What a reduction may be that an interval does not tell, as the logarithm of a sum that is
+        1 at least.
+        """
+        parts = eq.walk(expr)
+        return self.anew(expr, box) if any(isinstance(p, eq.Reduce) for p in parts) else found
 
     def _shifted(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -116,4 +127,4 @@ class Monotone(Sums):
         """Whether the first of two numbers is no less than the second; or no more, not `below`."""
         own, its = (self.whole(self._original(one, box, facts), box) for one in pair)
         gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
-        return self.upper(gap, box, facts, 1) <= 0
+        return self.upper(gap, box, facts, _COMPARED) <= 0

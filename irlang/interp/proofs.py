@@ -32,7 +32,9 @@ class Proofs(Evaluator):
     _level = 0
     _left = 0  # sums that the proof under way may still look at
     _work = 0  # expressions that were evaluated for proofs
+    _anew = False
     _memory: dict[Any, tuple[Numbers, Limits, Facts]]
+    _values: dict[Any, tuple[Numbers, Limits]]  # of `anew`, with the box, kept for its id
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -75,6 +77,26 @@ class Proofs(Evaluator):
         finally:
             self.note, self._left = note, left
             self._level -= 1
+
+    def anew(self, expr: eq.Expr, box: Limits) -> Numbers:
+        """A value inside a proof, by proofs of its own: not inside one that is evaluated so."""
+        key = expr, id(box)
+        found = self._values.get(key)
+        if found is not None:
+            return found[0]
+        if self._anew:
+            return self.value(expr, box, {})
+        kept = self._level, self._left, self._memory, self._equal, self.note
+        reasons = list(self.reasons)
+        self._level, self._equal, self.note, self._anew = 0, None, None, True
+        try:
+            made = self.value(expr, box, {})
+        finally:
+            self._level, self._left, self._memory, self._equal, self.note = kept
+            self.reasons[:] = reasons
+            self._anew = False
+        self._values[key] = made, box
+        return made
 
     @contextmanager
     def taken_as(self, one: eq.Expr, other: eq.Expr) -> Iterator[None]:

@@ -118,9 +118,12 @@ def analyse(
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
             tensors[name] = given_tensor(graph, name, one, dict(ranges or {}), domain)
+        equal = _equal_constants(graph, tensors)
+        if domain == "relations":
+            for name, same in equal.items():
+                tensors[name] = copied(tensors[name], same)
         start = dict(tensors)
         first: dict[Any, Node] = {}
-        equal = _equal_constants(graph, tensors)
         for number, node in enumerate(whole.nodes):
             look = _look(node, whole, start)
             step = next(waiting, None)

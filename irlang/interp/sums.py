@@ -17,6 +17,7 @@ from irlang.interp.elements import Elements, Sum
 from irlang.interp.interval import may
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import (
+    anonymous,
     inner_box,
     instance,
     match,
@@ -221,7 +222,7 @@ class Sums(Elements):
                 if made is not None and len(made.factors) <= _ATOMS:
                     yield made
         elif isinstance(term, eq.Reduce):
-            yield from self._bounds_of_reduction(term, below, rest, box)
+            yield from self._bounds_of_reduction(term, below, rest, box, facts)
 
     def _bounds_of_apply(
         self, term: eq.Apply, below: bool, box: Limits, facts: Facts
@@ -331,7 +332,7 @@ class Sums(Elements):
         return None
 
     def _bounds_of_reduction(
-        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits
+        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
         inner = inner_box(term, box)
@@ -346,11 +347,24 @@ class Sums(Elements):
         patterns = self.looks(term.body, inner)
         first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
         yield self.whole(settled(eq.substitute(term.body, first)), box)
+        alike = anonymous(term)
         for other in rest.factors:
+            its = self.meaning(other, box)
+            if isinstance(its, eq.Reduce) and its.kind == term.kind and alike == anonymous(its):
+                yield Sum({other: 1.0})  # the same reduction in another call
             for pattern, target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
                 if match(pattern, target, free, found) and within(found, free, box):
                     yield Sum({other: 1.0})
+        if term.kind == "sum" or len(rest.factors) < 2:
+            return
+        parts = self.sum_of(term.body, inner, {}).factors
+        for other, part in product(rest.factors, parts if len(parts) > 1 else ()):
+            found = {}
+            # a term that is a sum of elements of `rest`
+            whole = match(part, other, free, found) and len(found) == len(free)
+            if whole and within(found, free, box):
+                yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
 
 
 def _cancelling(rest: Sum, bound: Sum, factor: float) -> Iterator[float]:

@@ -144,6 +144,21 @@ def without_lone(expr: eq.Expr) -> eq.Expr:
     return eq.rebuild(expr, without_lone)
 
 
+def anonymous(term: eq.Reduce) -> eq.Expr:
+    """A reduction whose indices have no names of their own."""
+    names = {name: f"%{place}" for place, (name, _) in enumerate(term.binders)}
+    values = {name: eq.Index(new) for name, new in names.items()}
+    binders = tuple(
+        (names[name], eq.Const(bound.value) if isinstance(bound, eq.Size) else bound)
+        for name, bound in term.binders
+    )
+    body, where = (
+        None if part is None else settled(eq.substitute(part, values))
+        for part in (term.body, term.where)
+    )
+    return eq.Reduce(term.kind, binders, where, body)
+
+
 def inner_box(expr: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
     """The box with the indices of a reduction; None where their bounds are not known."""
     inner = dict(box)
