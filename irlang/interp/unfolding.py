@@ -147,7 +147,7 @@ def without_lone(expr: eq.Expr) -> eq.Expr:
 def anonymous(term: eq.Reduce) -> eq.Expr:
     """A reduction whose indices have no names of their own."""
     names = {name: f"%{place}" for place, (name, _) in enumerate(term.binders)}
-    values = {name: eq.Index(new) for name, new in names.items()}
+    values: dict[str, eq.Expr] = {name: eq.Index(new) for name, new in names.items()}
     binders = tuple(
         (names[name], eq.Const(bound.value) if isinstance(bound, eq.Size) else bound)
         for name, bound in term.binders
