@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import irlang
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
+from irlang.diff.calls import Case
 from irlang.diff.programs import EDGE, make_case, program_seed
+from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
 from irlang.equations import TensorInfo
 from irlang.expand import expand
@@ -18,9 +21,10 @@ from irlang.graph import Graph, Port
 from irlang.instance import instantiate
 from irlang.interp import rounding
 from irlang.interp.balls import Ball
+from irlang.interp.first_order import FirstOrder
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, given_ball
-from irlang.interp.values import inputs
+from irlang.interp.values import initial_values, inputs
 from irlang.scalar import SCALARS
 from tests.lower_calls import case
 
@@ -507,3 +511,47 @@ def test_counts_made_of_reals_are_exact_with_half_of_the_digits() -> None:
     found = balls(made.graph, made.inputs, made.catalog, "f32", half(STANDARD))
     (name,) = made.graph.outputs.values()
     assert not np.any(found[name].bound)
+
+
+@pytest.mark.parametrize(
+    ("call", "open_"),
+    [
+        ("signbit(trunc(t))", [True, False, True]),
+        ("reciprocal(negate(round(t)))", [True, False, True]),
+        ("copysign(add(x, 2), reverse(multiply(round(t), 3); axes = 0))", [True, False, True]),
+        ("copysign(x, modulo(x, 0.25))", [False, True, False]),
+        ("equal(trunc(t), 0)", [False] * 3),
+        ("add(trunc(t), 1)", [False] * 3),
+    ],
+)
+def test_a_zero_that_rounding_may_leave_on_either_side_has_no_sign(
+    call: str, open_: list[bool]
+) -> None:
+    kind = "bool" if call.startswith(("signbit", "equal")) else "f32"
+    made = irlang.loads(f"""nnir 1
+model m(x: f32[3]) -> y: {kind}[3] {{
+  t = subtract(add(x, 1), 1)
+  y = {call}
+}}""")
+    values = {"x": np.array([-1e-9, -0.25, 1e-9], np.float32)}
+    values |= initial_values(made.graph, 0)
+    found = balls(made.graph, values, made.catalog, "f32")["y"]
+    wide = np.broadcast_to(np.asarray(found.bound) > 1e-6, 3)
+    assert wide.tolist() == open_
+    if kind == "bool":
+        return
+    closer = FirstOrder(made.graph, values, made.catalog, "f32")
+    assert (closer.radius("y", np.arange(3)) > 1e-6).tolist() == open_
+
+
+@pytest.mark.parametrize(
+    ("target", "module"), [("tf", "tensorflow"), ("onnxruntime", "onnxruntime")]
+)
+def test_what_truncates_keeps_the_sign_of_a_zero(target: str, module: str) -> None:
+    """Both have no operator for it."""
+    pytest.importorskip(module, reason=f"{target} is not installed")
+    made = irlang.loads("nnir 1\nmodel m(x: f32[5]) -> y: f32[5] { y = reciprocal(trunc(x)) }")
+    x = np.array([-0.25, 0.25, -0.0, -1.5, NAN], np.float32)
+    with Session([target]) as session:
+        (outcome,) = session.compare([Case(made.graph, {"x": x}, {}, made.catalog)])
+    assert outcome.verdicts[target][0].verdict == "agrees"

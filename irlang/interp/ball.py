@@ -26,6 +26,8 @@ class Ball:
     `running`: of what a recurrence adds up, the terms so far.
     `beyond`: where one operation of exact numbers has left the type's range. Nothing is known
     there, but that a program which shows this very result shows an infinity.
+    `signless`: where a zero may have either sign, as a step makes of what rounding may have left on
+    either side of it.
     """
 
     value: Any
@@ -37,6 +39,7 @@ class Ball:
     least: float = -math.inf
     running: Running | None = None
     beyond: Any = None
+    signless: Any = None
 
     @property
     def roundings(self) -> int:

@@ -119,7 +119,9 @@ class BallDecisions(Precision):
             around = spread(value, lower, upper)
         around = np.where(np.asarray(ball.bound) == 0, 0.0, around)  # exact, be it NaN
         # what nothing is known of may be NaN, of which a step is no whole number
-        return settled(value, np.where(np.isinf(ball.bound), np.inf, around))
+        found = settled(value, np.where(np.isinf(ball.bound), np.inf, around))
+        found.signless = _either_zero(value, np.signbit(lower) != np.signbit(upper))
+        return found
 
     def nearest(self, function: str, args: list[Ball]) -> Ball:
         """A number put into few digits: a step function, exact at what is exact."""
@@ -140,13 +142,15 @@ class BallDecisions(Precision):
         value = SCALARS[function].numpy(a.value, b.value)
         if np.asarray(value).dtype.kind in "ib" and a.radius is None and b.radius is None:
             return Ball(value)
+        # libraries give a remainder of zero the sign of the dividend, or that of the divisor
+        signless = _either_zero(value, function == "%")
         radius = self._jumping(function, a, b, value)
         if a.radius is not None or b.radius is not None:
             with np.errstate(invalid="ignore"):
                 known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
                 exact = known & (np.floor(a.value) == a.value) & (np.floor(b.value) == b.value)
             radius = np.where(exact & (np.abs(a.value) * self.unit < 1), 0.0, radius)
-        return Ball(value, radius)
+        return Ball(value, radius, signless=signless)
 
     def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:
         """The radius of a quotient of numbers that are not known, or not whole."""
@@ -171,3 +175,9 @@ def _counted(value: Any) -> Any:
     with np.errstate(invalid="ignore"):
         fits = np.asarray(value).dtype.kind == "f" and bool(np.all(np.abs(value) < _WIDEST))
     return np.asarray(value).astype(np.int64) if fits else value
+
+
+def _either_zero(value: Any, doubtful: Any) -> Any:
+    """Where a zero of real numbers may have either sign; None where none may."""
+    zero = (np.asarray(value).dtype.kind == "f") & (np.asarray(value) == 0) & doubtful
+    return zero if np.any(zero) else None

@@ -7,6 +7,7 @@ result is rounded within the allowance of `irlang.scalar`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -56,6 +57,7 @@ class BallFunctions(BallArithmetic, BallDecisions):
         rule = _RULES.get(function)
         found = self._function(function, args) if rule is None else rule(self, function, args)
         self._overflown(function, args, found)
+        self._unsigned(function, args, found)
         if found.radius is not None:
             found.least = self.least(function, args)
         return found
@@ -67,6 +69,18 @@ class BallFunctions(BallArithmetic, BallDecisions):
         found.beyond, endless = exceeding(SCALARS[function], args, found.value, limit)
         if endless is not None and endless.any():
             found.radius = np.where(endless, np.inf, found.bound)
+
+    @staticmethod
+    def _unsigned(function: str, args: list[Ball], found: Ball) -> None:
+        """Zeros that are made of those without a sign; what is divided by these has none either."""
+        if all(arg.signless is None for arg in args):
+            return
+        if function == "/" and args[1].signless is not None:
+            endless = args[1].signless & (np.asarray(args[0].value) != 0)
+            found.radius = np.where(endless, np.inf, found.bound)
+        made = [arg.signless for arg in args if arg.signless is not None]
+        if np.asarray(found.value).dtype.kind == "f":
+            found.signless = functools.reduce(np.logical_or, made) & (found.value == 0)
 
     def _exact(self, function: str, args: list[Ball]) -> Ball:
         return self._of_integers(SCALARS[function].numpy(*(arg.value for arg in args)), args)

@@ -92,6 +92,8 @@ def known(names: Collection[str], tensors: Mapping[str, Ball], unit: float) -> O
     """
     if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
         return None
+    if any(tensors[name].signless is not None for name in names):
+        return None
     return Operands(
         frozenset(name for name in names if tensors[name].radius is None),
         {

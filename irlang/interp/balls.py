@@ -78,10 +78,12 @@ class Balls(BallFunctions):
 
     def parts(self, value: Ball, change: Callable[[Any], Any]) -> Ball:
         """A ball whose arrays are rearranged by `change`."""
-        if value.radius is None:
-            return Ball(change(value.value))
         shape = np.shape(value.value)
+        unsigned = None if value.signless is None else change(whole(value.signless, shape))
+        if value.radius is None:
+            return Ball(change(value.value), signless=unsigned)
         changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
+        changed.signless = unsigned
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
@@ -324,6 +326,8 @@ class Balls(BallFunctions):
             stored.magnitude = whole(magnitude(ball), shape)
         if beyond is not None and info.kind == "real":
             stored.beyond = whole(beyond, shape)
+        if ball.signless is not None and info.kind == "real":
+            stored.signless = whole(ball.signless, shape)
         if ball.running is not None and info.kind == "real":
             stored.running = ball.running.changed(lambda array: whole(array, shape))
         return stored

@@ -41,7 +41,8 @@ class Known:
     def with_radius(self, radius: Array | None) -> Ball:
         """The tensor as an operand with a radius."""
         b = self.ball
-        return Ball(b.value, radius, b.terms, b.magnitude, b.spare, least=b.least)
+        terms = b.terms, b.magnitude, b.spare
+        return Ball(b.value, radius, *terms, least=b.least, signless=b.signless)
 
 
 @dataclass(slots=True)

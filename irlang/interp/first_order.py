@@ -136,6 +136,7 @@ class FirstOrder:
         for name, target in unit.targets.items():
             ball, real = local[name], whole.tensors[name].kind == "real"
             found = known[target] = Known(kept(ball, values[name]))
+            found.ball.signless = reached.get(name, ball).signless
             found.local = self._rounded(unit, name, ball) if real else None
             if not real or not self.estimates:
                 found.reach = self._rounded(unit, name, reached[name])
@@ -171,7 +172,8 @@ class FirstOrder:
     def _operand(self, unit: Unit, formal: str, known: Known, radius: Array | None) -> Ball:
         """What a unit reads, as a ball; the sums of another call are summed up, as a rule."""
         if formal in unit.node.feeds() and not self._arithmetic.distributes:
-            return Ball(known.value, radius, least=known.ball.least)
+            ball = known.ball
+            return Ball(known.value, radius, least=ball.least, signless=ball.signless)
         return known.with_radius(radius)
 
     def _slight(self, value: Array) -> Array:

@@ -179,7 +179,9 @@ def _results(
     for formal, name in node.results().items():
         ball = tensors[formal]
         radius = stored(ball.value, ball.radius, expansion, formal)
-        results[name] = Ball(ball.value, radius, least=ball.least, beyond=ball.beyond)
+        results[name] = Ball(
+            ball.value, radius, least=ball.least, beyond=ball.beyond, signless=ball.signless
+        )
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
     return results

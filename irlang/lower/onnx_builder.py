@@ -223,9 +223,9 @@ class OnnxBuilder:
         return self.op("Reciprocal", [self.apply("sqrt", [a])], a.shape)
 
     def _trunc(self, a: Value) -> Value:
-        zero = self.number(0, a)
-        up = self.apply("ceil", [self.apply("min", [a, zero])])
-        return self.apply("+", [self.apply("floor", [self.apply("max", [a, zero])]), up])
+        """A zero keeps its sign: ONNX Runtime's `Where` takes that of its second tensor alone."""
+        above = self.apply(">", [a, self.number(0, a)])
+        return self.where(above, *(self.apply(name, [a]) for name in ("floor", "ceil")))
 
     def _quotient(self, a: Value, b: Value) -> Value:
         """Rounded toward minus infinity; `Div` of integers truncates."""

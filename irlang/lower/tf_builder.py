@@ -119,8 +119,8 @@ class TensorFlowBuilder(LimitedBuilder):
         shape, dtype = broadcast(args), args[0].dtype
         if function == "trunc":
             x = self.let(args[0], "v").text
-            text = f"tf.floor(tf.maximum({x}, 0.0)) + tf.math.ceil(tf.minimum({x}, 0.0))"
-            return self.emit(text, shape, dtype, atom=False)
+            text = f"tf.where({x} < 0.0, tf.math.ceil({x}), tf.floor({x}))"
+            return self.emit(text, shape, dtype)
         if function in _UNARY:
             result = "bool" if function in _BOOL else dtype
             return self.emit(f"{_UNARY[function]}({self.full(args[0])})", shape, result)
