@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,37 @@ def test_two_defects_of_one_program_are_two_findings(
     assert all(len(one.reduced.graph.nodes) == 1 for one in found)
     assert sum(counts["torch"].values()) == 1
     assert not judge_apart(session, [(0, seed, case)], seen, grad=False)[0]  # they are known
+
+
+def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of three calls is unsupported if one of them is."""
+    planted = _planted({"torch.tanh(": "torch.nan_to_num("})
+
+    def made(graph: Graph, *args: Any, **options: Any) -> Lowered:
+        lowered = planted(graph, *args, **options)
+        if any(node.op.name == "square" for node in graph.nodes):
+            return replace(lowered, code="", unsupported=("no word for `square`",))
+        return lowered
+
+    monkeypatch.setattr(runner, "lower", made)
+    cases = (case_apart(builtin(), seed, ["tanh", "square"], False) for seed in range(100))
+    case = next(
+        one
+        for one in cases
+        if one is not None
+        and len(one.graph.nodes) == 2
+        and np.isnan(one.values[next(iter(one.graph.nodes[0].operands()))]).any()
+    )
+    found, counts = judge_apart(session, [(0, 1, case)], Seen(), grad=False)
+    assert {one.operator for one in found} == {"tanh"}
+    assert counts["torch"] == {"edge": 1}
+    alone = case_apart(builtin(), 5, ["square"], False)
+    assert alone is not None
+    assert judge_apart(session, [(0, 5, alone)], Seen(), grad=False)[1]["torch"] == {
+        "unsupported": 1
+    }
 
 
 def test_what_stands_behind_the_worst_element_is_found_too(

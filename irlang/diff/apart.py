@@ -272,9 +272,11 @@ def _weights(graph: Graph) -> frozenset[str]:
 def suspects(case: Case, verdicts: Sequence[Verdict]) -> list[Node]:
     """The calls of a program of calls apart that its verdicts speak against.
 
-    All, where something is said of the program as a whole.
+    All, where something is said of the program as a whole, or nothing, as it cannot be run.
     """
     called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
+    if gravest([v.verdict for v in verdicts]) == "unsupported":
+        return called if len(called) > 1 else []
     amiss = [v for v in verdicts if v.verdict in FINDINGS]
     if any(v.index is None and not v.name.startswith("d_") for v in amiss):
         return called
@@ -299,18 +301,35 @@ def taken_apart(case: Case, nodes: Sequence[Node]) -> Iterator[tuple[Node, Case]
 
 def wrong_calls(
     session: Session, case: Case, target: str, outcome: Outcome
-) -> Iterator[tuple[Case, Outcome, str, Verdict]]:
+) -> list[tuple[Case, Outcome, str, Verdict]]:
     """The calls of a program that are wrong by themselves: each as a program, with its outcome,
     its operator and the gravest verdict.
     """
-    pairs = list(taken_apart(case, suspects(case, outcome.verdicts[target])))
+    nodes = suspects(case, outcome.verdicts[target])
+    return _wrong(_each(session, case, target, nodes), target)
+
+
+def _each(
+    session: Session, case: Case, target: str, nodes: Sequence[Node]
+) -> list[tuple[Node, Case, Outcome]]:
+    """Some calls, each as a program that was run."""
+    pairs = list(taken_apart(case, nodes))
     grad = case.graph.loss is not None
     found = session.only(target).compare([one for _, one in pairs], grad=grad) if pairs else []
-    for (node, one), own in zip(pairs, found, strict=True):
+    return [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
+
+
+def _wrong(
+    ran: Sequence[tuple[Node, Case, Outcome]], target: str
+) -> list[tuple[Case, Outcome, str, Verdict]]:
+    """Those of some calls that are wrong, as of `wrong_calls`."""
+    shown = []
+    for node, one, own in ran:
         verdicts = own.verdicts[target]
         worst = gravest([v.verdict for v in verdicts])
         if worst in FINDINGS:
-            yield one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)
+            shown.append((one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)))
+    return shown
 
 
 def judge_apart(
@@ -330,10 +349,14 @@ def judge_apart(
     for (_, seed, case), outcome in zip(made, outcomes, strict=True):
         for target, verdicts in outcome.verdicts.items():
             verdict = gravest([v.verdict for v in verdicts])
-            counts[target][at_edge(verdict) if case.edge else verdict] += 1
-            if verdict not in FINDINGS:
+            if verdict not in (*FINDINGS, "unsupported"):
+                counts[target][verdict] += 1
                 continue
-            for one, own, operator, worst in wrong_calls(session, case, target, outcome):
+            ran = _each(session, case, target, suspects(case, verdicts))
+            if verdict == "unsupported" and ran:  # one call of which there is no word hides all
+                verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
+            counts[target][at_edge(verdict) if case.edge else verdict] += 1
+            for one, own, operator, worst in _wrong(ran, target):
                 shown = [(one, own, worst)]
                 if len(found) < _MOST and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad)
