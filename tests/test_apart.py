@@ -246,7 +246,7 @@ def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
     planted = _planted({"torch.tanh(": "torch.nan_to_num("})
 
     def made(graph: Graph, *args: Any, **options: Any) -> Lowered:
-        lowered = planted(graph, *args, **options)
+        lowered: Lowered = planted(graph, *args, **options)
         if any(node.op.name == "square" for node in graph.nodes):
             return replace(lowered, code="", unsupported=("no word for `square`",))
         return lowered
