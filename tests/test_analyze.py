@@ -511,7 +511,7 @@ def test_sarif_of_an_imported_model_names_its_node_and_no_line(tmp_path: Path, c
     assert "fixes" not in result  # no text that could be edited
     _, told, _ = run(str(path), capsys=capsys)
     assert f"Lines are those of the text that `irlang import {path}` writes." in told
-    assert "irlang analyze --fix on that text would try" in told
+    assert "irlang analyze --fix on that text makes" in told
 
 
 @pytest.mark.parametrize("body", ["y = log(x)", "y = identity(x)", "p = sqrt(x)\ny = log(p)"])

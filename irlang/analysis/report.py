@@ -114,18 +114,13 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     """
     subject = found.subject
     name = visible(subject.file or subject.graph.name)
-    statuses = [report.status for report in found.reports if not report.because]
-    counts = ((statuses.count(word), word) for word in ("reachable", "possible"))
-    verdict = ", ".join(f"{count} {word}" for count, word in counts if count)
-    safe = f"{len(found.safe)} point{'s are' if len(found.safe) != 1 else ' is'} proved safe"
     none = "no NaN or infinity can arise"
     if subject.left_out:
         none += " in what could be read"
     nonfinite = subject.nonfinite
     if nonfinite:
         none += " out of finite numbers"
-    lines = [f"{name}: {verdict or none}"]
-    lines[0] += f"; {safe}   ({found.seconds:.1f} s)"
+    lines = [f"{name}: {_counted(found) or none}{_safe(found)}   ({found.seconds:.1f} s)"]
     alike = [report.node for report in _alike(found)]
     if alike:
         lines.append(f"Possible in the same way, bounds being wide after many sums: {_some(alike)}")
@@ -165,13 +160,39 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
         )
     guards = {report.guard.edits for report in found.reports if report.guard}
     if guards:
-        ways = "this way out" if len(guards) == 1 else f"these {len(guards)} ways out"
+        ways = "this change" if len(guards) == 1 else f"these {len(guards)} changes"
         where = " on that text" if imported else ""
-        lines.append(f"irlang analyze --fix{where} would try {ways}.")
+        lines.append(f"irlang analyze --fix{where} makes {ways}.")
     if imported and found.reports:
         told = f"Lines are those of the text that `irlang import {name}` writes."
         lines.insert(len(lines) - bool(guards), told)
     return lines
+
+
+def _counted(found: Verdicts) -> str:
+    """At how many places something was shown, or could not be excluded; nothing for none."""
+    statuses = [report.status for report in found.reports if not report.because]
+    shown, possible = map(statuses.count, ("reachable", "possible"))
+    told = [f"NaN or infinity arises at {_places(shown)} for the inputs shown"] if shown else []
+    if possible:
+        may = f"it may at {possible} more" if shown else f"NaN or infinity may arise at {possible}"
+        more = "" if shown else f" place{'s' if possible > 1 else ''}"
+        told.append(f"{may}{more}, which was neither shown nor excluded")
+    return "; ".join(told)
+
+
+def _safe(found: Verdicts) -> str:
+    """How many of the places where it could have happened are safe."""
+    count = len(found.safe)
+    if not count:
+        return ""
+    others = "others" if count > 1 else "other"
+    rest = f"{count} {others}" if found.reports else f"{_places(count)} that could have made one"
+    return f"; {rest} {'are' if count > 1 else 'is'} proved safe"
+
+
+def _places(count: int) -> str:
+    return f"{count} place{'s' if count != 1 else ''}"
 
 
 def _is_mask(subject: Subject, name: str) -> bool:
