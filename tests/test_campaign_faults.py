@@ -56,6 +56,28 @@ def test_work_whose_process_is_killed_is_run_again_and_at_last_left_out(tmp_path
     assert len(spread.lost) <= 3, "of those beside it, at most one a process is charged"
 
 
+def halt(folder: Path, number: int) -> int:
+    """Work that once stops its process at 2."""
+    mark = folder / "mark"
+    if number == 2 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return number
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed here")
+def test_a_process_that_is_stopped_is_killed_and_its_work_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("irlang.diff.spread._STOPPED", 2)
+    found: dict[int, int] = {}
+    spread = Spread(2, functools.partial(halt, tmp_path), found.__setitem__)
+    spread.run(iter(range(5)))
+    assert (tmp_path / "mark").exists()
+    assert found == {n: n for n in range(5)}
+    assert not spread.lost
+
+
 def speak(folder: Path, number: int) -> int:
     """Work that says what it is at, and once ends its process while it speaks."""
     tell((number, "begun"))

@@ -1,7 +1,8 @@
-"""Numbered work spread over processes, of which any may be killed at any moment.
+"""Numbered work spread over processes, of which any may be killed, or stopped, at any moment.
 
-A process that is killed takes the pool with it. The others start again; what they were at is run
-again, but not for ever: work that ends its process every time is left out.
+One that is stopped while this one runs is killed after a while. A process that is killed takes the
+pool with it. The others start again; what they were at is run again, but not for ever: work that
+ends its process every time is left out.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 _ATTEMPTS = 3  # times that work is begun whose process is killed
+_STOPPED = 20  # looks at a process that is stopped
 _LOOK = 0.5  # seconds between looks at whether the process that gives the work is still there
 
 
@@ -144,6 +147,7 @@ class Spread(Generic[Result]):
         self.lost: list[int] = []
         self._open: dict[int, None] = {}  # begun and not done, in order
         self._running: dict[Future[Result], int] = {}
+        self._stopped: dict[int, int] = {}  # processes, and for how many looks they have been
 
     def run(self, numbers: Iterator[int]) -> None:
         """All the numbers, one more than there are processes under way."""
@@ -177,8 +181,28 @@ class Spread(Generic[Result]):
             for said in self._ear.heard():
                 self.heard(said)
             self.look()
+            self._end_stopped()
             for future in done:
                 number = self._running.pop(future)
                 result = future.result()
                 del self._open[number]
                 self.finished(number, result)
+
+    def _end_stopped(self) -> None:
+        """Kills a process that somebody has stopped and nobody lets go on; its work is begun again.
+
+        Where a terminal stops all of them, this one does not look, and they go on together.
+        """
+        pids = [child.pid for child in multiprocessing.active_children() if child.pid is not None]
+        self._stopped = {p: self._stopped.get(p, 0) + 1 for p in pids if _is_stopped(p)}
+        for pid, looks in self._stopped.items():
+            if looks >= _STOPPED:
+                os.kill(pid, signal.SIGKILL)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return False  # it is gone, or the system does not tell
+    return state[:1] == ["T"]
