@@ -404,6 +404,20 @@ def test_the_sizes_that_were_analysed_are_said(tmp_path: Path, capsys: Any) -> N
     assert list(json.loads(said)["sizes"]) == ["N"]
 
 
+def test_inputs_that_are_refused_are_left_out_which_is_said(tmp_path: Path, capsys: Any) -> None:
+    """A position outside an axis gives no number at all: the ranges may hold some."""
+    path = tmp_path / "m.nnir"
+    body = "g = gather(x, i)\ny = log(g)"
+    for last, refused in ((3, False), (5, True)):
+        path.write_text(model(body, f"x: f32[4] in [1, 2], i: i32[3] in [0, {last}]", "y: f32[3]"))
+        code, said, _ = run(str(path), capsys=capsys)
+        assert code == 0
+        told = "Left out are inputs that g refuses: a position is outside an axis of size 4"
+        assert (told in said) == refused
+        found = json.loads(run(str(path), "--format", "json", capsys=capsys)[1])
+        assert [one["code"] for one in found["granted"]] == ["gather.in_range"] * refused
+
+
 def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "m.nnir"
     path.write_text(BOXES)

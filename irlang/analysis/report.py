@@ -23,6 +23,7 @@ from irlang.render import visible
 MOST_LISTED = 10_000  # elements of a tensor that JSON lists; of more it has the bytes
 MOST_BYTES = 16_000_000  # of a tensor; more are in files only (--out)
 _MOST_NAMES = 6  # listed in a line
+_MOST_GRANTED = 3  # preconditions that are told
 _MOST_ALIKE = 3  # possible overflows that are shown
 _LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
 _NEAR = 2  # calls before the one that is reported, whose numbers are looked at
@@ -137,6 +138,10 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
             f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers. "
             "Write `in [low, high]` behind the type, or use --ranges."
         )
+    for granted in found.granted[:_MOST_GRANTED]:
+        call = subject.called(granted.node)
+        told = f"Left out are inputs that {visible(call)} refuses: {granted.message}"
+        lines.append(f"{told} ({granted.code})")
     masks = [name for name in nonfinite if _is_mask(subject, name)]
     others = [subject.called(name) for name in nonfinite if name not in masks]
     if others:
@@ -315,6 +320,10 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
         "sizes": dict(verdicts.subject.source.sizes),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
         "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
+        "granted": [
+            {"node": verdicts.subject.called(g.node), "code": g.code, "message": g.message}
+            for g in verdicts.granted
+        ],
         "left_out": [{"node": d.node, "message": d.message} for d in verdicts.subject.left_out],
     }  # fmt: skip
 

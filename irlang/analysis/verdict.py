@@ -14,7 +14,7 @@ from irlang.analysis.search import Search, Wanted, Witness
 from irlang.analysis.subject import Subject
 from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
-from irlang.interp.range import Point, analyse
+from irlang.interp.range import Granted, Point, analyse
 
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
@@ -51,7 +51,8 @@ class Report:
 class Verdicts:
     """All that is said of a model.
 
-    safe: the points that were proved safe. tried: whether guards were, for which a model has to be
+    safe: the points that were proved safe. granted: what calls require of numbers and are taken to
+    have. tried: whether guards were, for which a model has to be
     analysed anew; not where that takes too long.
     """
 
@@ -60,6 +61,7 @@ class Verdicts:
     safe: tuple[Point, ...]
     seconds: float
     tried: bool = True
+    granted: tuple[Granted, ...] = ()
 
     def __str__(self) -> str:
         """As `irlang analyze` shows it."""
@@ -107,7 +109,7 @@ def verdicts(
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards, whole)
     safe = tuple(point for point in points if point.status == "safe")
-    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start, tried)
+    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start, tried, found.granted)
 
 
 def _with_guards(

@@ -66,17 +66,30 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Granted:
+    """What a call requires of the numbers that it reads, and is taken to have: the ranges alone do
+    not say so. node: the name of the call. code, message: of the precondition.
+    """
+
+    node: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """values: the range of every value of the graph, by name. points: in the order of the calls.
     regions: for every value, its boxes of indices and what lies there. endless: the values that
     may be infinite because the model says so, as a mask of -inf, and not because of a point.
-    steps: the calls as they were judged, in their order, for models that begin alike.
+    granted: what calls require and are taken to have. steps: the calls as they were judged, in
+    their order, for models that begin alike.
     """
 
     values: dict[str, Range]
     points: tuple[Point, ...]
     regions: dict[str, tuple[tuple[tuple[tuple[int, int], ...], Range], ...]]
     endless: frozenset[str] = frozenset()
+    granted: tuple[Granted, ...] = ()
     steps: tuple[Step, ...] = field(default=(), repr=False, compare=False)
 
 
@@ -89,6 +102,7 @@ class Step:
     look: Any
     tensors: dict[str, Tensor]
     points: tuple[Point, ...]
+    granted: tuple[Granted, ...]
 
 
 def analyse(
@@ -132,7 +146,7 @@ def analyse(
                 before = dict(tensors)
                 own = _judged(node, number, definitions, tensors, domain, flush)
                 changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
-                step = Step(look, changed, tuple(own))
+                step = Step(look, changed, *own)
             tensors.update(step.tensors)
             points += step.points
             steps.append(step)
@@ -151,6 +165,7 @@ def analyse(
             for name in whole.values
         },
         frozenset(name for name in whole.values if _endless(tensors[name].hull)),
+        tuple(one for step in steps for one in step.granted),
         tuple(steps),
     )
 
@@ -177,19 +192,21 @@ def _judged(
     tensors: dict[str, Tensor],
     domain: str,
     flush: bool,
-) -> list[Point]:
-    """The points of a call; what it gives is put among the tensors."""
+) -> tuple[tuple[Point, ...], tuple[Granted, ...]]:
+    """The points of a call, and what it is taken to have; what it gives is put among the tensors."""
     handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
     tensors.update({name: tensor.finite() for name, tensor in handed.items()})
     call = Call(node, number, definitions, tensors, domain, flush)
     free = next((name for name in handed if tensors[name].hull.magnitude >= call.own.largest), "")
-    points = [_point(node, place, free) for place in call.run()]
+    points = tuple(_point(node, place, free) for place in call.run())
+    own = () if isinstance(node, Pullback) else call.granted
+    granted = tuple(Granted(node.name, check.code, check.message) for check in own)
     if handed:  # judged as if it read finite numbers only; what it gives may be more
         tensors.update(handed)
         call = Call(node, number, definitions, tensors, domain, flush, proofs=_AGAIN)
         call.run()
     call.leave()
-    return points
+    return points, granted
 
 
 def _equal_constants(graph: Graph, given: Mapping[str, Tensor]) -> dict[str, str]:

@@ -63,6 +63,7 @@ class Call:
             info = self.expansion.tensors[one.tensor]
             tensors[self.names[one.tensor]] = whole(info, numbers_within(info, (low, high)))
         self.places: dict[Origin, Place] = {}
+        self.granted: list[eq.Check] = []  # what it requires of numbers, and is not sure to have
         walk = Splits if domain == "relations" else Evaluator
         self.walk = walk(tensors, self.own, self._note, domain != "tensor")
         if proofs is not None and isinstance(self.walk, Splits):
@@ -75,7 +76,10 @@ class Call:
     def run(self) -> list[Place]:
         """Evaluates the call; gives its points."""
         for check in self.expansion.checks:
-            self._required(self._renamed(check.condition, {}))
+            condition = self._renamed(check.condition, {})
+            if self.walk.decided(condition, {}) is not True:
+                self.granted.append(check)
+            self._required(condition)
         for step in schedule(self.expansion.equations):
             if isinstance(step, Recurrence):
                 self._recurrence(step)
