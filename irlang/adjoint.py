@@ -282,12 +282,12 @@ class _Adjoint:
                 value = self._value(expr, context, equation, whole)
                 equal = apply("==", expr.body, value)
                 counted = apply("==", self.work.refreshed(expr.body), value)
-                share = self._share(expr, context, counted, equation)
+                number = self._number(expr, context, counted, equation)
                 if self.ties == "any":  # all of it where it is alone, else anything up to that
-                    alone = apply("select", apply("==", share, eq.Const(1)), _BELOW, _LEVEL)
+                    alone = apply("select", apply("==", number, eq.Const(1)), _BELOW, _LEVEL)
                     inner = inner.under(apply("<", apply("about", alone), eq.Const(0)))
                 else:
-                    inner = inner.times(share)
+                    inner = inner.times(apply("/", eq.Const(1), number))
                 inner = inner.under(equal)
             else:
                 chosen = self._chosen(f"arg{expr.kind}", expr, context, equation)
@@ -320,15 +320,14 @@ class _Adjoint:
             body = apply("select", self.work.refreshed(condition), body, eq.Const(0))
         return body
 
-    def _share(
+    def _number(
         self, expr: eq.Reduce, context: Context, equal: eq.Expr, equation: eq.Equation
     ) -> eq.Expr:
-        """One over the number of elements that are the largest."""
+        """The number of elements that are the largest."""
         where = equal if expr.where is None else apply("and", expr.where, equal)
         counted = self.work.refreshed(eq.Reduce("count", expr.binders, where, None))
         body = self._guarded(counted, context)
-        read = self.work.define(equation.target, body, context.binders, "i64")
-        return apply("/", eq.Const(1), read)
+        return self.work.define(equation.target, body, context.binders, "i64")
 
     def _chosen(
         self, choice: str, expr: eq.Reduce, context: Context, equation: eq.Equation

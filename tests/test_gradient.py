@@ -235,6 +235,39 @@ def test_at_a_tie_the_ball_is_the_hull_and_no_more(call: str) -> None:
     np.testing.assert_allclose(high, [0, 1, 1, 0], atol=1e-6)
 
 
+ALONE = {
+    "adaptive_max_pool(x; size = 2)": "",
+    "adaptive_max_pool(x; size = 5)": "",
+    "max_roi_pool(x, rois; size = 2)": "rois: f32[1, 3] = [[0, 1, 6]]",
+    "max_pool(x; window = 3, stride = 2, pad = same)": "",
+    "scatter_elements(x, at, u; axis = 2, reduction = max)": "at: i64[1, 1, 3] = [[[2, 2, 5]]]",
+    "scatter_elements(x, at, u; axis = 2, reduction = min)": "at: i64[1, 1, 3] = [[[2, 2, 5]]]",
+    "scatter_slices(x, at, u; axis = 2, reduction = max)": "at: i64[3] = [2, 2, 5]",
+    "scatter_slices(x, at, u; axis = 2, reduction = min)": "at: i64[3] = [2, 2, 5]",
+    "scatter_nd(x, at, u; reduction = max)": (
+        "at: i64[1, 1, 3, 3] = [[[[0, 0, 2], [0, 0, 2], [0, 0, 5]]]]"
+    ),
+}
+
+
+@pytest.mark.parametrize("call", ALONE)
+def test_where_nothing_ties_a_gradient_is_known(call: str) -> None:
+    """The largest of some elements has all of what flows back, and no less of it."""
+    second, given_too = (", u: f32[1, 1, 3]", ["u"]) if ", u" in call else ("", [])
+    param = f"param {ALONE[call]}\n" if ALONE[call] else ""
+    graph, given = graph_of(f"""
+model m(x: f32[1, 1, 7]{second}) -> loss: f32[] {{
+  {param}
+  loss = reduce_sum({call})
+}}""")
+    given["x"] = np.array([[[3, 1, 4, 1.5, 5, 9, 2.5]]], np.float32)
+    given |= dict.fromkeys(given_too, np.array([[[6, 0.5, 8.5]]], np.float32))
+    found = gradient.gradient_balls(graph, given, builtin())
+    for name in ("x", *given_too):
+        assert np.max(found[name].bound) < 1e-5
+        assert set(np.round(found[name].value, 5).flat) <= {0, 1, 2, 3}
+
+
 KINKS = ["relu(x)", "abs(x)", "maximum(x, 0.0)", "hard_tanh(x; min = 0)"]
 
 
