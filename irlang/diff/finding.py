@@ -140,7 +140,7 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
 
 
 def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
-    """The finding of an invalid call that is not refused: it is as small as it was made."""
+    """The finding of an invalid call that is not refused: it is small already."""
     versions = session.versions(whole=True)
     case, target = accepted.case, accepted.target
     return Found(

@@ -29,8 +29,9 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
-from irlang.gen.changes import SetElements, is_huge
+from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
+from irlang.gen.smaller import smaller
 from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
@@ -53,12 +54,14 @@ _LOST = (
 )  # fmt: skip
 _ROOM = 1 << 30  # bytes that one may take
 _PATIENCE = Limits(seconds=2.0, memory=2 << 30)  # what a target may take to say no
+_TRIALS = 24  # smaller calls that are tried for one that is accepted
 _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
-# Faults that have ended this process's workers: each costs two starts of a framework, and one that
-# takes all of their time costs that.
-_FATAL: set[tuple[str, str]] = set()
+# Faults that have ended this process's workers, and the ways: each costs two starts of a framework,
+# and one that takes all of their time costs that.
+_FATAL: set[tuple[str, str, str]] = set()
+_ENDS = 3  # ways of one fault that may end a process, until it is passed over
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,12 @@ def judge_invalid(
     for target in targets:  # what compiles says the same as what it compiles
         sent[target] = []
         for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-            if _symptom(target, one, "crash") in before:
+            if _has_ended(target, one, before):
                 continue
             if one.added and not _documents(target, one):
                 continue  # the call is valid there
             lowered = programs.own(target, one.graph)
-            if lowered is not None and (target, one.fault.code) not in _FATAL:
+            if lowered is not None:
                 program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
                 telling = not only_shapes(target) and not one.hollow
                 telling = telling and _symptom(target, one, "accepted") not in before
@@ -136,10 +139,13 @@ def judge_invalid(
             counts[target][told] += 1
             got[asked.number, target] = result
             if result.status in ("crash", "timeout"):
-                _FATAL.add((target, spoiled[asked.number][1].fault.code))
+                ended = spoiled[asked.number][1]
+                _FATAL.add((target, ended.fault.code, _way(ended)))
     for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
             result, told = got[number, target], said[number][target]
+            if told == "accepted":
+                one, case, result = _least(session, programs, target, seed, one, case, result)
             message = one.fault.message if told == "accepted" else result.error
             verdict = Verdict(next(iter(case.graph.outputs)), target, told, message=message)
             others = {t: v for t, v in said[number].items() if t != target}
@@ -149,8 +155,10 @@ def judge_invalid(
                 told != "crash"
                 or _crashes_again(session.workers[target], programs.own(target, one.graph), case),
             )  # fmt: skip
-            found.append((seed, taken))
-            before.add(_symptom(target, one, told))
+            symptom = _symptom(target, one, told)
+            if told != "crash" or not any(known[:5] == symptom[:5] for known in before):
+                found.append((seed, taken))
+            before.add(symptom)
     return found, counts
 
 
@@ -228,7 +236,8 @@ def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
     if lowered is None:
         return False
     # What a framework documents to be valid must end no process either.
-    fatal = one.hollow or isinstance(one.changed, SetElements)
+    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code)
+    fatal = one.hollow or isinstance(one.changed, SetElements) or bool(documented)
     return fatal or only_shapes(target) or _is_handed_over(one, lowered, target, programs)
 
 
@@ -236,8 +245,23 @@ def _symptom(target: str, one: Spoilt, told: str) -> Symptom:
     """What is known of an invalid call that was not refused: what it breaks, by what, and what came
     of it. One that is accepted in two axes may end a process in three.
     """
-    operator = one.graph.nodes[0].op.name
-    return target, told, operator, _requirement(one), " ".join(sorted(_given(one))), ""
+    operator, way = one.graph.nodes[0].op.name, _way(one) if told == "crash" else ""
+    return target, told, operator, _requirement(one), " ".join(sorted(_given(one))), way
+
+
+def _way(one: Spoilt) -> str:
+    """In what ways that break one requirement differ, so that one may end a process where another
+    is accepted: by the number of axes, and what kind of number it is.
+    """
+    ranks = [len(port.info.shape) for port in one.graph.inputs.values()]
+    kind = way_of(one.changed)[2:] if isinstance(one.changed, SetAttr) else ()
+    return " ".join(map(str, (*ranks, *kind)))
+
+
+def _has_ended(target: str, one: Spoilt, before: set[Symptom]) -> bool:
+    """Whether a spoilt call need not be run, as others that break the same have ended processes."""
+    fatal = {way for name, code, way in _FATAL if (name, code) == (target, one.fault.code)}
+    return _symptom(target, one, "crash") in before or _way(one) in fatal or len(fatal) >= _ENDS
 
 
 def _requirement(one: Spoilt) -> str:
@@ -330,6 +354,40 @@ def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | Non
             with contextlib.suppress(WorkerError), worker.fresh() as alone:
                 found[place] = alone.submit([programs[place]])[0]
     return found
+
+
+def _least(
+    session: Session,
+    programs: _Programs,
+    target: str,
+    seed: int,
+    one: Spoilt,
+    case: Case,
+    result: Result,
+) -> tuple[Spoilt, Case, Result]:
+    """A spoilt call that is accepted, as small as it still is, with what it is fed and gives."""
+    worker = session.workers[target].hasty(_PATIENCE)
+    whole, last, trials = (one, case, result), None, 0
+    while trials < _TRIALS:
+        for other in smaller(one):
+            lowered = programs.own(target, other.graph)
+            if lowered is None or not _is_handed_over(other, lowered, target, programs):
+                continue
+            fed = Case(other.graph, other.values(seed), {}, case.catalog)
+            program = Program(lowered.kind, lowered.code, fed.inputs, lowered.params)
+            asked = _Sent(0, program, True, _is_huge(other), _is_real(other))
+            trials += 1
+            try:
+                (ran,) = worker.submit([program])
+            except WorkerError:
+                return whole
+            if _told(asked, ran) == "accepted":
+                one, case, result, last = other, fed, ran, program
+                break
+        else:
+            break
+    again = _run_again(session.workers[target], [] if last is None else [last])
+    return (one, case, result) if all(r is not None and r.status == "ok" for r in again) else whole
 
 
 def _crashes_again(worker: Worker, lowered: Lowered | None, case: Case) -> bool:

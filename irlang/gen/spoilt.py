@@ -30,6 +30,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _MOST = 192  # elements of one tensor
 RULED_OUT = "the framework's own documentation rules it out: "
+OPEN = "a number of which the definition may say nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Spoilt:
     differ from it in an attribute that the requirement is about; a target that is given the same
     text for one of them is not given that attribute. added: whether the requirement is not the
     definition's own, but one that was added to it. hollow: whether an input was made to have no
-    elements, of which frameworks say less than of others: it must end no process, that is all.
+    elements, of which frameworks say less than of others, or was given a number of which the
+    definition may say nothing: it must end no process, that is all.
     """
 
     graph: Graph
@@ -94,7 +96,7 @@ class Call:
         types, attrs = changed(self.node, self.given, move)
         if self.stated:
             attrs |= _followers(self.node, attrs, move)
-        instance = _faulty(self.node.op, types, attrs, self.added, move.name)
+        instance = faulty(self.node.op, types, attrs, self.added, move.name)
         return None if instance is None else Broken(move, types, attrs, instance)
 
     def spoilt(self, broken: Broken) -> Spoilt | None:
@@ -114,7 +116,7 @@ class Call:
         return replace(made, added=added, hollow=hollow)
 
 
-def _faulty(
+def faulty(
     op: ast.Op,
     types: Mapping[str, Given],
     attrs: Mapping[str, Any],

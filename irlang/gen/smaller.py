@@ -1,0 +1,104 @@
+"""A spoilt call in smaller ones, with the same fault: shorter axes, and less that is said.
+
+A call whose sizes are what is wrong stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from irlang.equations import TensorInfo
+from irlang.gen.changes import SetElements
+from irlang.gen.judge import judge
+from irlang.gen.moves import SetAttr
+from irlang.gen.spoilt import Spoilt, alone, faulty, spoilt_call
+from irlang.graph import Graph, Node
+from irlang.signature import Given
+
+
+def smaller(one: Spoilt) -> Iterator[Spoilt]:
+    """Spoilt calls that break what `one` breaks, by the same change, each smaller than that."""
+    of_attribute = isinstance(one.changed, SetAttr)
+    if one.added or one.hollow or not (of_attribute or isinstance(one.changed, SetElements)):
+        return
+    node = one.graph.nodes[0]
+    before = one.beside[0].nodes[0].attrs if of_attribute and one.beside else node.attrs
+    types = _types(one.graph, node)
+    for other in _shorter(types):
+        yield from _made(one, node, other, node.attrs, before)
+    for item in node.op.inputs:
+        touched = isinstance(one.changed, SetElements) and item.name in dict(one.changed.values)
+        if item.name in types and item.default is not None and not touched:
+            left = {name: given for name, given in types.items() if name != item.name}
+            yield from _made(one, node, left, node.attrs, before)
+    for name in node.attrs:
+        if not isinstance(one.changed, SetAttr) or name != one.changed.name:
+            yield from _made(one, node, types, _without(node.attrs, name), _without(before, name))
+
+
+def _made(
+    one: Spoilt,
+    node: Node,
+    types: dict[str, Given],
+    attrs: dict[str, Any],
+    before: dict[str, Any],
+) -> Iterator[Spoilt]:
+    """The call of other types and attributes, if it is valid but for the one fault.
+
+    before: its attributes before the change.
+    """
+    valid = judge(node.op, types, before)
+    if valid is None or valid.faults:
+        return
+    demanded = {name: port.within for name, port in one.graph.inputs.items() if port.within}
+    own = replace(node, attrs=before, instance=valid)
+    graph = alone(own, types, before, valid, demanded)
+    if isinstance(one.changed, SetElements):
+        yield replace(one, graph=graph, beside=())
+        return
+    assert isinstance(one.changed, SetAttr)
+    broken = faulty(node.op, types, attrs, None, one.changed.name)
+    if broken is not None and broken.faults[0].code == one.fault.code:
+        yield spoilt_call(own, graph, demanded, one.changed, broken, types, attrs)
+
+
+def _types(graph: Graph, node: Node) -> dict[str, Given]:
+    def info(name: str) -> TensorInfo:
+        return graph.values[name]
+
+    return {
+        formal: tuple(map(info, value)) if isinstance(value, tuple) else info(value)
+        for formal, value in node.inputs.items()
+    }
+
+
+def _shorter(types: Mapping[str, Given]) -> Iterator[dict[str, Given]]:
+    """All axes of size 1, or else all that have one size."""
+    sizes = {
+        size
+        for given in types.values()
+        for info in (given if isinstance(given, tuple) else (given,))
+        if info is not None
+        for size in info.shape
+        if size > 1
+    }
+    for cut in ([sizes] if len(sizes) > 1 else []) + [{size} for size in sorted(sizes)[::-1]]:
+        yield {name: _cut(given, cut) for name, given in types.items()}
+
+
+def _cut(given: Given, sizes: set[int]) -> Given:
+    if given is None:
+        return None
+    if isinstance(given, tuple):
+        return tuple(_short(info, sizes) for info in given)
+    return _short(given, sizes)
+
+
+def _short(info: TensorInfo, sizes: set[int]) -> TensorInfo:
+    return TensorInfo(tuple(1 if size in sizes else size for size in info.shape), info.dtype)
+
+
+def _without(attrs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in attrs.items() if key != name}
