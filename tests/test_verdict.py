@@ -114,3 +114,15 @@ def test_what_was_not_repeated_is_read_last() -> None:
         "crash",
         "crash (not repeated)",
     ]
+
+
+@given(st.floats(1e5, 3e38), st.sampled_from([0.5, 1.0, 3.0, -40.0]))
+def test_a_huge_element_excuses_no_other(huge: float, off: float) -> None:
+    """A number of whole steps beside 1e38 is as wrong as it is by itself."""
+    value = np.array([-2.0, 1.0, huge])
+    got = _single([-2.0 + off, 1.0, huge])
+    radius = np.array([1e-6, 1e-6, huge])
+    found = _judge(got, radius, value=value)
+    assert (found.verdict, found.index) == ("wrong", (0,))
+    near = _judge(_single([-2.0, 1.0, huge * 1.0001]), np.array([1e-6, 1e-6, 0.0]), value=value)
+    assert (near.verdict, near.index) == ("inaccurate", (2,))

@@ -5,8 +5,9 @@ distinctions only name a disagreement or the strength of an agreement:
 
 - `rounding` agrees, but within a radius so wide (beyond the square root of the unit roundoff,
   relative to the largest element) that the agreement says little;
-- `inaccurate` lies outside the radius, yet within that same distance: half of the digits are
-  right; or within the radius of arithmetic that has half of the digits (`Arithmetic.halved`): so
+- `inaccurate` lies outside the radius, yet within that same distance, the largest element being
+  taken as 16 at most where the element itself is smaller: half of the digits are right, and a huge
+  number beside it excuses nothing; or within the radius of arithmetic that has half of the digits (`Arithmetic.halved`): so
   far off is a formula that squares what a problem's condition makes of a rounding, as a variance
   in one pass does, or that adds 1 to what is small. Further off, it is `wrong`.
 
@@ -55,6 +56,7 @@ FINDINGS = frozenset(
 )
 _OF_VALUES = ("nonfinite", "wrong")
 NOT_REPEATED = "not repeated"
+_MODERATE = 16.0  # the largest element that says how accurate those are that are smaller
 _REASON = 24  # words of a message that tell reasons apart
 
 
@@ -200,12 +202,15 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
         )
     with np.errstate(invalid="ignore"):  # an infinite radius: no verdict
         outside = np.where(known, error - radius, -np.inf)
-    scale = float(np.max(np.abs(value[np.isfinite(value)]), initial=0.0))
+    size = np.where(np.isfinite(value), np.abs(value), 0.0)
+    scale = float(np.max(size))
     half = math.sqrt(DTYPES[info.dtype].unit) * scale
     if (outside > 0).any():
-        most = float(np.max(np.where(outside > 0, error, 0.0)))  # a tie may be as far off, rightly
-        grave = "inaccurate" if most <= half else "wrong"
-        return _at(name, target, grave, outside, value, radius, actual, error)
+        near = math.sqrt(DTYPES[info.dtype].unit) * np.maximum(size, min(scale, _MODERATE))
+        far = (outside > 0) & (error > near)  # of those outside: a tie may be as far off, rightly
+        grave = "wrong" if far.any() else "inaccurate"
+        measured = np.where(far, outside, -np.inf) if far.any() else outside
+        return _at(name, target, grave, measured, value, radius, actual, error)
     wide = float(np.max(np.where(known, radius, 0.0))) > half and float(np.max(error[known])) > 0
     return _at(
         name,
