@@ -50,7 +50,7 @@ _SMOOTH = 3  # with gradients, all but one round of so many are of what has fini
 _TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
 _ALIKE = 6  # of so many programs one has parameters at the edges of its inputs
 _CROSSED = 4  # of so many others all but one have all pairs of edges in calls that go by elements
-_KINDS = 24  # variants of a call that is wrong, each with edges of one kind in an operand
+_KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
 _MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them; in most rounds wide enough for all pairs of edges

@@ -16,6 +16,7 @@ from irlang.diff.finding import Found, said_of
 from irlang.diff.reduce import number_kind
 from irlang.diff.verdict import Verdict, at_edge, reason_of
 from irlang.graph import Graph, Node
+from irlang.lower.target import describe
 from irlang.scope import show
 
 _LEARNT = 2  # times that a culprit has been met which another process has looked into
@@ -87,9 +88,12 @@ class Seen:
         return bool(held) and all(self.culprits[one] & (self.culprits[one] - 1) for one in held)
 
     def looks_behind(self, target: str, operator: str) -> bool:
-        """Whether there may be other disagreements in a call that is wrong; counts it."""
+        """Whether there may be other disagreements in a call that is wrong; counts it.
+
+        A target that is too slow for all programs of a campaign is not asked again and again.
+        """
         self.behind[target, operator] += 1
-        return self.behind[target, operator] <= _BEHIND
+        return self.behind[target, operator] <= max(1, _BEHIND // describe(target).share)
 
     def heard(self, target: str, verdicts: Sequence[Verdict]) -> bool:
         """Whether a target has refused so often for this reason as is looked into; counts it.
