@@ -193,7 +193,7 @@ def _judged(
     domain: str,
     flush: bool,
 ) -> tuple[tuple[Point, ...], tuple[Granted, ...]]:
-    """The points of a call, and what it is taken to have; what it gives is put among the tensors."""
+    """The points of a call, and what it is taken to have; its results are put among the tensors."""
     handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
     tensors.update({name: tensor.finite() for name, tensor in handed.items()})
     call = Call(node, number, definitions, tensors, domain, flush)

@@ -23,6 +23,7 @@ from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
+_CORNERS = 2  # indices at whose ends terms are looked at
 _FEW = 16  # elements that are tried one by one
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -113,6 +114,9 @@ class Relations(Areas):
         if expr.kind == "sum" and (not found.pieces or found.pieces[0][0] < 0):
             return found
         least = self.aside(lambda: self._attained(expr, box, facts))
+        if least is None and expr.kind == "sum" and found.low == 0:
+            placed = self.aside(lambda: self._placed(expr, box, facts))
+            return self.cut(found, placed, math.inf, "a term, that at a corner, is known")
         if least is None:
             return found
         why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
@@ -207,6 +211,23 @@ class Relations(Areas):
         bodies = self._written_out(expr.body, inner)
         found = [self._reached(body, inner, names, facts) for body in bodies]
         return max((one for one in found if one is not None), default=None)
+
+    def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
+        """What a sum of terms that are not negative is at least, by one at an end of every index:
+        where indices decide what a term is, as on a diagonal that counts as 0.
+        """
+        inner = inner_box(expr, box)
+        if inner is None or expr.body is None:
+            return 0.0
+        *_, body = (expr.body, *self._written_out(expr.body, inner))
+        names = [name for name, _ in expr.binders]
+        if not any(_by_place(part, names) for part in eq.walk(body)) or len(names) > _CORNERS:
+            return 0.0
+        best = 0.0
+        for at in product(*({*inner[name]} for name in names)):
+            ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
+            best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
+        return best
 
     def _reached(
         self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts
@@ -382,3 +403,10 @@ class Relations(Areas):
 
 def _is_max(term: eq.Expr) -> bool:
     return isinstance(term, eq.Apply) and term.function == "max"
+
+
+def _by_place(part: eq.Expr, names: list[str]) -> bool:
+    """Whether an expression is one of two as indices say, one of some names among them."""
+    if not isinstance(part, eq.Apply) or part.function != "select" or eq.reads(part.args[0]):
+        return False
+    return bool(eq.indices(part.args[0]) & set(names))

@@ -28,13 +28,25 @@ class Shares(Squares):
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
         top, bottom = expr.args
-        for rooted in (False, True):
-            share = self.share(bottom, self.looks(top, box), rooted, False, box)
+        for (part, times), rooted in product(self._multiples(top, box), (False, True)):
+            share = self.share(bottom, self.looks(part, box), rooted, False, box)
             if share:
                 # a square may have been flushed to 0: the dividend's size is known up to that
                 lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
-                return 1 / share * (1 + 16 * self.own.row.unit) + lost
+                most = 1 / share * (1 + 16 * self.own.row.unit) + lost
+                # and so may what a multiple lost when it was rounded
+                return most if times == 1 else times * most + 2 * self.own.least / divisor.low
         return math.inf
+
+    def _multiples(self, expr: eq.Expr, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """An element, and one that it is so many times, at most."""
+        yield expr, 1.0
+        term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function == "*":
+            for one, other in (term.args, term.args[::-1]):
+                times = self.value(other, box, {})
+                if times.finite and times.pieces and times.magnitude < 1:
+                    yield one, times.magnitude
 
     def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
         """A product with the reciprocal of what the other factor is part of."""

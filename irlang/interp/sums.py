@@ -33,6 +33,12 @@ _NESTED = 3  # maxima inside one another
 _REPLACED = 3  # elements replaced by what bounds them
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
+# reductions of which the first is no less (True), or no more, than the second of the same terms,
+# those of a sum not being negative
+_ORDERED = frozenset(
+    {(kind, kind, below) for kind in ("sum", "max", "min") for below in (True, False)}
+    | {("sum", "max", True), ("sum", "min", True), ("max", "min", True), ("min", "max", False)}
+)
 
 
 class Sums(Elements):
@@ -350,8 +356,9 @@ class Sums(Elements):
         alike = anonymous(term)
         for other in rest.factors:
             its = self.meaning(other, box)
-            if isinstance(its, eq.Reduce) and its.kind == term.kind and alike == anonymous(its):
-                yield Sum({other: 1.0})  # the same reduction in another call
+            if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
+                same = anonymous(replace(its, kind=term.kind)) == alike
+                yield from [Sum({other: 1.0})] * same
             for pattern, target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
                 if match(pattern, target, free, found) and within(found, free, box):
