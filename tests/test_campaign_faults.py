@@ -340,7 +340,7 @@ _BATCH = {
     "programs": 32, "valid": 32, "tried": 33, "targets": {"torch": {"agrees": 32}},
     "covered": {"operators": {"relu": 2}}, "invalid": {"torch": {"refused": 3}},
 }  # fmt: skip
-_ODD = st.sampled_from(
+_ODD: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 1e300, "", "x", "<b>", "\x1b[31m", "../..", [], [1], {}, {"a": [{}]}, {"y": 5}]
 )
 

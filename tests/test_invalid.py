@@ -46,7 +46,7 @@ from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.admits import admitted
-from irlang.lower.direct import is_direct, says
+from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
@@ -568,6 +568,23 @@ def test_changes_are_tried_by_their_ways_in_turn(seed: int) -> None:
     ways = [way_of(move) for move in about]
     first = len(set(ways))
     assert len(set(ways[:first])) == first  # one of every way before another of one
+
+
+def test_a_number_that_stands_elsewhere_is_not_handed_over() -> None:
+    """A transform of no points is asked of torch as one of one, of `x[..., 0]`, along axis 0."""
+    text = "model m(x: f32[2, 1]) -> y: f32[1, 2] { y = dft(x; axis = 0, length = 1) }"
+    lowered = lower(check(parse(text), builtin()).graphs[0], "torch", builtin(), {})
+    assert "[..., 0]" in str(lowered.code)
+    assert 1.0 in numbers(lowered)
+    assert 0.0 not in numbers(
+        replace(lowered, code=str(lowered.code).replace(", 1, 0)", ", 1, 5)"))
+    )
+    programs = _Programs(builtin())
+    for seed in range(8):
+        for one in spoils(builtin(), seed, ["dft"], _wanted("dft", "length")):
+            own = programs.own("torch", one.graph)
+            if own is not None and one.graph.nodes[0].attrs.get("length") == 0:
+                assert not _is_handed_over(one, own, "torch", programs)
 
 
 def test_a_number_that_is_wrapped_in_a_tensor_is_handed_over() -> None:

@@ -20,7 +20,7 @@ from irlang.diff.calls import Case
 from irlang.diff.edits_settle import settled, sliced_to, with_values
 from irlang.diff.edits_shapes import Cuts, follow
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph, Node, Operand, Port
+from irlang.graph import Graph, Node, Operand, Param, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -355,6 +355,7 @@ def cost(case: Case) -> tuple[float, ...]:
     """
     graph = case.graph
     arrays = case.values
+    ports: list[Port | Param] = [*graph.inputs.values(), *graph.params.values()]
     attributes = [value for node in graph.nodes for value in node.attrs.values()]
     return (
         len(graph.nodes),
@@ -368,7 +369,7 @@ def cost(case: Case) -> tuple[float, ...]:
         sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs),
         sum(_roughness(a) for a in arrays.values()),
         len([one for one in graph.params.values() if not one.literal]),
-        len([one for one in (*graph.inputs.values(), *graph.params.values()) if one.within]),
+        len([one for one in ports if one.within]),
     )
 
 

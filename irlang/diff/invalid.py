@@ -31,6 +31,7 @@ from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
+from irlang.gen.pattern import pattern
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt
@@ -141,9 +142,10 @@ def judge_invalid(
             if result.status in ("crash", "timeout"):
                 ended = spoiled[asked.number][1]
                 _FATAL.add((target, ended.fault.code, _way(ended)))
-    for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
+    for number, (seed, whole) in enumerate(spoiled):
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
             result, told = got[number, target], said[number][target]
+            one, case = whole, cases[number]
             if told == "accepted":
                 one, case, result = _least(session, programs, target, seed, one, case, result)
             message = one.fault.message if told == "accepted" else result.error
@@ -402,17 +404,25 @@ def _crashes_again(worker: Worker, lowered: Lowered | None, case: Case) -> bool:
 def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Programs) -> bool:
     """Whether the program of a spoilt call says something of the target by being run."""
     # Whose shapes the definition has nothing against, rules may shape and put together.
-    if not is_direct(lowered, shaped=one.added or isinstance(one.changed, SetAttr)):
+    shaped = one.added or isinstance(one.changed, SetAttr)
+    if not is_direct(lowered, shaped, ordered=one.added):
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
         return False
     if isinstance(one.changed, SetAttr):
         value = one.changed.value
-        if not _numbers(value) <= numbers(lowered):
+        given = numbers(lowered)
+        if not _numbers(value) <= given.keys():
             return False  # what is computed from it is given instead
+        valid = programs.own(target, one.beside[0]) if one.beside else None
+        if valid is not None and not isinstance(value, tuple):
+            usual = numbers(valid)
+            if all(given[number] <= usual[number] for number in _numbers(value)):
+                return False  # it is another argument that is the same number
         if isinstance(value, tuple) and len(value) < 2:
             python = isinstance(lowered.code, str)
-            if value not in lists(lowered) or (python and value):
+            optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
+            if value not in lists(lowered) or (python and (value or optional)):
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)

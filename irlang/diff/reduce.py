@@ -305,8 +305,9 @@ def _key(case: Case) -> str:
     graph = case.graph
     calls = [(n.op.name, n.inputs, n.attrs, n.outputs) for n in graph.nodes]
     values = {n: (a.dtype.str, a.shape, a.tobytes()) for n, a in case.values.items()}
-    given = [(name, one.within) for name, one in (*graph.inputs.items(), *graph.params.items())]
-    return repr((calls, graph.outputs, values, list(graph.params), given))
+    given = [[(name, port.within) for name, port in graph.inputs.items()],
+             [(name, param.within) for name, param in graph.params.items()]]  # fmt: skip
+    return repr((calls, graph.outputs, values, given))
 
 
 def written_out(case: Case) -> Case:

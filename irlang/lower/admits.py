@@ -27,6 +27,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "torch.tile: the shorter of shape and dims gets ones in front"},
         "roll": {"x.rank": "torch.roll: shifts along an axis that is named twice add up"},
         "cross": {"b": _BROADCASTS, "b.rank": _BROADCASTS},
+        "ctc": dict.fromkeys(
+            ("input_lengths.rank", "target_lengths.rank"),
+            "nn.CTCLoss: lengths are a tensor of size (N) or ()",
+        ),
         "kron": {"ranks": "torch.kron: the smaller rank gets axes in front"},
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
@@ -59,6 +63,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "embedding": {"table.rank": "tf.nn.embedding_lookup: params of any rank from 1"},
         "take_along_axis": {"ids.rank": "tf.gather: indices of any rank beyond batch_dims"},
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
+        "split": {"sizes": "tf.raw_ops.SplitV: one size may be -1, for what is left"},
         "roll": {"x.rank": "tf.roll: shifts along an axis that is named twice add up"},
         "meshgrid": {"xs.rank": "tf.meshgrid flattens what has more axes"},
         "batch_norm": dict.fromkeys(_STATISTICS, "tf.nn.batch_normalization: sizes broadcast"),
@@ -112,6 +117,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
         "broadcast_to": {"shape": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),
+        "qlinear_matmul": dict.fromkeys(
+            ("a.rank", "b.rank"), "QLinearMatMul as numpy.matmul: an operand may have one axis"
+        ),
         "dense": {
             "w.rank": "MatMul: further axes in front are those of a batch",
             "b.rank": "Gemm: C broadcasts",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,20 +27,24 @@ _PARTS = frozenset(
     {"real", "imag", "stack", "complex", "view_as_real", "view_as_complex", "resolve_conj"}
     | {"contiguous"}
 )
+_CHOOSING = frozenset({"gather"})  # which put parts of weights into the order of the target's own
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
-def is_direct(lowered: Lowered, shaped: bool = False) -> bool:
+def is_direct(lowered: Lowered, shaped: bool = False, ordered: bool = False) -> bool:
     """Whether the program is one operator of the target's, and its inputs as they come.
 
-    shaped: whether these may be of another shape, as where a number is the matter.
+    shaped: whether these may be of another shape, as where a number is the matter. ordered: whether
+    their parts may be in another order, as where a size is.
     """
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
         if any(isinstance(part, _COMPUTED) and not (shaped and _picks(part)) for part in body):
             return False
     own = _own(lowered, shaped)
+    if ordered:
+        own = [kind for kind in own if kind not in _CHOOSING] or own
     return len(own) == 1 and own[0] not in _WRITTEN
 
 
@@ -96,10 +102,10 @@ def says(lowered: Lowered) -> str:
     return f"{own} {constants}"
 
 
-def numbers(lowered: Lowered) -> frozenset[float]:
-    """The numbers that are handed over, in single precision."""
+def numbers(lowered: Lowered) -> Counter[float]:
+    """The numbers that are handed over, in single precision, and how often each of them is."""
     plain = [array for array in _arrays(lowered) if array.dtype.kind in "iufb"]
-    return frozenset(float(np.float32(n)) for array in plain for n in array.ravel())
+    return Counter(float(np.float32(n)) for array in plain for n in array.ravel())
 
 
 def lists(lowered: Lowered) -> frozenset[tuple[Any, ...]]:
@@ -123,9 +129,17 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
             if isinstance(value, (int, float, list)) and value != []:
                 found.append(np.asarray(value))
         return found
-    parts = (part for call in _calls(lowered.code) for part in ast.walk(call))
+    parts = (part for call in _calls(lowered.code) for part in _given(call))
     written = (_number(part) for part in parts)
     return [np.asarray(one) for one in written if one is not None] + list(lowered.params.values())
+
+
+def _given(part: ast.AST) -> Iterator[ast.AST]:
+    """An expression and its parts, but for the places at which something is read."""
+    yield part
+    for inner in ast.iter_child_nodes(part):
+        if not (isinstance(part, ast.Subscript) and inner is part.slice):
+            yield from _given(inner)
 
 
 def _number(part: ast.AST) -> int | float | None:
