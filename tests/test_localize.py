@@ -123,6 +123,11 @@ def test_the_command_argues(
         ("torch", "wrong"), ("onnxruntime", "agrees"),
     ]  # fmt: skip
     assert told[0]["agree"] is True
+    path.write_text("nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { y = negate(x) }\n")
+    plant_everywhere(monkeypatch, r"torch\.neg\((\w+)\)", r"__import__('os').abort()")
+    assert "crash: torch, operator `y` (negate), line 2\n" in _localize(path).output  # it alone
+    path.write_text(f"nnir 1\n{DEEP.replace('sigmoid', 'relu')}\n")
+    plant_everywhere(monkeypatch, WIDE, "dilation=(1, 1)")
     elsewhere = _localize(path, "--bind", "h=onnxruntime")
     assert elsewhere.return_value == 0
     assert "h on onnxruntime" in elsewhere.output

@@ -107,9 +107,9 @@ def _one(session: Session, case: Case, target: str, grad: bool) -> dict[str, Any
         replaced = substitute(alone, case, target, grad)
         found = {
             "target": target, "verdict": told, "result": verdict.as_json(),
-            **_by_inputs(culprit, fusion), **_by_substitution(replaced),
+            **_by_inputs(case, culprit, fusion), **_by_substitution(replaced),
         }  # fmt: skip
-        found["agree"] = (found["call"] == found["substitution"]["call"]) if culprit else None
+        found["agree"] = (found["call"] == found["substitution"]["call"]) if found["call"] else None
         found["others"] = {
             t: symptom(case, o, t).verdict
             for t in session.targets if t != target
@@ -127,9 +127,13 @@ def _one(session: Session, case: Case, target: str, grad: bool) -> dict[str, Any
     return found
 
 
-def _by_inputs(culprit: Culprit | None, fusion: Fusion | None) -> dict[str, Any]:
-    if culprit is not None:
-        node = culprit.node
+def _by_inputs(case: Case, culprit: Culprit | None, fusion: Fusion | None) -> dict[str, Any]:
+    """Which call it is. Where there is one alone it is that, though it gives no values, or shows
+    others where further results of it are asked for.
+    """
+    nodes = [culprit.node] if culprit is not None else case.graph.nodes
+    if len(nodes) == 1:
+        node = nodes[0]
         return {"call": node.name, "operator": node.op.name, "line": node.span.line,
                 "hidden": []}  # fmt: skip
     if fusion is not None:
