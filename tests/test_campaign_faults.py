@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +154,37 @@ def test_a_fault_of_what_is_around_ends_a_campaign(
     campaign = Campaign(tmp_path / "c", Settings(("torch",), 1, 32, jobs=1))
     with pytest.raises(InvalidInput, match="the disk is full"):
         campaign.run(lambda _: None)
+    campaign.close()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:6000])
+
+
+def _scribble(path: Path) -> None:
+    path.write_bytes(b"\xff" * 40_000)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("harm", [_cut, _scribble, _remove])
+def test_a_store_that_is_harmed_meanwhile_is_said(
+    harm: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever does that to a campaign that runs is told so, in a line."""
+
+    def batch(_: Settings, number: int, __: object) -> tuple[dict[str, Any], list[Any]]:
+        if number == 1:
+            harm(tmp_path / "c" / "campaign.sqlite")
+        return {"programs": 32, "valid": 32, "tried": 32, "targets": {}, "covered": {}}, []
+
+    monkeypatch.setattr(guard, "run_batch", batch)
+    campaign = Campaign(tmp_path / "c", Settings(("torch",), 1, 3 * 32, jobs=1))
+    with pytest.raises(InvalidInput, match=r"campaign\.sqlite") as caught:
+        campaign.run(lambda _: None)
+    assert caught.value.diagnostics[0].code == "file.campaign"
     campaign.close()
 
 

@@ -120,7 +120,8 @@ class Campaign:
                 self._spread(until, finished, found, look)
         except KeyboardInterrupt:
             self.interrupted = True
-        self._reload()  # with what other processes have done
+        with self.store.reading():
+            self._reload()  # with what other processes have done
         self.tally.seconds = before + time.monotonic() - start
 
     def _alone(

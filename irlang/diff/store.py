@@ -105,6 +105,12 @@ class Store:
         """What is not as a campaign writes it is the file's fault: raises `file.campaign`."""
         try:
             yield
+        except sqlite3.OperationalError as error:
+            raise fail(
+                "file.campaign",
+                f"{self.folder / 'campaign.sqlite'} cannot be read: {error}",
+                help=f"what is finished is there; irlang fuzz --resume {self.folder} goes on",
+            ) from None
         except (sqlite3.Error, AttributeError, LookupError, TypeError, ValueError) as error:
             raise fail(
                 "file.campaign",

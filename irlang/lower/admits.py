@@ -117,8 +117,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
         "broadcast_to": {"shape": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),
-        "qlinear_matmul": dict.fromkeys(
-            ("a.rank", "b.rank"), "QLinearMatMul as numpy.matmul: an operand may have one axis"
+        **dict.fromkeys(
+            ("qlinear_matmul", "matmul_integer"),
+            dict.fromkeys(("a.rank", "b.rank"), "as numpy.matmul: an operand may have one axis"),
         ),
         "dense": {
             "w.rank": "MatMul: further axes in front are those of a batch",
