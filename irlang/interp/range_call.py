@@ -75,16 +75,21 @@ class Call:
 
     def run(self) -> list[Place]:
         """Evaluates the call; gives its points."""
+        later: list[tuple[eq.Check, eq.Expr]] = []  # about what the call is still to compute
         for check in self.expansion.checks:
             condition = self._renamed(check.condition, {})
-            if self.walk.decided(condition, {}) is not True:
-                self.granted.append(check)
+            if eq.reads(condition) <= self.tensors.keys():
+                self._judge(check, condition)
+            else:
+                later.append((check, condition))
             self._required(condition)
         for step in schedule(self.expansion.equations):
             if isinstance(step, Recurrence):
                 self._recurrence(step)
             else:
                 self.tensors[self.names[step.target]] = self._equation(step)
+        for check, condition in later:
+            self._judge(check, condition)
         if not self.own.wide and self._hides() and any(map(_overflows, self.places.values())):
             self._widened()
         for output in self.expansion.outputs:
@@ -173,6 +178,11 @@ class Call:
             self.tensors[name] = Tensor(tensor.info, regions, tensor.body, tensor.reasons)
 
     # ---- what must hold
+
+    def _judge(self, check: eq.Check, condition: eq.Expr) -> None:
+        """Keeps a precondition that the ranges alone do not imply."""
+        if self.walk.decided(condition, {}) is not True:
+            self.granted.append(check)
 
     def _required(self, condition: eq.Expr) -> None:
         """A precondition on all elements of an input holds of its range."""
