@@ -334,10 +334,14 @@ def _in_its_own_time(worker: Worker, program: Program) -> str:
 
 def _told(asked: _Sent, result: Result) -> str:
     if result.status == "ok":
-        unsaid = asked.real and any(map(_has_nan, result.outputs.values()))
+        unsaid = asked.real and _says_nan(result)
         if unsaid or result.detail.get("warned"):
             return "warned"
     return _TOLD.get(result.status, "refused")
+
+
+def _says_nan(result: Result) -> bool:
+    return any(map(_has_nan, result.outputs.values()))
 
 
 def _has_nan(array: Array) -> bool:
@@ -367,7 +371,10 @@ def _least(
     case: Case,
     result: Result,
 ) -> tuple[Spoilt, Case, Result]:
-    """A spoilt call that is accepted, as small as it still is, with what it is fed and gives."""
+    """A spoilt call that is accepted, as small as it still is, with what it is fed and gives.
+
+    Where it gives numbers that look right, a smaller one does: NaN may pass for a refusal.
+    """
     worker = session.workers[target].hasty(_PATIENCE)
     whole, last, trials = (one, case, result), None, 0
     while trials < _TRIALS:
@@ -383,7 +390,7 @@ def _least(
                 (ran,) = worker.submit([program])
             except WorkerError:
                 return whole
-            if _told(asked, ran) == "accepted":
+            if _told(asked, ran) == "accepted" and _says_nan(ran) <= _says_nan(result):
                 one, case, result, last = other, fed, ran, program
                 break
         else:
