@@ -34,7 +34,7 @@ from irlang.diff.edits_settle import settled, with_values
 from irlang.diff.localise import fused, localise
 from irlang.diff.reduce import Reduced, reduce
 from irlang.diff.reduce_files import load_beside, save, to_text
-from irlang.diff.reduce_moves import at_once
+from irlang.diff.reduce_moves import at_once, numbers
 from irlang.diff.runner import Case, Session
 from irlang.interp.program import run
 from irlang.interp.shape import check
@@ -172,6 +172,17 @@ model m(x: f32[1, 2, 1, 4]) -> y: f32[1, 2, 1, 4] {
     made = apply(soft, Squeeze((("x", 1),)), {})
     assert made is not None
     assert made.graph.nodes[0].attrs["axis"] == 1
+
+
+def test_a_number_by_itself_becomes_one_before_it_becomes_zero() -> None:
+    """It may be a scale, and nobody believes a report about a division by 0."""
+    case = case_of("model m(x: f32[3], s: f32[]) -> y: f32[3] { y = divide(x, s) }")
+    case.inputs.update(x=np.full(3, 0.7, np.float32), s=np.array(0.3, np.float32))
+    for name, number in (("s", 1), ("x", 0)):
+        edits = (edit for edit in numbers(case) if isinstance(edit, Numbers) and edit.value == name)
+        made = next(one for e in edits if (one := apply(case, e, {})) and cost(one) < cost(case))
+        assert np.all(made.inputs[name] == number)
+        case = made
 
 
 def test_what_does_not_apply_is_refused() -> None:

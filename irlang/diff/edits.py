@@ -385,8 +385,13 @@ def _weight(value: Any) -> float:
 
 
 def _roughness(array: Array) -> float:
-    """0 for zeros, 1 for ones, more for other numbers: by the characters that write them."""
+    """0 for zeros, 1 for ones, more for other numbers: by the characters that write them.
+
+    A number by itself may as well be 1: many are scales, of which 0 makes a strange program.
+    """
     flat = array.reshape(-1)
+    if not array.ndim and flat[0] == 1:
+        return 0.0
     plain = np.count_nonzero(flat == 1) if array.dtype != bool else np.count_nonzero(flat)
     rough = flat[(flat != 0) & (flat != 1)] if array.dtype != bool else flat[:0]
     numbers: list[float] = rough[:4096].tolist()

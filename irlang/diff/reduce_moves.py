@@ -222,10 +222,15 @@ def _together(node: Node, case: Case) -> Iterator[Edit]:
 
 
 def numbers(case: Case) -> Iterator[Edit]:
-    """Rounder elements: all of a tensor at once, halves of it, one by one."""
+    """Rounder elements: all of a tensor at once, halves of it, one by one.
+
+    A number by itself becomes 1 before it becomes 0.
+    """
     given = sorted(case.values.items(), key=lambda entry: -entry[1].size)
     for name, array in given:
-        yield from (Numbers(name, 0, array.size, how) for how in ROUNDER if array.size)
+        first = () if array.ndim else ("one",)
+        ways = dict.fromkeys((*first, *ROUNDER))
+        yield from (Numbers(name, 0, array.size, how) for how in ways if array.size)
     for how in ROUNDER:
         for name, array in given:
             half = array.size // 2

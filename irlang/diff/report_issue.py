@@ -21,7 +21,7 @@ from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
-from irlang.gen.spoilt import RULED_OUT
+from irlang.gen.spoilt import OPEN, RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
@@ -61,7 +61,7 @@ def title(found: Found) -> str:
 
 def _title(found: Found) -> str:
     v, count = found.verdict, len(found.reduced.graph.nodes)
-    about = f"a program of {count} calls" if found.operator == "program" else _about(found)
+    about = _program_of(found, count) if found.operator == "program" else _about(found)
     head = f"{found.target} {found.version}: {about}"
     if v.verdict in _LOST:
         invalid = " of an invalid program" if found.fault and v.verdict != "accepted" else ""
@@ -95,6 +95,16 @@ def _about(found: Found) -> str:
         name = own or found.operator
         return f"{name}({said})" if said else name
     return f"{own} ({', '.join(part for part in (found.operator, said) if part)})"
+
+
+def _program_of(found: Found, count: int) -> str:
+    """A program of several calls: by their names where those are few."""
+    case = found.reduced
+    lowered = lower(case.graph, found.target, case.catalog, case.params)
+    names = [] if lowered.unsupported else named(lowered)
+    if found.verdict.stage == "backward" or not 0 < len(names) <= _FEW:
+        return f"a program of {count} calls"
+    return f"{' + '.join(names)} ({count} calls)"
 
 
 def _alike(name: str) -> str:
@@ -227,6 +237,8 @@ def _required(node: Node, message: str) -> list[str]:
             "The framework's own documentation rules the call out:",
             "", f"> {documented}", "", "It should be refused with a message.",
         ]  # fmt: skip
+    if message == OPEN:
+        return ["The call is valid, whatever value it has there: it must end no process."]
     kept = [s for s in node.op.body if isinstance(s, ast.Require)]
     signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc="", comments=()),), 1))
     text = signature.partition("\n\n")[2].strip()
