@@ -21,19 +21,22 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
 from irlang.interp.unfolding import inner_box, match, within
 
+_GROWN = 2  # numbers that a sum is made larger by
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An element that is a term of a sum, divided by the sum.
+    """An element that is a term of a sum, divided by the sum, or by what is no less.
 
-    whole: the sum. at: the indices that the term has in it. count: of its terms, and terms: what
-    each of them may be.
+    whole: the divisor. at: the indices that the term has in the sum. count: of its terms, and
+    terms: what each of them may be. more: how much the divisor may be above the sum.
     """
 
     whole: eq.Expr
     at: tuple[eq.Expr, ...]
     count: int
     terms: Numbers
+    more: float = 0.0
 
 
 class Parts(Ranked):
@@ -67,7 +70,7 @@ class Parts(Ranked):
         if own.empty or own.low < 0 or not own.finite:
             return found
         least, most = (part.count - 1) * part.terms.low, (part.count - 1) * part.terms.high
-        low = own.low / (own.low + most) if own.low > 0 else 0.0
+        low = own.low / (own.low + most + part.more) if own.low > 0 else 0.0
         high = own.high / (own.high + least) if least > 0 else 1.0
         slack = 1 + 2 * (part.count + 4) * self.own.row.unit
         ends = low / slack - self.own.least, high * slack + self.own.least
@@ -82,7 +85,7 @@ class Parts(Ranked):
             return None
         top, whole = term.args[0], self.copies(term.args[1], box)[-1]
         divisor = self.remembered(whole, box, {})
-        total = self.meaning(whole, box)
+        total, more = self._grown(self.meaning(whole, box), box)
         if not isinstance(total, eq.Reduce) or total.kind != "sum" or total.where is not None:
             return None
         inner = inner_box(total, box)
@@ -98,8 +101,25 @@ class Parts(Ranked):
                 found: dict[str, eq.Expr] = {}
                 same = match(pattern, target, free, found) and within(found, free, box)
                 if same and len(found) == len(free):
-                    return Part(whole, tuple(found[name] for name in free), count, terms)
+                    return Part(whole, tuple(found[name] for name in free), count, terms, more)
         return None
+
+    def _grown(self, term: eq.Expr, box: Limits) -> tuple[eq.Expr, float]:
+        """The sum that an expression is no less than, as one with a small number is that keeps a
+        divisor from 0, and how much more it may be; itself where it is none.
+        """
+        more = 0.0
+        for _ in range(_GROWN):
+            if not isinstance(term, eq.Apply) or term.function not in ("+", "max"):
+                break
+            for one, other in (term.args, term.args[::-1]):
+                inner, least = self.meaning(one, box), self.remembered(other, box, {})
+                if least.low >= 0 and least.finite and isinstance(inner, (eq.Apply, eq.Reduce)):
+                    term, more = inner, more + least.high
+                    break
+            else:
+                break
+        return term, more
 
 
 def _apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:

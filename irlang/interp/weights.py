@@ -60,7 +60,10 @@ class Weights(Norms):
 
     def _weighted(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """Expressions that a result is a multiple of, and what times them it is at most."""
-        pairs = (look.args, look.args[::-1]) if look.function == "*" else ()
+        pairs = [look.args, look.args[::-1]] if look.function == "*" else []
+        base = self.square_of(look, inner)
+        if base is not None:
+            pairs = [(base, base)]
         for one, other in pairs:
             size = self.interval(other, inner, {})
             if size.finite:
