@@ -303,7 +303,7 @@ class _Adjoint:
     def _flat(expr: eq.Reduce) -> bool:
         """Whether the position of the extreme element can be asked for: there surely is one."""
         known = [b.value for _, b in expr.binders if isinstance(b, (eq.Const, eq.Size))]
-        return expr.where is None and len(known) == len(expr.binders) and all(v > 0 for v in known)
+        return len(known) == len(expr.binders) and all(v > 0 for v in known)
 
     def _value(
         self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr
@@ -351,8 +351,14 @@ class _Adjoint:
             }
             total = eq.Const(math.prod(extents))
             ranges = {**context.extents, flat: total}
-            body = simplify(eq.substitute(expr.body, dict(parts)), ranges, self.work.tensors)
-            found = eq.Reduce(choice, ((flat, total),), None, body)
+            body, where = (
+                part and simplify(eq.substitute(part, dict(parts)), ranges, self.work.tensors)
+                for part in (expr.body, expr.where)
+            )
+            found = eq.Reduce(choice, ((flat, total),), where, body)
+            if where is not None:  # there may be none: then nothing flows to any
+                some = eq.Reduce("any", ((flat, total),), None, where)
+                found = apply("select", some, found, eq.Const(0))
         body = self._guarded(self.work.refreshed(found), context)
         return apply(
             "==", position, self.work.define(equation.target, body, context.binders, "i64")
@@ -373,7 +379,10 @@ class _Adjoint:
         assert expr.body is not None
         if all(isinstance(b, (eq.Const, eq.Size)) and b.value == 1 for _, b in expr.binders):
             return chosen
-        rest = eq.Reduce(expr.kind, expr.binders, negation(chosen), expr.body)
+        others = negation(chosen)
+        if expr.where is not None:
+            others = apply("and", expr.where, others)
+        rest = eq.Reduce(expr.kind, expr.binders, others, expr.body)
         body = self._guarded(self.work.refreshed(rest), context)
         second = self.work.define(equation.target, body, context.binders, equation.info.dtype)
         rival = apply("select", chosen, second, value)
