@@ -35,7 +35,14 @@ from irlang.diff.report_issue import issue
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Symptom
 from irlang.gen.build import generate
-from irlang.gen.changes import Resize, SetElements, changes, in_turn, way_of
+from irlang.gen.changes import (
+    Resize,
+    SetElements,
+    changes,
+    in_other_words,
+    in_turn,
+    way_of,
+)  # fmt: skip
 from irlang.gen.draw import Limits as Sizes
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.smaller import smaller
@@ -142,7 +149,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(invalid, "_FATAL", set())
     with Session(("torch",)) as session:
         (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
-        assert counts["torch"]["crash"] == 1 + len(others) >= 1
+        assert counts["torch"]["crash"] >= 1 + len(others)  # each requirement is told of once
         assert one[1].verdict.verdict == "crash"
         assert judge_invalid(session, builtin(), SEEDS[:1], ("softplus",))[0] == []  # known by now
         found = find_accepted(session, one[1], one[0])
@@ -348,6 +355,41 @@ def test_numbers_of_which_nothing_is_said_must_end_no_process() -> None:
     assert all(one.hollow for one in made)
     numbers = {str(one.values(0)["x"].flat[0]) for one in made}
     assert {"nan", "inf"} <= numbers
+
+
+@pytest.mark.parametrize("name", ["max_pool", "conv", "resize"])
+def test_a_call_in_other_words_is_valid_and_says_another_word(name: str) -> None:
+    """Of a target's own operator a padding is only where the word says that it is given."""
+    turned = 0
+    for seed in range(8):
+        node = generate(builtin(), seed, apart=[name]).graph.nodes[-1]
+        other = in_other_words(node, random.Random(seed))
+        before, after = (one.instance.binding.scope.names for one in (node, other))
+        words = [n for n in before if isinstance(before[n], str) and before[n] != after[n]]
+        assert not other.instance.faults
+        assert len(words) == (other is not node)
+        turned += other is not node
+    assert turned
+
+
+def test_numbers_that_are_declared_alike_change_together() -> None:
+    """MXNet has one number for both ends of an axis."""
+    requires = [one for _, one in breakable(builtin(), ["max_pool"]) if one is not None]
+    wanted = next(one for one in requires if one.name == "halo")
+    ends = [
+        (one.graph.nodes[0].attrs.get("before"), one.graph.nodes[0].attrs.get("after"))
+        for seed in range(12)
+        for one in spoils(builtin(), seed, ["max_pool"], ("max_pool", wanted))
+        if one.fault.code == "max_pool.halo"
+    ]
+    assert any(low is not None and low == high for low, high in ends)
+    assert any(low != high for low, high in ends)
+
+
+def test_a_list_may_have_an_axis_twice_from_either_end() -> None:
+    found = [one for seed in range(8) for one in spoils(builtin(), seed, (), ("reverse", None))]
+    lists = [one.changed.value for one in found if isinstance(one.changed, SetAttr)]
+    assert any(len(set(axes)) < len(axes) for axes in lists)
 
 
 def test_parts_of_negative_sizes_are_handed_over() -> None:

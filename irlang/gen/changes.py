@@ -11,10 +11,11 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, TypeGuard
 
 from irlang import ast
 from irlang.equations import TensorInfo
+from irlang.gen.judge import judge
 from irlang.gen.moves import Move, Retype, SetAttr, attribute_values, change, input_types, moved
 from irlang.gen.pattern import pattern
 from irlang.graph import Node
@@ -24,8 +25,10 @@ from irlang.signature import Given
 _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _NEAREST = 0.5  # of the ways of changing something begin with the least change
-# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64.
+# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64, and one whose
+# square does not fit into 32.
 _HUGE = (2**31, -(2**31) - 1, 2**62)
+_WIDE = 2**16
 # So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
 # small multiple comes out as 0 there.
 _OVER = (2**40, 2**62, 2**29)
@@ -54,7 +57,10 @@ class Resize:
 
 def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     """Everything that may be changed of a call by itself, shuffled."""
-    found: list[Move | Resize] = [*_repairs(node), *_huge(node, chance), *_emptied(node)]
+    found: list[Move | Resize] = [
+        *_repairs(node), *_huge(node, chance), *_balanced(node, chance),
+        *_repeated(node, chance), *_emptied(node),
+    ]  # fmt: skip
     chance.shuffle(found)
     return found
 
@@ -95,14 +101,20 @@ def way_of(move: Move | Resize) -> tuple[Any, ...]:
     if not all(isinstance(n, (int, float)) for n in numbers):
         return move.name, value
     least = min(numbers, default=0)
-    return move.name, len(numbers), (least > 0) - (least < 0), is_huge(move)
+    twice = len(set(numbers)) < len(numbers)
+    much = sum(_reaches(move, bound) for bound in (_WIDE, _HUGE[0]))
+    return move.name, len(numbers), (least > 0) - (least < 0), much, twice
 
 
 def is_huge(move: Move | Resize) -> bool:
     """Whether a move asks for a number beyond all sizes."""
+    return _reaches(move, _HUGE[0])
+
+
+def _reaches(move: Move | Resize, bound: int) -> bool:
     value = None if isinstance(move, Retype) else move.value
     numbers = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(n, (int, float)) and abs(n) >= min(map(abs, _HUGE)) for n in numbers)
+    return any(isinstance(n, (int, float)) and abs(n) >= bound for n in numbers)
 
 
 def empties(move: Move | Resize) -> bool:
@@ -134,6 +146,27 @@ def changed(
     return types, dict(node.attrs)
 
 
+def in_other_words(node: Node, chance: random.Random) -> Node:
+    """The call with another word for one of its attributes, if it is valid so; else as it is.
+
+    What a number means may hang on a word: a padding is that of a target's own operator where the
+    word says that it is given, and no part of the program elsewhere.
+    """
+    now = {**node.instance.binding.scope.names, **node.attrs}
+    words = [
+        (attr.name, word)
+        for attr in pattern(node.op).attrs.values()
+        for word in attr.type.choices
+        if word != now.get(attr.name)
+    ]
+    for name, word in chance.sample(words, len(words)):
+        attrs = {**node.attrs, name: word}
+        instance = judge(node.op, node.instance.binding.inputs, attrs)
+        if instance is not None and not instance.faults:
+            return replace(node, attrs=attrs, instance=instance)
+    return node
+
+
 def _repairs(node: Node) -> Iterator[Move]:
     """Other attributes and types, as repairs try them."""
     binding = node.instance.binding
@@ -162,12 +195,43 @@ def _huge(node: Node, chance: random.Random) -> Iterator[Move]:
         current = node.attrs.get(attr.name, names.get(attr.name))
         if attr.type.name != "int":
             continue
-        for value in _HUGE:
+        for value in (_WIDE, *_HUGE):
             if type(current) is int:
                 yield SetAttr(attr.name, value)
             elif isinstance(current, tuple) and current:
                 place = chance.randrange(len(current))
                 yield SetAttr(attr.name, (*current[:place], value, *current[place + 1 :]))
+
+
+def _balanced(node: Node, chance: random.Random) -> Iterator[Move]:
+    """Lists of whole numbers in which one is below 0, and another is so much more."""
+    names = node.instance.binding.scope.names
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name != "int" or not isinstance(current, tuple) or len(current) < 2:
+            continue
+        less, more = chance.sample(range(len(current)), 2)
+        numbers = list(current)
+        numbers[less], numbers[more] = -2, current[more] + current[less] + 2
+        yield SetAttr(attr.name, tuple(numbers))
+
+
+def _repeated(node: Node, chance: random.Random) -> Iterator[Move]:
+    """Lists of whole numbers that have one of theirs twice: as it is, or from the other end."""
+    names = node.instance.binding.scope.names
+    ranks = [len(info.shape) for info in node.instance.binding.inputs.values() if _is_one(info)]
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name != "int" or not isinstance(current, tuple) or not current:
+            continue
+        one = chance.choice(current)
+        yield SetAttr(attr.name, (*current, one))
+        if ranks:
+            yield SetAttr(attr.name, (*current, one + (ranks[0] if one < 0 else -ranks[0])))
+
+
+def _is_one(info: Given | None) -> TypeGuard[TensorInfo]:
+    return isinstance(info, TensorInfo)
 
 
 def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:

@@ -153,7 +153,14 @@ def _partition(chooser: Chooser, total: int) -> tuple[int, ...]:
 
 
 def _axes(chooser: Chooser, rank: int) -> tuple[int, ...]:
-    return tuple(axis for axis in range(rank) if chooser.below(2))
+    """Some axes, most often in order; in half of the lists some are counted from the last."""
+    found = [axis for axis in range(rank) if chooser.below(2)]
+    if len(found) > 1 and not chooser.below(4):
+        found = chooser.shuffled(found)
+    back = chooser.below(4)
+    return tuple(
+        axis - rank if back == 0 or (back == 1 and chooser.below(2)) else axis for axis in found
+    )
 
 
 def _permuted(chooser: Chooser, context: Context) -> tuple[int, ...]:

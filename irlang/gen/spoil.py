@@ -23,13 +23,21 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
-from irlang.gen.changes import Resize, SetElements, beyond, changes, in_turn, way_of
+from irlang.gen.changes import (
+    Resize,
+    SetElements,
+    beyond,
+    changes,
+    in_other_words,
+    in_turn,
+    way_of,
+)  # fmt: skip
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, moved
+from irlang.gen.moves import Move, SetAttr, moved
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
-from irlang.gen.spoilt import Call, Spoilt, alone, holds, spoilt_call
+from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, holds, spoilt_call
 from irlang.graph import Graph, Node
 from irlang.instance import Instance
 from irlang.interp.program import run
@@ -45,7 +53,10 @@ _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
 _CHANGES = 120  # that are tried in all, first of what the requirement is about
 _STATED = 0.5  # of the calls say what would follow by default from what is changed
+_TOGETHER = 0.5  # of the calls change attributes that are declared alike at once
 _MISSES = 12  # spoilt calls of one call that tell nothing
+_NUMBERS = 4  # of one call that break a requirement on values
+_OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
 _BEYOND = 4  # calls with a number beyond all sizes, beside those that break what else there is
 _NOWHERE = 2**55  # elements that no memory holds
 _MUCH = "a number beyond all sizes"
@@ -148,8 +159,11 @@ def _of_operator(
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"ops": [op.name], "size": (1, 1)}
         program = generate(catalog, seed + attempt, limits=_SMALL, preferred=fits, **called)
-        if program.graph.nodes and _is_open(program.graph.nodes[-1], wanted):
-            made = _spoil(program.graph.nodes[-1], wanted, chance, catalog, counted, tells)
+        node = program.graph.nodes[-1] if program.graph.nodes else None
+        if node is not None and _is_open(node, wanted):
+            if attempt % 3 == 2:  # what the others, as they were drawn, were not told by
+                node = in_other_words(node, chance)
+            made = _spoil(node, wanted, chance, catalog, counted, tells)
             if found and _asks_less(made, op, wanted):
                 continue
             found = made
@@ -200,13 +214,13 @@ def _spoil(
         return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
-        made = _of_values(node, given, demanded, wanted, catalog)
-        return [] if made is None or not tells(made) else [made]
+        return [one for one in _of_values(node, given, demanded, wanted, catalog) if tells(one)]
     added = wanted is not None and not any(wanted is one for one in node.op.body)
     if wanted is not None and added and not holds(wanted, node.instance):
         return []
     stated = chance.random() < _STATED
-    call = Call(node, given, valid, demanded, wanted if added else None, stated)
+    twins = chance.random() < _TOGETHER
+    call = Call(node, given, valid, demanded, wanted if added else None, stated, twins)
     about = set(involved(binding, wanted.condition)) if wanted is not None else set()
     candidates = changes(node, chance)
     if added:
@@ -216,7 +230,8 @@ def _spoil(
     candidates = in_turn(node, candidates, about, chance)[:_CHANGES]
     if wanted is None:
         found = _ways(call, candidates, "", tells)
-        return [*found, *_beyond(node, given, valid, demanded, chance)]
+        unsaid = _unsaid(node, given, demanded, chance)
+        return [*found, *_beyond(node, given, valid, demanded, chance), *unsaid]
     return _ways(call, candidates, _code(node.op, wanted), tells) or _ways(
         call, candidates, "", tells, most=1
     )
@@ -238,7 +253,7 @@ def _ways(
         if broken is None or code not in ("", broken.code):
             continue
         if not code:
-            way = broken.code, move.name
+            way = broken.code, move.name, isinstance(move, SetAttr) and way_of(move)[-1] is True
         made = call.spoilt(broken) if way not in found else None
         if made is None:
             continue
@@ -274,6 +289,21 @@ def _beyond(
         yield replace(made, hollow=len(moves) > 1)
 
 
+def _unsaid(
+    node: Node,
+    given: dict[str, Given],
+    demanded: dict[str, tuple[float, float]],
+    chance: random.Random,
+) -> Iterator[Spoilt]:
+    """The call with a number that definitions often say nothing about: it must end no process."""
+    for formal, info in given.items():
+        if isinstance(info, TensorInfo) and info.kind == "real" and 0 not in info.shape:
+            values = ((formal, chance.choice(_OPEN)),)
+            graph = alone(node, given, node.attrs, node.instance, demanded)
+            fault = Fault(f"{node.op.name}.number", OPEN, 1.0, (formal,))
+            yield Spoilt(graph, (), fault, SetElements(values), hollow=True)
+
+
 def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
     """The sizes that a condition speaks of."""
     assert wanted is not None
@@ -287,8 +317,10 @@ def _of_values(
     demanded: dict[str, tuple[float, float]],
     wanted: ast.Require,
     catalog: Catalog,
-) -> Spoilt | None:
-    """The call with an element of an input, or of two, just outside of what is required."""
+) -> list[Spoilt]:
+    """The call with an element of an input just outside of what is required, or far outside; where
+    that takes elements of two, once.
+    """
     about = dict.fromkeys(involved(node.instance.binding, wanted.condition))
     tried: dict[str, list[float]] = {}
     for formal in about:
@@ -300,7 +332,7 @@ def _of_values(
             tried[formal] = [n for n in (high + 1, low - 1, 0.0, -1.0) if math.isfinite(n)]
             continue
         least, greatest = integer_range(info.dtype)
-        several = (int(high) + 1, int(low) - 1, 0, -1, least, greatest)
+        several = dict.fromkeys((int(high) + 1, int(low) - 1, greatest, least, 0, -1))
         tried[formal] = [n for n in several if least <= n <= greatest]
     lone = [((formal, n),) for formal, numbers in tried.items() for n in numbers]
     pairs = [
@@ -310,7 +342,10 @@ def _of_values(
         for m in tried[other]
     ]
     code = _code(node.op, wanted)
+    found: list[Spoilt] = []
     for values in (*lone, *pairs):
+        if len(found) == _NUMBERS or (found and len(values) > 1):
+            break
         graph = alone(node, given, node.attrs, node.instance, demanded)
         fault = Fault(code, "", 1.0, tuple(name for name, _ in values))
         made = Spoilt(graph, (), fault, SetElements(values))
@@ -319,5 +354,5 @@ def _of_values(
         except InvalidInput as error:
             first = error.diagnostics[0]
             if first.code == code:
-                return replace(made, fault=replace(fault, message=first.message))
-    return None
+                found.append(replace(made, fault=replace(fault, message=first.message)))
+    return found

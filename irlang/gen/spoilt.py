@@ -82,6 +82,8 @@ class Call:
 
     valid: the program of it. demanded: ranges of inputs. added: a condition that is one more
     requirement of it. stated: whether it says what would follow by default from what is changed.
+    twins: whether attributes that are declared alike and have the same value change together, if
+    they can: many frameworks have one number for both ends of an axis.
     """
 
     node: Node
@@ -90,14 +92,19 @@ class Call:
     demanded: dict[str, tuple[float, float]]
     added: ast.Require | None
     stated: bool
+    twins: bool = False
 
     def broken(self, move: Move | Resize) -> Broken | None:
         """The call after a change, if it has exactly one fault."""
         types, attrs = changed(self.node, self.given, move)
         if self.stated:
             attrs |= _followers(self.node, attrs, move)
-        instance = faulty(self.node.op, types, attrs, self.added, move.name)
-        return None if instance is None else Broken(move, types, attrs, instance)
+        twins = _twins(self.node, move) if self.twins else {}
+        for also in ({**attrs, **twins}, attrs) if twins else (attrs,):
+            instance = faulty(self.node.op, types, also, self.added, move.name)
+            if instance is not None:
+                return Broken(move, types, also, instance)
+        return None
 
     def spoilt(self, broken: Broken) -> Spoilt | None:
         """Its program; None where a tensor has too many elements, or none without being asked."""
@@ -144,6 +151,21 @@ def faulty(
     if touched not in first.sources or not all(following & set(one.sources) for one in rest):
         return None
     return Instance(replace(instance.binding, faults=[first]), instance.outputs)
+
+
+def _twins(node: Node, move: Move | Resize) -> dict[str, Any]:
+    """The attributes that are declared as the one that is changed, and have its value, changed."""
+    if not isinstance(move, SetAttr):
+        return {}
+    declared, names = pattern(node.op).attrs, node.instance.binding.scope.names
+    own, value = declared[move.name], names.get(move.name)
+    return {
+        attr.name: move.value
+        for attr in declared.values()
+        if attr is not own
+        and (attr.type, attr.default) == (own.type, own.default)
+        and names.get(attr.name) == value
+    }
 
 
 def _followers(node: Node, attrs: Mapping[str, Any], move: Move | Resize) -> dict[str, Any]:

@@ -187,12 +187,13 @@ def _typed(call: Keras, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dropout(call: Keras) -> list[Value] | None:
-    if call.wants("mask") or not call["training"] or call["rate"] == 1:
+    training = bool(call["training"])
+    if call.wants("mask") or (training and call["rate"] == 1):
         return None
     x = call.input("x")
     options = {"noise_shape": tuple(call["M"])} if call["shared"] else {}
     rate = float(call["rate"])
-    text = layer(call, "Dropout", x, called="training=True", rate=rate, **options)
+    text = layer(call, "Dropout", x, called=f"training={training}", rate=rate, **options)
     return [call.value(text)]
 
 
@@ -201,9 +202,10 @@ def _noise(kind: str, argument: str) -> Native:
 
     def rule(call: Keras) -> Value | None:
         amount = float(call[argument])
-        if not call["training"] or call.get("shared", []):
+        if call.get("shared", []):
             return None
-        text = layer(call, kind, call.input("x"), called="training=True", **{argument: amount})
+        called = f"training={bool(call['training'])}"
+        text = layer(call, kind, call.input("x"), called=called, **{argument: amount})
         return call.value(text)
 
     return Native(f"keras.layers.{kind}", rule, since=KERAS_3)

@@ -115,6 +115,16 @@ def trailing(axes: Sequence[int], rank: int) -> bool:
     return tuple(axes) == tuple(range(rank - len(axes), rank))
 
 
+def parts(call: Call[Any], x: Value) -> int | list[int]:
+    """How many parts, where they are alike and no sizes are said; else their sizes.
+
+    Both as the call says them: what a target makes of them is under test.
+    """
+    count, length = int(call["parts"]), x.shape[call.axis("axis", x.rank)] if x.rank else 0
+    alike = "sizes" not in call.node.attrs and (count < 1 or (length and length % count == 0))
+    return count if alike else list(call["sizes"])
+
+
 def spatial(call: Call[Any], x: Value) -> bool:
     """Whether all axes behind batch and channels are resized, to sizes that say the scale."""
     return (

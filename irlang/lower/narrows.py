@@ -33,6 +33,9 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "gru": (_UNITS,),
         "lstm": (_UNITS,),
     },
+    "tf": {
+        "linspace": (("positive", "1 <= count", "tf.raw_ops.LinSpace: num is more than 0"),),
+    },
     "keras 2": {
         "thresholded_relu": (("threshold", "0 <= theta", "ThresholdedReLU: theta is >= 0"),),
     },
@@ -43,7 +46,8 @@ def narrower(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
     """By operator, the conditions that a target's documentation adds, as requirements of it."""
     described = describe(target)
     if "keras" not in (described.framework, described.mode):
-        return {}
+        own = described.framework
+        return _conditions(own) if own in _NARROWS else {}
     old = described.framework != "keras" or described.release < (3,)
     return {**_conditions("keras"), **(_conditions("keras 2") if old else {})}
 

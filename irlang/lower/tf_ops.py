@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.legalise import channels_first, channels_last, parts, spatial
 from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -205,9 +205,8 @@ def _joined(function: str, rank: int) -> Native:
 def _split(call: Tf) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
-    sizes = [info.shape[axis] for info in call.outputs]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
-    text = invoke("tf.split", x, str(sizes), axis=axis)
+    text = invoke("tf.split", x, str(parts(call, x)), axis=axis)
     call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import spatial
+from irlang.lower.legalise import parts, spatial
 from irlang.lower.spelling import invoke, text_of
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -83,9 +83,10 @@ def _joined(function: str, rank: int) -> Native:
 def _split(call: Torch) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
-    sizes = [info.shape[axis] for info in call.outputs]
     names = [call.build.names.fresh(name) for name in call.node.outputs]
-    text = invoke("torch.split", x, str(sizes), dim=axis)
+    wanted = parts(call, x)
+    function = "torch.split" if isinstance(wanted, list) else "torch.chunk"
+    text = invoke(function, x, str(wanted), dim=axis)
     call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
@@ -192,7 +193,7 @@ SHAPES: dict[str, Native] = {
     "transpose": Native("torch.permute", _transpose),
     "concat": _joined("torch.cat", 0),
     "stack": _joined("torch.stack", 1),
-    "split": Native("torch.split", _split),
+    "split": Native("torch.split, torch.chunk", _split),
     "pad": Native("F.pad", _pad),
     "tile": Native("torch.tile", _tile),
     "repeat": Native("torch.repeat_interleave", _repeat),
