@@ -76,7 +76,9 @@ _CROSSED_OF: Mapping[Kinds, Palette] = {
     "smooth": _CROSSED[5:12],
 }
 _MIXED = 0.25  # of the programs take from all palettes
-_SCENES = 0.5  # of the tensors of calls apart that are not crossed are made of scenes
+# Of the tensors of calls apart that are not crossed so many are made of scenes, and of those along
+# whose axes a reduction goes.
+_SCENES, _SWEPT = 0.5, 0.75
 _LINES = 0.4  # of the tensors have lines of equal numbers
 _STARTS = 0.5  # of these, where there are infinities, of what a reduction begins with
 _ONE_LINE = 0.3  # of these are a single one: what goes over all axes has nothing else in it
@@ -86,7 +88,13 @@ _UNITS: Palette = (
     *((-1.0, "largest"), (1.0, "largest")),
 )
 # What scenes take from beside the palettes.
-_STARTING: tuple[Palette, ...] = (*(_UNITS,) * 4, *_SIDES, *_SIDES)
+_STARTING: tuple[Palette, ...] = (
+    *(_UNITS,) * 4,
+    *_SIDES,
+    *_SIDES,
+    *(((np.nan, "one"),),) * 4,
+    *(((np.inf, "one"),), ((-np.inf, "one"),)) * 2,
+)
 # Integers at which functions of these are at an edge, beside the range's ends; and the first that
 # floating-point types, in which some are computed, do not hold, or that are cut to fewer bits.
 _WHOLE = (0, 1, -1, 2, 3)
@@ -139,9 +147,11 @@ def with_edges_apart(
         palette = tuple(dict.fromkeys(every)) if lone else _CROSSED_OF[kinds]
         found |= _crossed(graph, apart, random, palette, bound, operands)
     for name, array in apart.items():
-        if name not in found and name not in bound and random.random() < _SCENES:
+        axes = along.get(name, frozenset())
+        share = _SWEPT if axes else _SCENES
+        if name not in found and name not in bound and random.random() < share:
             some = (*palettes, *(_STARTING if kinds == "all" else ()))
-            found |= _in_scenes(graph, name, array, random, some, along.get(name, frozenset()))
+            found |= _in_scenes(graph, name, array, random, some, axes)
     rest = {name: array for name, array in drawn.items() if name not in found}
     return {**values, **found, **_with(graph, rest, random, palettes, bound)}
 
