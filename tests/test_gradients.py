@@ -100,6 +100,11 @@ def _only(expression: str) -> str:
 # The model, the operator to blame, and the edit (a pattern and its replacement) of its text.
 PLANTED: dict[str, tuple[str, str, tuple[str, str]]] = {
     "a factor in a convolution": (NETWORK, "conv", _hook("h", "g * (1 + 1e-4)")),
+    "a factor in a pool whose windows differ": (
+        NETWORK.replace("max_pool(a; window = 2, stride = 2)", "adaptive_max_pool(a; size = 3)"),
+        "adaptive_max_pool",
+        _hook("p", "g * (1 + 1e-4)"),
+    ),
     "a factor in a loss": (NETWORK, "cross_entropy", _hook("loss", "g * (1 + 1e-4)")),
     "a factor in a product": (NETWORK, "dense", _hook("logits", "g * (1 - 1e-4)")),
     "of another function": (
