@@ -428,6 +428,10 @@ def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) 
     assert code == 0
     assert json.loads(said)["reports"] == []
     assert json.loads(said)["safe"] == 1
+    (proved,) = json.loads(said)["proved"]
+    assert (proved["node"], proved["function"]) == ("weight", "/")
+    assert proved["range"] == pytest.approx([4, 16], rel=1e-6)
+    assert proved["reasons"][0] == "the divisor is between 4 and 16"
 
 
 def test_what_is_not_finite_to_begin_with_is_said(tmp_path: Path, capsys: Any) -> None:

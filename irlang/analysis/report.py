@@ -16,7 +16,7 @@ from irlang.analysis.subject import Subject
 from irlang.analysis.verdict import Report, Verdicts
 from irlang.diagnostics import Diagnostic, Note
 from irlang.dtypes import DTYPES
-from irlang.interp.range import Range
+from irlang.interp.range import Point, Range
 from irlang.interp.values import Array
 from irlang.render import visible
 
@@ -317,6 +317,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
             for report in verdicts.reports
         ],
         "safe": len(verdicts.safe),
+        "proved": [_proved(point, verdicts.subject) for point in verdicts.safe],
         "sizes": dict(verdicts.subject.source.sizes),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
         "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
@@ -345,6 +346,17 @@ def _report(report: Report, subject: Subject, files: list[str] | None) -> dict[s
         "file": report.span.file or subject.file,
         "line": report.span.line,
         "column": report.span.column,
+    }
+
+
+def _proved(point: Point, subject: Subject) -> dict[str, Any]:
+    return {
+        "node": subject.called(point.node),
+        "operator": point.operator,
+        "stage": point.stage,
+        "function": point.function,
+        "range": [_plain(point.operand.low), _plain(point.operand.high)],
+        "reasons": list(point.reasons),
     }
 
 
