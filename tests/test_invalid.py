@@ -487,6 +487,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
     assert not admitted("torch", "softplus", "softplus.beta")
+    assert admitted("tf", "batch_norm", "batch_norm.scale")
+    assert not admitted("tf", "batch_norm", "batch_norm.scale", ["fused_batch_norm"])
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
     assert admitted("torch", "solve", "solve.b")

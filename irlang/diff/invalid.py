@@ -37,7 +37,7 @@ from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
 from irlang.lower.admits import admitted
-from irlang.lower.direct import is_direct, lists, numbers, says
+from irlang.lower.direct import is_direct, lists, numbers, operators, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
@@ -238,7 +238,8 @@ def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
     if lowered is None:
         return False
     # What a framework documents to be valid must end no process either.
-    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code)
+    called = operators(lowered)
+    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, called)
     fatal = one.hollow or isinstance(one.changed, SetElements) or bool(documented)
     return fatal or only_shapes(target) or _is_handed_over(one, lowered, target, programs)
 
@@ -414,7 +415,7 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
     shaped = one.added or isinstance(one.changed, SetAttr)
     if not is_direct(lowered, shaped, ordered=one.added):
         return False
-    if admitted(target, one.graph.nodes[0].op.name, one.fault.code):
+    if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
         return False
     if isinstance(one.changed, SetAttr):
         value = one.changed.value

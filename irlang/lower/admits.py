@@ -6,7 +6,7 @@ statement of the framework's own documentation, in the words behind it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from irlang.lower.target import describe
 
@@ -135,12 +135,19 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
+# Operators of a target's own that take no more than the definition, where another of them does:
+# tf.compat.v1.nn.fused_batch_norm has a scale, an offset and statistics of one element a channel.
+_STRICTER = {("tf", "batch_norm"): "fused_batch_norm"}
 
-def admitted(target: str, operator: str, code: str) -> str:
+
+def admitted(target: str, operator: str, code: str, called: Collection[str] = ()) -> str:
     """Why a call that breaks the requirement `operator.name` is valid there; empty where it is not.
 
-    code: of the fault.
+    code: of the fault. called: the target's own operators that the program has, if it is known.
     """
-    rows = _ADMITS.get(describe(target).framework, {})
+    framework = describe(target).framework
+    if _STRICTER.get((framework, operator)) in called:
+        return ""
+    rows = _ADMITS.get(framework, {})
     name = code.partition(".")[2]
     return rows.get(operator, {}).get(name, "") or rows.get("*", {}).get(name, "")

@@ -40,7 +40,7 @@ def is_direct(lowered: Lowered, shaped: bool = False, ordered: bool = False) -> 
     """
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
-        if any(isinstance(part, _COMPUTED) and not (shaped and _picks(part)) for part in body):
+        if any(isinstance(part, _COMPUTED) and not _picks(part, shaped) for part in body):
             return False
     own = _own(lowered, shaped)
     if ordered:
@@ -56,9 +56,11 @@ def _own(lowered: Lowered, shaped: bool) -> list[str]:
     return [kind for kind in own if kind not in around] or own
 
 
-def _picks(part: ast.AST) -> bool:
-    """Whether something is one of several, by its number: of channels, or of results."""
-    if not isinstance(part, ast.Subscript):
+def _picks(part: ast.AST, shaped: bool) -> bool:
+    """Whether something is one of several, by its number: of the results of an operator, or, where
+    inputs may be shaped, of channels.
+    """
+    if not isinstance(part, ast.Subscript) or not (shaped or isinstance(part.value, ast.Call)):
         return False
     at = part.slice
     return all(
