@@ -328,8 +328,8 @@ def test_frameworks_are_told_axes_as_the_program_says_them(target: str) -> None:
         _, program, wanted = lowered(text, target)
         got = ran(program, target).outputs
         for name, ball in wanted.items():
-            line = int(name[2:])
-            assert disagreement(got[name], ball, _SAID[line][1][:3]) is None, lines[line]
+            at = int(name[2:])
+            assert disagreement(got[name], ball, _SAID[at][1][:3]) is None, lines[at]
 
 
 @pytest.mark.parametrize("call", ["soft_shrink(x; threshold = {})", "layer_norm(x; eps = {})"])
