@@ -23,6 +23,7 @@ from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
 from irlang.diff.report_folder import write
+from irlang.diff.report_issue import _quoted
 from irlang.diff.report_page import page
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
@@ -426,6 +427,14 @@ def test_whatever_a_framework_says_has_a_reason_on_one_line(message: str) -> Non
     said = first_words(message, 100)
     assert len(said) <= 102
     assert len(said.splitlines()) <= 1
+
+
+@given(st.text(alphabet="`ab \n<"))
+def test_what_a_framework_says_stays_between_its_marks(message: str) -> None:
+    first, *lines, last = _quoted(message)
+    assert first == last
+    assert set(first) == {"`"}
+    assert not any(first in line for line in lines)
 
 
 def test_last_words_end_where_the_stack_begins() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import re
 import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -316,9 +317,9 @@ def _actual(found: Found) -> list[str]:
         told = (said for start, said in _AMISS.items() if v.message.startswith(start))
         amiss = next(told, _NOT_SO)
         lines.append(f"{_LOST.get(v.verdict, amiss)}:".capitalize())
-        lines += ["", "```", *_wrapped(v.message), "```"]
+        lines += ["", *_quoted(v.message)]
     if v.verdict == "crash" and (printed := last_words(found.output)):
-        lines += ["", "The last that it printed:", "", "```", *_wrapped(printed), "```"]
+        lines += ["", "The last that it printed:", "", *_quoted(printed)]
     for name, array in found.got.items():
         if 0 < array.size <= _MOST:
             dtype = dtype_of(graph, name)
@@ -331,6 +332,13 @@ def _actual(found: Found) -> list[str]:
             many = "numbers" if array.size else "no numbers,"
             lines += ["", f"- `{name}` got {many} of the shape {list(array.shape)}"]
     return lines
+
+
+def _quoted(message: str) -> list[str]:
+    """What a framework says between marks that it does not end itself."""
+    longest = max(map(len, re.findall("`+", message)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return [marks, *_wrapped(message), marks]
 
 
 def _wrapped(message: str) -> list[str]:
