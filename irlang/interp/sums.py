@@ -34,10 +34,11 @@ _REPLACED = 3  # elements replaced by what bounds them
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 # reductions of which the first is no less (True), or no more, than the second of the same terms,
-# those of a sum not being negative
+# those of a sum not being negative; `the` is one of them, whichever is chosen
 _ORDERED = frozenset(
     {(kind, kind, below) for kind in ("sum", "max", "min") for below in (True, False)}
     | {("sum", "max", True), ("sum", "min", True), ("max", "min", True), ("min", "max", False)}
+    | {("sum", "the", True), ("max", "the", True), ("min", "the", False)}
 )
 
 
@@ -357,7 +358,10 @@ class Sums(Elements):
         for other in rest.factors:
             its = self.meaning(other, box)
             if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
-                same = anonymous(replace(its, kind=term.kind)) == alike
+                its = eq.Reduce(
+                    term.kind, its.binders, None if its.kind == "the" else its.where, its.body
+                )
+                same = anonymous(its) == alike
                 yield from [Sum({other: 1.0})] * same
             for pattern, target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
