@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from dataclasses import replace
@@ -116,6 +117,7 @@ def command(
         for guard in () if style != "text" else used:
             line = guard.edits[0].span.line
             write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
+    gc.freeze()  # the definitions and the model stay: nothing is found by looking through them
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed

@@ -286,8 +286,12 @@ class _Builder(Calls):
                 found[GIVEN] = self.drawn(steps)
             # What a call of a new value lacks is new as well.
             others = [] if new else order
-            reading = range(len(steps))
-            if all(self.step(at, steps, found, others, plain, scalars) for at in reading):
+            wanted, done = self.wanted, True
+            for at in range(len(steps)):
+                self.wanted = wanted - (len(steps) - 1 - at)  # the rest of the idiom has its room
+                done = done and self.step(at, steps, found, others, plain, scalars)
+            self.wanted = wanted
+            if done:
                 return True
             undo()
         return False

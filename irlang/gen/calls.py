@@ -86,6 +86,8 @@ class Calls:
             if mended is None:
                 return False
             draft, instance = mended
+            if _calls(draft) > max(1, self.wanted - len(self.graph.nodes)):
+                return False
             self.repaired += 1
         if instance is None or not self.fits(draft, instance):
             return False
@@ -237,6 +239,11 @@ class Calls:
                         continue
                     extra -= 1
                 graph.outputs[name] = name
+
+
+def _calls(draft: Draft) -> int:
+    """How many calls a draft is, with those that adapt its inputs."""
+    return 1 + sum(_calls(one.draft) for one in _sources(draft) if isinstance(one, Nested))
 
 
 def _sources(draft: Draft) -> Iterator[Source]:
