@@ -286,6 +286,20 @@ def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
         assert (start is not None) == bool({v.verdict for v in verdicts} & FINDINGS)
 
 
+def test_a_gradient_of_half_of_the_digits_is_inaccurate(everywhere: Session) -> None:
+    """Some have exp(x) - 1 in selu, which is 0 near 0; by its weight that is the gradient."""
+    text = """model m(x: f32[1], w: f32[1]) -> h: f32[1] {
+  h = selu(x)
+  loss = reduce_sum(multiply(h, w); axes = [0])
+}
+"""
+    case = _case(text, x=np.array([-1e-8], np.float32), w=np.zeros(1, np.float32))
+    found = everywhere.compare([case], grad=True)[0].verdicts
+    for target, verdicts in found.items():
+        told = {v.name: v.verdict for v in verdicts}
+        assert told["d_w"] == ("agrees" if target == "torch" else "inaccurate"), target
+
+
 def test_a_target_without_gradients_runs_the_adjoints(everywhere: Session) -> None:
     case = _case(NETWORK)
     outcome = everywhere.compare([case], grad=True)[0]

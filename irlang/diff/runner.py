@@ -297,12 +297,18 @@ class Session:
             found = verdicts(graph, target, outcome, result)
         shown = {name: graph.values[value] for name, value in graph.outputs.items()}
         outputs = {name: result.outputs[name] for name in shown if name in result.outputs}
+        slopes = {f"d_{name}": graph.values[name] for name in outcome.slopes}
+        pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
 
         def coarse() -> dict[str, Ball]:
             balls = _balls(case, graph, half(own))
-            return {name: balls[value] for name, value in graph.outputs.items()}
+            rough = _slopes(case, graph, half(own), balls) if slopes else {}
+            return {
+                **{f"d_{name}": ball for name, ball in rough.items()},
+                **{name: balls[value] for name, value in graph.outputs.items()},
+            }
 
-        found = softened(found, shown, outputs, coarse)
+        found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse)
         return self._closer(found, graph, target, case, outcome, outputs)
 
     def _closer(
