@@ -77,12 +77,7 @@ def _lines(
     if not inline:
         imports = f"import json\n{imports.replace('import sys', _FILES, 1)}"
     versions = ", ".join(f'"{name}", {text}' for name, text in lines.versions.items())
-    shown = []
-    for name, text in lines.results.items():
-        got = _TYPED.format(text) if typed else _TEXT.format(text)
-        wanted = expected.get(name, _ELSEWHERE)
-        shown.append(f"print({_quoted(f'{name} expected')}, {_quoted(wanted)})")
-        shown.append(f"print({_quoted(f'{name} got     ')}, {got})")
+    shown = _shown(lines.results, expected, typed)
     telling = f'print("python", sys.version.split()[0], {versions})'
     main = [telling, lines.given, lines.body, "\n".join(shown)]
     return [
@@ -112,12 +107,9 @@ def _session(
     framework = own.split("\n", 1)[0].removeprefix("import ")
     about, *functions = head
     given = _dictionary({name: written[name] for name in inputs})
-    shown = []
-    for place, name in enumerate(onnx_scripts.results(_bytes(lowered))):
-        got = (_TYPED if typed else _TEXT).format(f"results[{place}]")
-        wanted = expected.get(name, _ELSEWHERE)
-        shown.append(f"print({_quoted(f'{name} expected')}, {_quoted(wanted)})")
-        shown.append(f"print({_quoted(f'{name} got     ')}, {got})")
+    names = onnx_scripts.results(_bytes(lowered))
+    texts = {name: f"results[{place}]" for place, name in enumerate(names)}
+    shown = _shown(texts, expected, typed)
     telling = (
         f'print("python", sys.version.split()[0], "numpy", np.__version__, "{framework}", '
         f"{framework}.__version__)"
@@ -125,6 +117,17 @@ def _session(
     main = [model, telling, f"{load}\ninputs = {given}\nresults = {ran}", "\n".join(shown)]
     heading = "\n".join([*sorted(imports), "", "import numpy as np", own])
     return [about, heading, *functions, "\n\n".join(part.strip("\n") for part in main if part)]
+
+
+def _shown(texts: Mapping[str, str], expected: Mapping[str, str], typed: bool) -> list[str]:
+    """Lines that print every result, given by its text, beside what is expected."""
+    found = []
+    for name, text in texts.items():
+        got = (_TYPED if typed else _TEXT).format(text)
+        wanted = expected.get(name, _ELSEWHERE)
+        found.append(f"print({_quoted(f'{name} expected')}, {_quoted(wanted)})")
+        found.append(f"print({_quoted(f'{name} got     ')}, {got})")
+    return found
 
 
 def _bytes(lowered: Lowered) -> bytes:
