@@ -17,6 +17,7 @@ from irlang.catalog import builtin
 from irlang.diff import runner
 from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
+from irlang.diff.pace import PACE
 from irlang.diff.reduce import number_kind
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
@@ -232,6 +233,11 @@ def test_two_defects_of_one_program_are_two_findings(
     blamed = [operator for *_, operator, _ in wrong_calls(session, case, "torch", outcome)]
     assert blamed == ["tanh", "negate"]
     seen = Seen()
+    with monkeypatch.context() as late:
+        late.setattr(PACE, "until", 0.0)
+        found, counts = judge_apart(session, [(0, seed, case)], seen, grad=False)
+    assert not found
+    assert not counts["torch"], "it is for --resume"
     found, counts = judge_apart(session, [(0, seed, case)], seen, grad=False)
     assert list(dict.fromkeys(one.operator for one in found)) == ["tanh", "negate"]
     assert all(len(one.reduced.graph.nodes) == 1 for one in found)

@@ -26,6 +26,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
 from irlang.diff.localise import Culprit, isolate
+from irlang.diff.pace import PACE
 from irlang.diff.programs import Able
 from irlang.diff.runner import Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
@@ -347,6 +348,8 @@ def judge_apart(
     cases = [case for _, _, case in made]
     outcomes = session.compare(cases, grad=grad, numbers=[number for number, _, _ in made])
     for (_, seed, case), outcome in zip(made, outcomes, strict=True):
+        if PACE.over():
+            break
         for target, verdicts in outcome.verdicts.items():
             verdict = gravest([v.verdict for v in verdicts])
             if verdict not in (*FINDINGS, "unsupported"):

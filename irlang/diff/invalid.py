@@ -28,6 +28,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
+from irlang.diff.pace import PACE
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
@@ -143,6 +144,8 @@ def judge_invalid(
                 ended = spoiled[asked.number][1]
                 _FATAL.add((target, ended.fault.code, _way(ended)))
     for number, (seed, whole) in enumerate(spoiled):
+        if PACE.over():
+            break
         for target in (t for t, told in said[number].items() if told in FINDINGS - {"refused"}):
             result, told = got[number, target], said[number][target]
             one, case = whole, cases[number]
