@@ -314,7 +314,7 @@ def test_a_batch_is_recorded_after_its_findings(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("irlang.diff.campaign.write", dies)
+        patched.setattr("irlang.diff.guard.write", dies)
         campaign.run(lambda _: None)
     assert campaign.interrupted
     campaign.close()
@@ -322,6 +322,26 @@ def test_a_batch_is_recorded_after_its_findings(
     assert resumed.report()["programs"] == BATCH
     assert any(f["verdict"] == "accepted" for f in resumed.findings)
     resumed.close()
+
+
+def test_a_fault_in_writing_a_finding_costs_no_more_than_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise LookupError("no such row")
+
+    campaign = Campaign(tmp_path, Settings(("torch",), 1, BATCH, ops=("softplus",)))
+    with monkeypatch.context() as patched:
+        patched.setattr("irlang.diff.guard.write", fails)
+        campaign.run(lambda _: None)
+    report = campaign.report()
+    campaign.close()
+    assert report["programs"] == BATCH
+    assert not report["findings"]
+    assert "f-001" in report["faults"]
+    text = (tmp_path / "faults.txt").read_text("utf-8")
+    assert "finding f-001 of seed 1\n" in text
+    assert "LookupError: no such row" in text
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

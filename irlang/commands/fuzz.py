@@ -259,7 +259,7 @@ def _show(campaign: Campaign, report: dict[str, Any]) -> None:
         from irlang.diff.campaign import FAULTS
 
         console.print(
-            f"{len(campaign.faults)} batches ended in a fault of irlang's own, which "
+            f"{len(campaign.faults)} batches or findings ended in a fault of irlang's own, which "
             f"{campaign.folder / FAULTS} describes: please report it",
             highlight=False,
         )

@@ -19,8 +19,8 @@ from typing import Any
 from irlang.catalog import builtin
 from irlang.diagnostics import fail
 from irlang.diff.batch import SEEN, close_sessions
-from irlang.diff.finding import Found, write
-from irlang.diff.guard import Fault, run_guarded
+from irlang.diff.finding import Found
+from irlang.diff.guard import Fault, run_guarded, write_guarded
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH
 from irlang.diff.programs import Settings as Settings
@@ -78,7 +78,8 @@ class Campaign:
             read_profile(Path(self.settings.profile))  # at fault, it is said before anything runs
         self.suppressed: Counter[str] = Counter()
         self.lost: list[int] = []  # batches whose process was killed again and again
-        self.faults: list[int] = []  # batches that ended in a fault of irlang's own
+        # Batches, and findings by name, that ended in a fault of irlang's own.
+        self.faults: list[int | str] = []
         self.interrupted = False
 
     def _reload(self) -> None:
@@ -180,7 +181,10 @@ class Campaign:
         identity = self.store.reserve(found.signature)
         if identity is None:
             return
-        described = write(found, self.folder / identity, identity)
+        described = write_guarded(found, self.folder / identity)
+        if isinstance(described, Fault):
+            self._write_down(described)
+            return
         self.store.add_finding(identity, found.signature, described)
         self.findings.append(described)
 
@@ -190,7 +194,8 @@ class Campaign:
         path = self.folder / FAULTS
         try:
             with path.open("a", encoding="utf-8") as file:
-                file.write(f"batch {fault.number} of seed {self.settings.seed}\n{fault.text}\n")
+                kind = "batch" if isinstance(fault.number, int) else "finding"
+                file.write(f"{kind} {fault.number} of seed {self.settings.seed}\n{fault.text}\n")
         except OSError as error:
             raise fail("file.campaign", f"{path} cannot be written: {error.strerror}") from None
 
@@ -220,7 +225,7 @@ class Campaign:
             "findings": self.findings,
             "known": dict(self.suppressed),
             "lost": sorted(self.lost),
-            "faults": sorted(self.faults),
+            "faults": list(self.faults),
             "coverage": {
                 "operators": len([name for name in wanted if used[name]]),
                 "of": len(wanted),

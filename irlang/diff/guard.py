@@ -9,11 +9,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from irlang.diagnostics import InvalidInput
 from irlang.diff.batch import close_sessions, run_batch
-from irlang.diff.finding import Found
+from irlang.diff.finding import Found, write
 from irlang.diff.programs import Settings
 
 _OWN = frozenset({"lower.contract"})  # diagnostics that speak of irlang and not of what it is given
@@ -21,9 +22,12 @@ _OWN = frozenset({"lower.contract"})  # diagnostics that speak of irlang and not
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong in a batch, with the calls that led there."""
+    """What went wrong in a batch, or in writing a finding, with the calls that led there.
 
-    number: int
+    number: the batch's; or the name of the finding.
+    """
+
+    number: int | str
     text: str
 
 
@@ -42,3 +46,17 @@ def run_guarded(
         text = traceback.format_exc()
     close_sessions()  # their workers may be in the middle of an answer
     return Fault(number, text)
+
+
+def write_guarded(found: Found, folder: Path) -> dict[str, Any] | Fault:
+    """The entry of a finding that is written into a folder of its name
+    (`irlang.diff.report_folder.write`), or the fault that this ended in.
+
+    Raises `InvalidInput` as `run_guarded`.
+    """
+    try:
+        return write(found, folder, folder.name)
+    except Exception as error:
+        if isinstance(error, InvalidInput) and error.diagnostics[0].code not in _OWN:
+            raise
+        return Fault(folder.name, traceback.format_exc())
