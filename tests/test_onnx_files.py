@@ -138,3 +138,67 @@ def test_an_input_may_be_a_result_under_its_own_name() -> None:
     with Session(["onnxruntime"]) as session:
         (outcome,) = session.compare([Case(found, inputs(found, 1), {}, builtin())])
     assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees", "agrees"]
+
+
+def inputs_of(text: str) -> list[int]:
+    """How many inputs every node has."""
+    (found,) = check(parse(text), builtin()).graphs
+    lowered = lower(found, "onnxruntime", builtin(), {})
+    assert isinstance(lowered.code, bytes)
+    return [len(node.input) for node in onnx.load_from_string(lowered.code).graph.node]
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "noop"),
+    [
+        ("reduce_max(x)", 1, False),  # all axes, as ONNX has it where none are said
+        ("reduce_max(x; axes = [0, 1])", 2, False),
+        ("reduce_max(x; axes = [])", 1, True),
+    ],
+)
+def test_axes_of_a_reduction_are_said_as_the_program_says_them(
+    call: str, given: int, noop: bool
+) -> None:
+    shape = "2, 6" if noop else ""
+    text = f"nnir 1\nmodel m(x: f32[2, 6]) -> y: f32[{shape}] {{ y = {call} }}"
+    ((op, attributes),) = nodes(text)
+    assert op == "ReduceMax"
+    assert inputs_of(text) == [given]
+    assert attributes.get("noop_with_empty_axes", 0) == noop
+
+
+def test_the_length_of_no_axes_is_composed_as_onnx_does_not_say_whether_it_is_taken() -> None:
+    text = "nnir 1\nmodel m(x: f32[2, 6]) -> y: f32[2, 6] { y = reduce_l1(x; axes = []) }"
+    assert "ReduceL1" not in [op for op, _ in nodes(text)]
+
+
+@pytest.mark.parametrize(
+    ("given", "results", "call", "op"),
+    [
+        ("x: u8[4]", "y: i64[]", "y = argmax(x)", "ArgMax"),
+        ("x: i8[4]", "y: i8[2], at: i64[2]", "y, at = top_k(x; k = 2)", "TopK"),
+        (
+            "x: i8[1, 1, 5]",
+            "y: i8[1, 1, 3], at: i64[1, 1, 3]",
+            "y, at = max_pool_with_argmax(x; window = 2, whole = true, ceil_mode = true)",
+            "MaxPool",
+        ),
+        ("x: u8[1, 1, 2, 2]", "y: u8[1, 1, 3, 4]", "y = resize(x; size = [3, 4])", "Resize"),
+        ("x: i32[1, 1, 2, 2]", "y: i32[1, 1, 4, 4]", "y = upsample(x)", "Resize"),
+        (
+            "x: i8[4], ids: i64[4] in [0, 3]",
+            "y: i8[4]",
+            "y = scatter_elements(x, ids, x; axis = 0, reduction = add)",
+            "ScatterElements",
+        ),
+    ],
+)
+def test_integers_go_where_there_are_kernels_for_them(
+    given: str, results: str, call: str, op: str
+) -> None:
+    text = f"nnir 1\nmodel m({given}) -> {results} {{ {call} }}"
+    assert [name for name, _ in nodes(text)] == [op]
+    (found,) = check(parse(text), builtin()).graphs
+    with Session(["onnxruntime"]) as session:
+        (outcome,) = session.compare([Case(found, inputs(found, 1), {}, builtin())])
+    assert {v.verdict for v in outcome.verdicts["onnxruntime"]} == {"agrees"}

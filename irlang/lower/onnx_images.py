@@ -9,7 +9,7 @@ import numpy as np
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import windows
 from irlang.lower.onnx_builder import OnnxBuilder
-from irlang.lower.onnx_layers import placed
+from irlang.lower.onnx_layers import counts_alike, placed
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
@@ -69,9 +69,12 @@ def _max_pool(call: Onnx) -> list[Value] | None:
     widest = map(max, frame.before, frame.after)
     if any(amount >= k for amount, k in zip(widest, frame.window, strict=True)):
         return None
-    if not call["whole"] or call["ceil_mode"] or not 1 <= frame.rank <= 3 or x.dtype != "f32":
+    if not call["whole"] or not 1 <= frame.rank <= 3 or not counts_alike(call, frame):
+        return None
+    if x.dtype not in call.build.runtime.kernels.get("MaxPool", ()):
         return None
     options = {
+        "ceil_mode": int(call["ceil_mode"]),
         "kernel_shape": list(frame.window),
         "strides": list(frame.stride),
         "dilations": list(frame.dilation),

@@ -92,7 +92,11 @@ _NARROW_BEFORE = (1, 23)
 # The first release whose Python interface takes bfloat16 (`ortvalue_from_numpy_with_onnx_type`).
 _FED_SINCE = (1, 20)
 _UNFED = {"bf16": "ONNX Runtime takes no bfloat16 from Python before 1.20"}
-_NARROW = dict.fromkeys(("Add", "Sub", "Mul", "Div"), frozenset({"f32", "f64", "i32", "i64"}))
+_NARROW = {
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "TopK"), frozenset({"f32", "f64", "i32", "i64"})),
+    "ArgMax": frozenset({"f32", "f64", "i8", "i32", "u8"}),
+    "ArgMin": frozenset({"f32", "f64", "i32"}),
+}
 
 
 class Gone(Unsupported):

@@ -150,7 +150,7 @@ def _pool(op: str, **more: str) -> Native:
             return None
         if not 1 <= frame.rank <= _MOST_SPACE:
             return None
-        if not _counted(call, frame):
+        if not counts_alike(call, frame):
             return None
         options = placed(call, frame)
         if "auto_pad" not in options:
@@ -164,7 +164,7 @@ def _pool(op: str, **more: str) -> Native:
     return Native(op, rule)
 
 
-def _counted(call: Onnx, frame: Windows) -> bool:
+def counts_alike(call: Onnx, frame: Windows) -> bool:
     """Whether ONNX counts as many windows; until opset 22 one may begin in the padding after."""
     if call["pad"] == "same" or not call["ceil_mode"]:
         return True

@@ -15,6 +15,10 @@ from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
+_RESIZED = ("i8", "i32", "u8")  # beside reals of f32
+# Reductions that leave an element by itself as it is: that ONNX says of those of no axes. Of the
+# others it does not say whether the element is squared, say, all the same.
+_IDENTITIES = frozenset({"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin"})
 
 
 def simple(op: str, **attributes: str) -> Native:
@@ -109,13 +113,19 @@ def _cast(call: Onnx) -> Value:
 
 
 def _reduction(op: str) -> Native:
+    """Of all axes where the program names none; of no axes where it says so."""
+
     def rule(call: Onnx) -> Value | None:
-        x = call.input("x")
+        x, build = call.input("x"), call.build
+        options = {"keepdims": int(call["keepdims"])}
+        if "axes" not in call.node.attrs:
+            return build.op(op, [x], call.out.shape, **options)
         axes = call.axes_said("axes", x.rank) if x.rank else ()
-        if not axes:
+        if not axes and op not in _IDENTITIES:
             return None
-        keep = int(call["keepdims"])
-        return call.build.op(op, [x], call.out.shape, call.build.integers(axes), keepdims=keep)
+        which = [build.integers(axes)] if axes else []
+        options |= {} if axes else {"noop_with_empty_axes": 1}
+        return build.op(op, [x], call.out.shape, *which, **options)
 
     return Native(op, rule)
 
@@ -123,7 +133,7 @@ def _reduction(op: str) -> Native:
 def _position(op: str) -> Native:
     def rule(call: Onnx) -> Value | None:
         x = call.input("x")
-        if x.dtype not in ("f32", "f64", "i32", "i64"):
+        if x.dtype not in call.build.runtime.kernels.get(op, ()):
             return None
         options = {
             "axis": call.axis_said("axis", x.rank),
@@ -147,7 +157,7 @@ def _scan(op: str) -> Native:
 
 def _top_k(call: Onnx) -> list[Value] | None:
     x = call.input("x")
-    if x.dtype not in ("f32", "f64", "i32", "i64") or call["nans"] == "largest":
+    if x.dtype not in call.build.runtime.kernels.get("TopK", ()) or call["nans"] == "largest":
         return None
     count = call.build.integers([call["k"]])
     options = {"axis": call.axis_said("axis", x.rank), "largest": int(call["largest"])}
@@ -277,11 +287,13 @@ def _blocks(op: str) -> Native:
 
 
 def _resized(call: Onnx, x: Value, **options: Any) -> Value | None:
+    """Integers, which are only moved, where they have a kernel."""
     sizes = call.build.integers(call.out.shape)
     carried = call.build.cast(x, "f32") if x.dtype in ("f16", "bf16") else x
-    if carried.dtype != "f32":
+    moves = options["mode"] == "nearest" and carried.dtype in _RESIZED
+    if carried.dtype != "f32" and not moves:
         return None
-    info = TensorInfo(call.out.shape, "f32")
+    info = TensorInfo(call.out.shape, carried.dtype)
     found = call.build.node("Resize", [carried.text, "", "", sizes.text], [info], **options)[0]
     return call.build.cast(found, x.dtype)
 

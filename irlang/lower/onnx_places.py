@@ -8,13 +8,15 @@ from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
-_REDUCED = frozenset({"f32", "f64", "i32", "i64"})  # what kernels add, multiply and compare
+_POWERS = frozenset({"f32", "f64", "i32", "i64"})  # of one type by another
+# What kernels that scatter add, multiply and compare.
+_REDUCED = _POWERS | {"i8", "i16", "u8", "u16", "u32", "u64"}
 
 
 def _sort(call: Onnx) -> list[Value] | None:
     """All elements as the best ones: equal ones keep their order there too."""
     x = call.input("x")
-    if x.dtype not in _REDUCED or call["nans"] == "largest":
+    if x.dtype not in call.build.runtime.kernels.get("TopK", ()) or call["nans"] == "largest":
         return None
     axis = call.axis_said("axis", x.rank)
     count = call.build.integers([x.shape[axis]])
@@ -58,7 +60,7 @@ def _power(call: Onnx) -> Value | None:
     a, b = (call.values[name] for name in "ab")
     if a.dtype == b.dtype:
         return call.build.op("Pow", [a, b], call.out.shape)
-    if not {a.dtype, b.dtype} <= _REDUCED:
+    if not {a.dtype, b.dtype} <= _POWERS:
         return None
     return call.build.node("Pow", [a.text, b.text], [call.out])[0]
 
