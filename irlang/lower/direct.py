@@ -181,6 +181,7 @@ def _calls(code: str) -> list[Any]:
 
 @functools.lru_cache(_PROGRAMS)
 def _statements(code: str) -> list[ast.stmt]:
-    """The function of a program without its description."""
+    """The function of a program without its description, and without the modes it is run in."""
     functions = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
-    return next(functions).body[1:]
+    body = next(functions).body[1:]
+    return [part for node in body for part in (node.body if isinstance(node, ast.With) else [node])]

@@ -105,7 +105,7 @@ def _conv_transpose(call: Mx) -> Value | None:
     adjacent = tuple(
         e + low - high for e, low, high in zip(call["output_padding"], before, after, strict=True)
     )
-    if any(e >= s for e, s in zip(adjacent, call["stride"], strict=True)):
+    if any(e and e >= s for e, s in zip(adjacent, call["stride"], strict=True)):
         return None
     given = [call.input("x"), w, *([call.input("b")] if call.has("b") else [])]
     options = {
@@ -130,7 +130,7 @@ def _pool(kind: str) -> Native:
         plain_windows = 1 <= frame.rank <= _MOST_SPACE and set(frame.dilation) == {1}
         if not plain_windows or not frame.symmetric or call.out.kind != "real":
             return None
-        if call["ceil_mode"] and (kind != "max" or not _full_counts(frame)):
+        if call["ceil_mode"] and not _full_counts(frame):
             return None
         options: dict[str, Any] = {
             "kernel": frame.window, "stride": frame.stride or None, "pad": frame.before or None,
@@ -161,26 +161,53 @@ def _global(kind: str) -> Native:
     return Native("mx.npx.pooling", rule)
 
 
+def _or_full(call: Mx, name: str, number: float, size: int) -> Value:
+    """A vector that MXNet wants in any case: of one number where none was given."""
+    if call.has(name):
+        return call.input(name)
+    return call.build.expand(call.build.scalar(number, call.out.dtype), (size,))
+
+
 def _layer_norm(call: Mx) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    scaled = call.has("gamma") and call.has("beta")
-    if len(axes) != 1 or call["eps_to"] != "variance" or not scaled:
+    if len(axes) != 1 or call["eps_to"] != "variance":
         return None
-    given = [x, call.input("gamma"), call.input("beta")]
+    size = x.shape[call.axes("axes", x.rank)[0]]
+    given = [x, _or_full(call, "gamma", 1.0, size), _or_full(call, "beta", 0.0, size)]
     return call.value(invoke("mx.npx.layer_norm", *given, axis=axes[0], eps=float(call["eps"])))
+
+
+def _normalised(call: Mx, mean: Value, var: Value, **options: Any) -> str:
+    """`mx.npx.batch_norm`, which takes any scale for 1 unless `fix_gamma` is said to be false."""
+    x = call.input("x")
+    size = x.shape[call.axis("axis", x.rank)]
+    vectors = _or_full(call, "scale", 1.0, size), _or_full(call, "bias", 0.0, size), mean, var
+    fixed = None if not call.has("scale") else False
+    said = {"eps": float(call["eps"]), "axis": call.axis_said("axis", x.rank), "fix_gamma": fixed}
+    return invoke("mx.npx.batch_norm", x, *vectors, **said, **options)
 
 
 def _batch_norm(call: Mx) -> Value | None:
     x = call.input("x")
-    names = ("scale", "bias", "mean", "var")
-    if not all(map(call.has, names)) or call["eps"] < 1e-5 or x.rank < 2 or x.dtype not in _WIDE:
+    if x.rank < 2 or x.dtype not in _WIDE:
         return None
-    options = {
-        "eps": float(call["eps"]), "axis": call.axis_said("axis", x.rank), "fix_gamma": False,
-        "use_global_stats": True,
-    }  # fmt: skip
-    return call.value(invoke("mx.npx.batch_norm", x, *map(call.input, names), **options))
+    mean, var = call.input("mean"), call.input("var")
+    return call.value(_normalised(call, mean, var, use_global_stats=True))
+
+
+def _batch_norm_train(call: Mx) -> list[Value] | None:
+    """MXNet normalises by the batch's own statistics while it trains."""
+    x = call.input("x")
+    if x.rank < 2 or x.dtype not in _WIDE or call.wants("mean") or call.wants("var"):
+        return None
+    size = x.shape[call.axis("axis", x.rank)]
+    mean = call.build.expand(call.build.scalar(0.0, x.dtype), (size,))
+    var = call.build.expand(call.build.scalar(1.0, x.dtype), (size,))
+    name = call.build.names.fresh(call.node.outputs[0])
+    call.build.lines.append("with mx.autograd.train_mode():")
+    call.build.lines.append(f"    {name} = {_normalised(call, mean, var)}")
+    return [Value(name, call.out.shape, call.out.dtype)]
 
 
 def _embedding(call: Mx) -> Value:
@@ -316,7 +343,8 @@ LAYERS: dict[str, Native] = {
     "global_max_pool": _global("max"),
     "global_avg_pool": _global("avg"),
     "layer_norm": Native("mx.npx.layer_norm", _layer_norm),
-    "batch_norm": Native("mx.npx.batch_norm", _batch_norm),
+    "batch_norm": Native("mx.npx.batch_norm", _batch_norm, constant=("mean", "var")),
+    "batch_norm_train": Native("mx.npx.batch_norm", _batch_norm_train),
     "embedding": Native("mx.npx.embedding", _embedding),
     "smooth_l1": Native("mx.npx.smooth_l1", _smooth_l1),
     "max_roi_pool": Native("mx.npx.roi_pooling", _roi_pool),

@@ -1,0 +1,63 @@
+"""What MXNet has operators of its own for, and what it is not asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from irlang.commands.diff import command as diff
+from tests.lower_calls import disagreement
+from tests.test_lower_text import lowered, ran, usable
+
+_TARGET = "mxnet-1.6"
+_INPUTS = "x: f32[2, 3, 4] in [-3, 3], s: f32[3] in [-2, 2], v: f32[3] in [0, 2]"
+
+# A call, the type of its result, and what the program has to say.
+_OWN = (
+    ("batch_norm_train(x)", "f32[2, 3, 4]", "with mx.autograd.train_mode():"),
+    ("batch_norm_train(x, s; eps = 1e-6)", "f32[2, 3, 4]", "fix_gamma=False"),
+    ("batch_norm(x, s, s, s, v; eps = 1e-6)", "f32[2, 3, 4]", "eps=1e-06"),
+    ("layer_norm(x; axes = [-1])", "f32[2, 3, 4]", "mx.npx.layer_norm(x, "),
+    ("reduce_variance(x; axes = [-1], correction = 1)", "f32[2, 3]", "ddof=1"),
+    ("reduce_std(x; axes = [1], correction = 2)", "f32[2, 4]", "ddof=2"),
+    ("avg_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
+    ("lp_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
+)
+
+
+@pytest.mark.parametrize(("call", "result", "said"), _OWN)
+def test_operators_of_its_own_are_called_and_right(call: str, result: str, said: str) -> None:
+    usable(_TARGET)
+    text = f"nnir 1\nmodel m({_INPUTS}) -> y: {result} {{ y = {call} }}\n"
+    found, program, wanted = lowered(text, _TARGET)
+    assert found.native == {"y"}
+    assert said in str(found.code)
+    assert disagreement(ran(program, _TARGET).outputs["y"], wanted["y"], "f32") is None
+
+
+def _verdicts(body: str, inputs: str, folder: Path) -> dict[str, str]:
+    """By result, what is said of it and of its gradients."""
+    usable(_TARGET)
+    model = folder / "m.nnir"
+    model.write_text(f"nnir 1\nmodel m({inputs}) -> y: f32[2, 3, 4] {{ {body} }}\n", "utf-8")
+    arguments = [str(model), "--grad", "--targets", _TARGET, "--format", "json"]
+    made = CliRunner().invoke(diff, arguments)
+    return {row["name"]: row["verdict"] for row in json.loads(made.stdout)["outputs"]}
+
+
+def test_running_statistics_are_no_operands_that_it_differentiates_by(tmp_path: Path) -> None:
+    inputs = f"{_INPUTS}, mean: f32[3] in [-1, 1]"
+    body = "y = batch_norm(x, s, s, mean, v; eps = 0.1)\nloss = l2_loss(y)"
+    found = _verdicts(body, inputs, tmp_path)
+    assert (found["d_mean"], found["d_v"]) == ("unsupported", "unsupported")
+    assert {found["d_x"], found["d_s"]} <= {"agrees", "rounding"}
+
+
+def test_a_loss_that_nothing_leads_to_has_gradients_of_zero(tmp_path: Path) -> None:
+    """MXNet itself refuses to differentiate a tensor that comes of no computation."""
+    found = _verdicts("y = tanh(x)\nn = full(; shape = [2], value = 3.0)\nloss = l2_loss(n)",
+                      _INPUTS, tmp_path)  # fmt: skip
+    assert found["d_x"] == "agrees"
