@@ -75,7 +75,7 @@ def prepare(
         if not outputs or not sources:
             continue
         own = {s.ties for s in node.op.body if isinstance(s, ast.Grad)} - {"any", "beyond"}
-        prefix = _free_prefix(expansion.tensors)
+        prefix = free_prefix(expansion.tensors)
         backward = _adjoint(
             expansion, tuple(sources), tuple(outputs), min(own, default=ties), prefix
         )
@@ -99,7 +99,7 @@ def _passes(expansion: eq.Expansion, source: str, outputs: Iterable[str]) -> boo
     return not found.isdisjoint(outputs)
 
 
-def _free_prefix(names: Iterable[str]) -> str:
+def free_prefix(names: Iterable[str]) -> str:
     """What cotangents are named by: another prefix where a call is an adjoint itself."""
     taken, prefix = set(names), PREFIX
     while any(prefix + name in taken for name in taken):

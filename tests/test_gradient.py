@@ -303,6 +303,32 @@ model m(x: f32[3], u: f32[2]) -> y: f32[3] {
     assert np.isfinite(balls["u"].bound).all()
 
 
+def test_what_is_open_in_one_slice_says_nothing_of_the_others() -> None:
+    """A matrix of a batch has no root; a query sees nothing: the others have gradients."""
+    graph, given = graph_of("""
+model m(x: f32[2, 2, 2]) -> y: f32[2, 2, 2] {
+  y = cholesky(x)
+  loss = reduce_sum(y)
+}
+""")
+    given["x"] = np.array([[[2, 0.5], [0.5, 1]], [[-1, 0], [0, 1]]], np.float32)
+    found = gradient.gradient_balls(graph, given, builtin())["x"]
+    assert np.all(found.bound[0] < 1e-5)
+    assert np.all(np.isinf(found.bound[1]))
+    graph, given = graph_of("""
+model m(q: f32[1, 2, 2], k: f32[1, 3, 2], v: f32[1, 3, 2], mask: bool[1, 2, 3])
+    -> y: f32[1, 2, 2] {
+  y, w = additive_attention(q, k, v; mask = mask)
+  loss = reduce_sum(y)
+}
+""")
+    given["mask"] = np.array([[[True, True, False], [False, False, False]]])
+    found = gradient.gradient_balls(graph, given, builtin())
+    assert np.all(np.isfinite(found["q"].bound[0, 0]))
+    assert np.all(np.isinf(found["q"].bound[0, 1]))
+    assert np.all(np.isinf(found["k"].bound))
+
+
 def test_nothing_is_known_of_zero_times_what_may_be_infinite() -> None:
     """The slope 0 of a line: a program multiplies by it what comes back from a root near a pole."""
     graph, given = graph_of("""

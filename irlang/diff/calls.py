@@ -19,11 +19,13 @@ from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, only_shapes, 
 from irlang.graph import Graph, Node
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
+from irlang.interp.gradient import without
 from irlang.interp.plain import load
 from irlang.interp.program import call_precision, given_ball, node_balls, precision
 from irlang.laws import ALARM
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_NONE = np.zeros((), dtype=bool)
 
 
 @dataclass(slots=True)
@@ -63,10 +65,11 @@ def judge_call(
     given: Mapping[str, Array],
     target: str,
     arithmetic: Arithmetic = STANDARD,
+    unknown: Mapping[str, Array] | None = None,
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had.
 
-    arithmetic: the target's.
+    arithmetic: the target's. unknown: by result, the elements of which nothing is known.
     """
     values = case.graph.values
     if any(array.shape != values[name].shape for name, array in fed.items()):
@@ -80,8 +83,13 @@ def judge_call(
         return _judge_open(case, node, loaded, given, target, arithmetic)
     local = {n: given_ball(values[n], array, arithmetic) for n, array in loaded.items()}
     dtype = precision(case.graph)
+
+    def judged_by(own: Arithmetic) -> dict[str, Ball]:
+        found = node_balls(node, local, case.catalog, dtype, own)
+        return {n: without(ball, (unknown or {}).get(n, _NONE)) for n, ball in found.items()}
+
     try:
-        found = node_balls(node, local, case.catalog, dtype, arithmetic)
+        found = judged_by(arithmetic)
     except InvalidInput:
         return []  # what fed it has been judged: it is outside of what the definition is for
     verdicts = [
@@ -89,11 +97,8 @@ def judge_call(
         for value in node.outputs
         if value in given
     ]
-    coarse = half(arithmetic)
     infos = {value: values[value] for value in node.outputs}
-    return softened(
-        verdicts, infos, given, lambda: node_balls(node, local, case.catalog, dtype, coarse)
-    )
+    return softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)))
 
 
 def _judge_open(

@@ -9,7 +9,7 @@ itself says flows back to its results.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,9 +21,9 @@ from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
 from irlang.diff.verdict import Verdict
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph
+from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
-from irlang.interp.gradient import left_open
+from irlang.interp.gradient import hanging, left_open
 from irlang.interp.plain import load
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Program, Result, Worker
@@ -138,9 +138,12 @@ def pulled_by_call(
         fed = {name: given[name] for name in operands if name in given}
         if len(fed) < len(operands):
             continue
-        if node.forward is not None and _left_open(judged, node, fed):
-            continue
-        verdicts = judge_call(judged, node, fed, given, target, arithmetic)
+        unknown: dict[str, Array] = {}
+        if node.forward is not None:
+            if node.forward.expansion(case.catalog).is_open:
+                continue
+            unknown = _left_open(judged, node, node.forward, fed)
+        verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown)
         yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
 
 
@@ -149,10 +152,11 @@ def _at_pole(verdict: Verdict) -> bool:
     return verdict.expected is not None and not math.isfinite(verdict.expected)
 
 
-def _left_open(case: Case, node: Pullback, fed: dict[str, Array]) -> bool:
-    """Whether the call whose gradient it is leaves something open that flows back."""
-    assert node.forward is not None
-    expansion = node.forward.expansion(case.catalog)
-    named = node.forward.feeds()
-    balls = {f: Ball(load(case.graph.values[name], fed[name])) for f, name in named.items()}
-    return expansion.is_open or left_open(node.equations.inputs, expansion, balls)
+def _left_open(
+    case: Case, node: Pullback, forward: Node, fed: Mapping[str, Array]
+) -> dict[str, Array]:
+    """By gradient: where it may hang on what the call whose gradient it is leaves open."""
+    expansion = forward.expansion(case.catalog)
+    balls = {f: Ball(load(case.graph.values[n], fed[n])) for f, n in forward.feeds().items()}
+    masks = left_open(node.equations.inputs, expansion, balls)
+    return {name: hanging(expansion, masks, formal) for formal, name in node.results().items()}

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.adjoint_graph import PREFIX, Backward
+from irlang.adjoint_graph import Backward, free_prefix
 from irlang.adjoint_graph import prepare as prepare
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.instance import Definitions
-from irlang.interp import program, reference, rounding, vector
+from irlang.interp import aligned, program, reference, rounding, vector
 from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds
 from irlang.interp.tape import Tape
@@ -112,20 +112,22 @@ def gradient_balls(
         given = feeds(step.node, step.expansion, found, Ball)
         own = program.call_precision(step.expansion, dtype)
         tensors = rounding.evaluate(step.expansion, {**given, **cotangents}, own, arithmetic)
+        forward = step.node.expansion(definitions)
         # of what flows back from no number, as where a root is differentiated at 0, a program may
         # multiply some by zero and choose others
-        unknown = not all(np.all(np.isfinite(ball.value)) for ball in cotangents.values())
-        unknown = unknown or left_open(step.seeds, step.node.expansion(definitions), given)
-        open_ = any(np.any(np.isinf(ball.bound)) for ball in cotangents.values())
+        unknown = left_open(step.seeds, forward, given)
+        for formal, ball in cotangents.items():
+            unknown[formal] = unknown.get(formal, False) | ~np.isfinite(ball.value)
+        infinite = {formal: np.isinf(ball.bound) for formal, ball in cotangents.items()}
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = replace(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
-            if open_:
-                ball = _without_zeros(ball)
-            if unknown:
-                ball = Ball(ball.value, np.full(infos[name].shape, np.inf))
+            ball = without(ball, hanging(forward, unknown, output))
+            # There is a factor 0, or another element was chosen; a program that multiplies by the
+            # factor, or by a mask, makes NaN of what is not finite.
+            ball = without(ball, hanging(forward, infinite, output) & (np.asarray(ball.value) == 0))
             for seed in step.seeds.values():
                 ball = _beside(ball, found[seed], infos[seed])
             parts.setdefault(name, []).append(ball)
@@ -156,13 +158,9 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
     return replace(ball, radius=np.where(strange, np.inf, ball.bound)) if strange.any() else ball
 
 
-def _without_zeros(ball: Ball) -> Ball:
-    """What has flown back, some of which may be infinite, with nothing known where it is zero.
-
-    There is a factor 0, or another element was chosen; a program that multiplies by the factor, or
-    by a mask, makes NaN of what is not finite.
-    """
-    return replace(ball, radius=np.where(np.asarray(ball.value) == 0, np.inf, ball.bound))
+def without(ball: Ball, mask: Array) -> Ball:
+    """A ball of which nothing is known where a mask is true."""
+    return replace(ball, radius=np.where(mask, np.inf, ball.bound)) if np.any(mask) else ball
 
 
 def without_poles(ball: Ball) -> Ball:
@@ -173,18 +171,35 @@ def without_poles(ball: Ball) -> Ball:
     return replace(ball, radius=np.where(poles, np.inf, ball.bound)) if np.any(poles) else ball
 
 
-def left_open(seeds: Collection[str], expansion: eq.Expansion, given: Mapping[str, Ball]) -> bool:
-    """Whether a call leaves an element open that something flows back from; then so is to where.
+def left_open(
+    seeds: Collection[str], expansion: eq.Expansion, given: Mapping[str, Ball]
+) -> dict[str, Array]:
+    """By cotangent: of which elements of a result, from which it flows back, nothing is promised.
 
     seeds: the inputs of its adjoint equations that are cotangents. given: its own inputs.
     """
-    masks = [m for m in expansion.unspecified if PREFIX + m.target in seeds]
-    if not masks:
-        return False
-    tensors = vector.evaluate(expansion, {name: ball.value for name, ball in given.items()})
-    infos = expansion.tensors
-    with np.errstate(all="ignore"):
-        return any(bool(vector.evaluate_equation(m, tensors, infos).any()) for m in masks)
+    prefix = free_prefix(expansion.tensors)
+    masks = [m for m in expansion.unspecified if prefix + m.target in seeds]
+    found: dict[str, Array] = {}
+    if masks:
+        tensors = vector.evaluate(expansion, {name: ball.value for name, ball in given.items()})
+        infos = expansion.tensors
+        with np.errstate(all="ignore"):
+            for mask in masks:
+                name = prefix + mask.target
+                told = np.asarray(vector.evaluate_equation(mask, tensors, infos), dtype=bool)
+                found[name] = found.get(name, False) | told
+    return found
+
+
+def hanging(expansion: eq.Expansion, masks: Mapping[str, Array], gradient: str) -> Array:
+    """Where a gradient may hang on those elements of cotangents that masks are true of.
+
+    gradient: its name in the adjoint equations of the expansion, as those of the masks are.
+    """
+    prefix = free_prefix(expansion.tensors)
+    told = {n.removeprefix(prefix): mask for n, mask in masks.items() if np.any(mask)}
+    return aligned.hanging(expansion, told, gradient.removeprefix(prefix))
 
 
 def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo) -> Ball:
