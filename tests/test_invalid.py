@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,7 +188,7 @@ def test_smaller_spoilt_calls_have_the_same_fault(seed: int) -> None:
     if one is None:
         return
     size = sum(math.prod(port.info.shape) for port in one.graph.inputs.values())
-    for other in smaller(one):
+    for other in smaller(one, builtin()):
         assert other.fault.code == one.fault.code
         assert other.changed == one.changed
         assert sum(math.prod(p.info.shape) for p in other.graph.inputs.values()) <= size
@@ -481,6 +482,33 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
     lowered = ((one, invalid._lowered(one.graph, target, builtin())) for one in short)
     one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
     assert not invalid._is_handed_over(one, low, target, programs)
+
+
+@pytest.mark.parametrize(
+    "operator", ["gather", "gather_nd", "take_along_axis", "scatter_elements", "scatter_nd"]
+)
+def test_places_count_from_the_end_where_a_target_documents_it(operator: str) -> None:
+    """What lies beyond that is no place there either."""
+    plan = breakable(builtin(), (operator,))
+    wanted = next(w for w in plan if w[1] is not None and w[1].name == "in_range")
+    target = "onnxruntime"
+    programs = invalid._Programs(builtin())
+    found = Counter[bool]()
+    for seed in range(40):
+        for one in spoils(builtin(), seed, (operator,), wanted):
+            if not isinstance(one.changed, SetElements) or one.hollow:
+                continue
+            ((_, number),) = one.changed.values
+            sizes = one.graph.inputs["x"].info.shape
+            taken = number == -1 and 0 not in sizes
+            if taken or not -max(sizes) <= number < 0:
+                found[taken] += 1
+                assert invalid._is_valid_as_fixed(one, target, programs.catalog) == taken
+    assert found[True]
+    assert found[False]
+    with Session((target,)) as session:
+        accepted, _ = judge_invalid(session, builtin(), SEEDS, (operator,))
+    assert not [one for _, one in accepted if one.requirement == "in_range"]
 
 
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:

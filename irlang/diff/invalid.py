@@ -31,13 +31,14 @@ from irlang.diff.calls import Case
 from irlang.diff.pace import PACE
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
+from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.pattern import pattern
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import Wanted, breakable, spoils
-from irlang.gen.spoilt import Spoilt
+from irlang.gen.spoilt import Spoilt, alone, broken_by, types_of
 from irlang.graph import Graph
-from irlang.lower.admits import admitted
+from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, lists, numbers, operators, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
@@ -241,10 +242,15 @@ def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
     if lowered is None:
         return False
     # What a framework documents to be valid must end no process either.
-    called = operators(lowered)
-    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, called)
-    fatal = one.hollow or isinstance(one.changed, SetElements) or bool(documented)
-    return fatal or only_shapes(target) or _is_handed_over(one, lowered, target, programs)
+    if isinstance(one.changed, SetElements) and not one.hollow:
+        return not _is_valid_as_fixed(one, target, programs.catalog)
+    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered))
+    return (
+        one.hollow
+        or bool(documented)
+        or only_shapes(target)
+        or _is_handed_over(one, lowered, target, programs)
+    )
 
 
 def _symptom(target: str, one: Spoilt, told: str) -> Symptom:
@@ -382,7 +388,7 @@ def _least(
     worker = session.workers[target].hasty(_PATIENCE)
     whole, last, trials = (one, case, result), None, 0
     while trials < _TRIALS:
-        for other in smaller(one):
+        for other in smaller(one, case.catalog):
             lowered = programs.own(target, other.graph)
             if lowered is None or not _is_handed_over(other, lowered, target, programs):
                 continue
@@ -420,6 +426,8 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
         return False
+    if _is_valid_as_fixed(one, target, programs.catalog):
+        return False
     if isinstance(one.changed, SetAttr):
         value = one.changed.value
         given = numbers(lowered)
@@ -438,6 +446,19 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
     return all(other is None or says(other) != text for other in others)
+
+
+def _is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:
+    """Whether a spoilt call is valid with what attributes are in a target's own operator."""
+    node, types = one.graph.nodes[0], types_of(one.graph)
+    attrs = fixed(target, node.op.name)
+    if not attrs:
+        return False
+    instance = judge(node.op, types, {**node.attrs, **attrs})
+    if instance is None or instance.faults:
+        return False
+    other = alone(node, types, {**node.attrs, **attrs}, instance, {})
+    return broken_by(other, one.values(0), catalog) is None
 
 
 def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:

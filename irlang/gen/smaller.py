@@ -9,37 +9,44 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from irlang.catalog import Catalog
 from irlang.equations import TensorInfo
 from irlang.gen.changes import SetElements
 from irlang.gen.judge import judge
 from irlang.gen.moves import SetAttr
-from irlang.gen.spoilt import Spoilt, alone, faulty, spoilt_call
-from irlang.graph import Graph, Node
+from irlang.gen.spoilt import Spoilt, alone, broken_by, faulty, spoilt_call, types_of
+from irlang.graph import Node
 from irlang.signature import Given
 
 
-def smaller(one: Spoilt) -> Iterator[Spoilt]:
-    """Spoilt calls that break what `one` breaks, by the same change, each smaller than that."""
+def smaller(one: Spoilt, catalog: Catalog) -> Iterator[Spoilt]:
+    """Spoilt calls that break what `one` breaks, by the same change, each smaller than that.
+
+    catalog: the definitions that its own calls.
+    """
     of_attribute = isinstance(one.changed, SetAttr)
     if one.added or one.hollow or not (of_attribute or isinstance(one.changed, SetElements)):
         return
     node = one.graph.nodes[0]
     before = one.beside[0].nodes[0].attrs if of_attribute and one.beside else node.attrs
-    types = _types(one.graph, node)
+    types = types_of(one.graph)
     for other in _shorter(types):
-        yield from _made(one, node, other, node.attrs, before)
+        yield from _made(one, catalog, node, other, node.attrs, before)
     for item in node.op.inputs:
         touched = isinstance(one.changed, SetElements) and item.name in dict(one.changed.values)
         if item.name in types and item.default is not None and not touched:
             left = {name: given for name, given in types.items() if name != item.name}
-            yield from _made(one, node, left, node.attrs, before)
+            yield from _made(one, catalog, node, left, node.attrs, before)
     for name in node.attrs:
         if not isinstance(one.changed, SetAttr) or name != one.changed.name:
-            yield from _made(one, node, types, _without(node.attrs, name), _without(before, name))
+            yield from _made(
+                one, catalog, node, types, _without(node.attrs, name), _without(before, name)
+            )
 
 
 def _made(
     one: Spoilt,
+    catalog: Catalog,
     node: Node,
     types: dict[str, Given],
     attrs: dict[str, Any],
@@ -56,22 +63,15 @@ def _made(
     own = replace(node, attrs=before, instance=valid)
     graph = alone(own, types, before, valid, demanded)
     if isinstance(one.changed, SetElements):
-        yield replace(one, graph=graph, beside=())
+        made = replace(one, graph=graph, beside=())
+        why = broken_by(graph, made.values(0), catalog)
+        if why is not None and why.code == one.fault.code:
+            yield replace(made, fault=replace(one.fault, message=why.message))
         return
     assert isinstance(one.changed, SetAttr)
     broken = faulty(node.op, types, attrs, None, one.changed.name)
     if broken is not None and broken.faults[0].code == one.fault.code:
         yield spoilt_call(own, graph, demanded, one.changed, broken, types, attrs)
-
-
-def _types(graph: Graph, node: Node) -> dict[str, Given]:
-    def info(name: str) -> TensorInfo:
-        return graph.values[name]
-
-    return {
-        formal: tuple(map(info, value)) if isinstance(value, tuple) else info(value)
-        for formal, value in node.inputs.items()
-    }
 
 
 def _shorter(types: Mapping[str, Given]) -> Iterator[dict[str, Given]]:

@@ -19,7 +19,6 @@ import numpy as np
 
 from irlang import ast
 from irlang.catalog import Catalog
-from irlang.diagnostics import InvalidInput
 from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
@@ -37,10 +36,9 @@ from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, moved
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
-from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, holds, spoilt_call
+from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, broken_by, holds, spoilt_call
 from irlang.graph import Graph, Node
 from irlang.instance import Instance
-from irlang.interp.program import run
 from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -349,10 +347,7 @@ def _of_values(
         graph = alone(node, given, node.attrs, node.instance, demanded)
         fault = Fault(code, "", 1.0, tuple(name for name, _ in values))
         made = Spoilt(graph, (), fault, SetElements(values))
-        try:
-            run(graph, made.values(0), catalog)
-        except InvalidInput as error:
-            first = error.diagnostics[0]
-            if first.code == code:
-                found.append(replace(made, fault=replace(fault, message=first.message)))
+        why = broken_by(graph, made.values(0), catalog)
+        if why is not None and why.code == code:
+            found.append(replace(made, fault=replace(fault, message=why.message)))
     return found

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from irlang import ast
-from irlang.diagnostics import InvalidInput
+from irlang.catalog import Catalog
+from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen.changes import Resize, SetElements, changed, empties
 from irlang.gen.edge import on_grid
@@ -23,6 +24,7 @@ from irlang.gen.moves import Move, SetAttr, evaluate
 from irlang.gen.pattern import pattern
 from irlang.graph import Graph, Node, Operand, Port
 from irlang.instance import Instance
+from irlang.interp.program import run
 from irlang.interp.values import inputs
 from irlang.signature import Fault, Given, involved
 
@@ -189,6 +191,15 @@ def _names(node: ast.Expr, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
+def broken_by(graph: Graph, values: Mapping[str, Array], catalog: Catalog) -> Diagnostic | None:
+    """What the elements of a program's inputs break; None if nothing."""
+    try:
+        run(graph, values, catalog)
+    except InvalidInput as error:
+        return error.diagnostics[0]
+    return None
+
+
 def holds(wanted: ast.Require, instance: Instance) -> bool:
     """Whether a condition that is no part of the definition holds of a call."""
     try:
@@ -295,3 +306,15 @@ def alone(
     graph.outputs[outputs[0]] = outputs[0]  # targets have operators without the further ones
     graph.nodes.append(Node(outputs[0], node.op, operands, dict(attrs), outputs, instance))
     return graph
+
+
+def types_of(graph: Graph) -> dict[str, Given]:
+    """The types of what the call of a program is given, by formal."""
+
+    def info(name: str) -> TensorInfo:
+        return graph.values[name]
+
+    return {
+        formal: tuple(map(info, value)) if isinstance(value, tuple) else info(value)
+        for formal, value in graph.nodes[0].inputs.items()
+    }

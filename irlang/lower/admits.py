@@ -129,9 +129,25 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             ("gamma.rank", "beta.rank"), "LayerNormalization: Scale and B broadcast to X"
         ),
         "relu": {"max_value": "Clip: where min is above max, all is max"},
-        "embedding": {"table.rank": "Gather: data of any rank from 1"},
+        "embedding": {
+            "table.rank": "Gather: data of any rank from 1",
+            "in_vocab": "Gather: index values lie within [-s, s-1]",
+        },
         "take_along_axis": {"ids": "GatherElements: other axes may be smaller"},
         "roi_align": {"sampling_ratio": "RoiAlign: 0 is the default, by the size of the region"},
+    },
+}
+
+# By framework and operator, attributes of which its own operator has one value, as documented: a
+# call that is invalid by another value, and valid by that one, is a valid one there.
+_FROM_END = {"negative": "from_end"}
+_FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "onnxruntime": {
+        "gather": _FROM_END,  # Gather: all index values lie within [-s, s-1]
+        "gather_nd": _FROM_END,  # GatherND: as of Gather
+        "take_along_axis": _FROM_END,  # GatherElements: as of Gather
+        "scatter_elements": _FROM_END,  # ScatterElements: as of Gather
+        "scatter_nd": _FROM_END,  # ScatterND: index values may be negative, as is usual
     },
 }
 
@@ -151,3 +167,8 @@ def admitted(target: str, operator: str, code: str, called: Collection[str] = ()
     rows = _ADMITS.get(framework, {})
     name = code.partition(".")[2]
     return rows.get(operator, {}).get(name, "") or rows.get("*", {}).get(name, "")
+
+
+def fixed(target: str, operator: str) -> Mapping[str, str]:
+    """The attributes of an operator of which a target's own has one value, with that value."""
+    return _FIXED.get(describe(target).framework, {}).get(operator, {})
