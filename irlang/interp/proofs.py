@@ -133,6 +133,13 @@ class Proofs(Evaluator):
         found = self._memory.get((expr, id(box), id(facts), self._equal))
         if found is not None:
             return found[0]
+        return self._unproved(expr, box, facts)
+
+    def plainly(self, expr: eq.Expr, box: Limits) -> Numbers:
+        """What an expression may be by the values of elements alone."""
+        return self._unproved(expr, box, {})
+
+    def _unproved(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         level, self._level = self._level, _LEVELS + 1
         try:
             return self.value(expr, box, facts)

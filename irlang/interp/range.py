@@ -24,6 +24,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.range_call import Call
 from irlang.interp.range_eval import Place
 from irlang.interp.reasons import is_overflow
+from irlang.interp.recall import Vain, likeness
 from irlang.interp.regions import Tensor, copied
 
 DOMAINS = ("relations", "regions", "tensor")
@@ -128,6 +129,7 @@ def analyse(
     tensors: dict[str, Tensor] = {}
     points: list[Point] = []
     waiting, steps = iter(known), list[Step]()
+    vain: dict[Any, Vain] = {}
     with np.errstate(all="ignore"):
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
@@ -144,7 +146,7 @@ def analyse(
             if step is None or step.look != look:
                 waiting = iter(())  # from here on it is another model
                 before = dict(tensors)
-                own = _judged(node, number, definitions, tensors, domain, flush)
+                own = _judged(node, number, definitions, tensors, domain, flush, vain)
                 changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
                 step = Step(look, changed, *own)
             tensors.update(step.tensors)
@@ -192,18 +194,30 @@ def _judged(
     tensors: dict[str, Tensor],
     domain: str,
     flush: bool,
+    vain: dict[Any, Vain],
 ) -> tuple[tuple[Point, ...], tuple[Granted, ...]]:
-    """The points of a call, and what it is taken to have; its results are put among the tensors."""
+    """The points of a call, and what it is taken to have; its results are put among the tensors.
+
+    vain: where proofs brought nothing, by what calls have in common that are alike.
+    """
     handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
     tensors.update({name: tensor.finite() for name, tensor in handed.items()})
-    call = Call(node, number, definitions, tensors, domain, flush)
+    equations = node.expansion(definitions).equations
+    key = likeness(equations, node.feeds(), tensors) if domain == "relations" else node.name
+    call = Call(node, number, definitions, tensors, domain, flush, vain=vain.get(key, frozenset()))
     free = next((name for name in handed if tensors[name].hull.magnitude >= call.own.largest), "")
     points = tuple(_point(node, place, free) for place in call.run())
+    if key in vain and any(point.status != "safe" and not point.after for point in points):
+        call = Call(node, number, definitions, tensors, domain, flush)
+        points = tuple(_point(node, place, free) for place in call.run())
+    vain.setdefault(key, call.in_vain())
     own = () if isinstance(node, Pullback) else call.granted
     granted = tuple(Granted(node.name, check.code, check.message) for check in own)
     if handed:  # judged as if it read finite numbers only; what it gives may be more
         tensors.update(handed)
-        call = Call(node, number, definitions, tensors, domain, flush, proofs=_AGAIN)
+        call = Call(
+            node, number, definitions, tensors, domain, flush, proofs=_AGAIN, vain=vain[key]
+        )
         call.run()
     call.leave()
     return points, granted

@@ -17,9 +17,9 @@ from irlang.interp.declared import numbers_within
 from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
+from irlang.interp.recall import Recall, Vain
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
 from irlang.interp.schedule import Recurrence, schedule
-from irlang.interp.splits import Splits
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import own_index, settled, small, specialised, without_lone
 from irlang.laws import LAWS
@@ -34,6 +34,7 @@ class Call:
     """A call. number: its own, for the names of what it has inside. tensors: those of the graph by
     value name and of calls by their own names; the call adds to them. far: whether what is inside
     has the exponents of f64. proofs: how many expressions they may evaluate, if fewer than usual.
+    vain: where proofs brought nothing in a call that is like it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Call:
         flush: bool = False,
         far: bool = False,
         proofs: int | None = None,
+        vain: Vain = frozenset(),
     ) -> None:
         self.node = node
         self.definitions = definitions
@@ -54,6 +56,7 @@ class Call:
         self.number = number
         self.own = Arithmetic(precision(self.expansion), flush, far)
         self.tensors = tensors
+        self.vain = vain
         outside = {**node.feeds(), **node.results()}
         self.names = {
             name: outside.get(name, f"{number}.{name}") for name in self.expansion.tensors
@@ -64,10 +67,11 @@ class Call:
             tensors[self.names[one.tensor]] = whole(info, numbers_within(info, (low, high)))
         self.places: dict[Origin, Place] = {}
         self.granted: list[eq.Check] = []  # what it requires of numbers, and is not sure to have
-        walk = Splits if domain == "relations" else Evaluator
+        walk = Recall if domain == "relations" else Evaluator
         self.walk = walk(tensors, self.own, self._note, domain != "tensor")
-        if proofs is not None and isinstance(self.walk, Splits):
-            self.walk.left = proofs
+        if isinstance(self.walk, Recall):
+            self.walk.left = self.walk.left if proofs is None else proofs
+            self.walk.vain = vain
         self._origins: dict[int, Origin] = {}
         self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
 
@@ -101,6 +105,10 @@ class Call:
             place.reasons = self._reasons(place)
         return found
 
+    def in_vain(self) -> Vain:
+        """Where proofs brought nothing, once it has been run."""
+        return self.walk.brought_nothing if isinstance(self.walk, Recall) else frozenset()
+
     def _hides(self) -> bool:
         """Whether a result does not tell that something inside is too large, or tells nothing else.
 
@@ -117,8 +125,9 @@ class Call:
         """
         store = dict(self.tensors)
         far = Call(
-            self.node, self.number, self.definitions, store, self.domain, self.own.flush, True
-        )
+            self.node, self.number, self.definitions, store, self.domain, self.own.flush, True,
+            vain=self.vain,
+        )  # fmt: skip
         far.run()
         inside = {self.names[equation.target] for equation in self.expansion.equations}
         inside -= {self.names[output] for output in self.expansion.outputs}
@@ -141,7 +150,7 @@ class Call:
     def _reasons(self, place: Place) -> list[str]:
         """Why a place is what it is: what reaches it, and the relations that were of use."""
         if place.possible:
-            starved = isinstance(self.walk, Splits) and self.walk.left < 0
+            starved = isinstance(self.walk, Recall) and self.walk.left < 0
             told = [reasons.possible(place.function, place.operand, self.own)]
             return told + [reasons.STARVED] * starved
         found = [reasons.safe(place.function, place.operand)]
@@ -311,7 +320,7 @@ class Call:
             return isinstance(expr, (eq.Const, eq.Size)) and expr.value == neutral
         if any(isinstance(part, eq.Reduce) for part in eq.walk(expr)):
             return False  # which would be evaluated once more
-        return self.walk.value(expr, box, {}).only == neutral
+        return self.walk.plainly(expr, box).only == neutral
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""

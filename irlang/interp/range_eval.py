@@ -108,6 +108,10 @@ class Evaluator:
             return self._number(expr)
         return self.known(expr, found, box, facts) if facts else found
 
+    def plainly(self, expr: eq.Expr, box: Limits) -> Numbers:
+        """What an expression may be by the values of elements alone."""
+        return self.value(expr, box, {})
+
     def known(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
         """A value, less what the facts exclude."""
         return meet(found, facts[expr]) if expr in facts else found
