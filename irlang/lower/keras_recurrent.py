@@ -23,14 +23,14 @@ _WORDS = {"linear": "linear", "silu": "silu", "exponential": "exponential"} | {
 def _activations(call: Keras, kind: str) -> dict[str, Any] | None:
     """The activations as arguments; None where Keras has not these, or other numbers in them."""
     found: dict[str, Any] = {}
-    pairs = [("activation", "alpha", "tanh")]
+    pairs = [("activation", "alpha", "beta", "tanh")]
     if kind in _GATES:
-        pairs.append(("recurrent_activation", "recurrent_alpha", "sigmoid"))
-    for name, alpha, usual in pairs:
+        pairs.append(("recurrent_activation", "recurrent_alpha", "recurrent_beta", "sigmoid"))
+    for name, alpha, beta, usual in pairs:
         word = call[name]
         slope = 1 / 6 if call.build.version == 3 else 0.2
         given = call.get(alpha, 0.2 if word == "hard_sigmoid" else 1)
-        if word == "hard_sigmoid" and float(given) == slope:
+        if word == "hard_sigmoid" and (float(given), float(call.get(beta, 0.5))) == (slope, 0.5):
             found[name] = quoted(word)
         elif word not in _WORDS or float(given) != 1:
             return None
@@ -151,6 +151,67 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
     return Native(f"keras.layers.{kind}", rule)
 
 
+def _image_kernel(call: Keras, name: str) -> Value:
+    """[gate, filter, channel, space] as [space, channel, gates and filters]."""
+    w = call.input(name)
+    gates, filters, channels, *space = w.shape
+    turned = call.build.transpose(_ordered(call, w, "LSTM"), (*range(3, w.rank), 2, 0, 1))
+    return call.build.reshape(turned, (*space, channels, gates * filters))
+
+
+def _conv_lstm(call: Keras) -> list[Value] | None:
+    """Samples first, channels last; what goes round is as large as what is read."""
+    build, x, first, rank = call.build, call.input("x"), call["batch_first"], len(call["S"])
+    activations = _activations(call, "LSTM")
+    alike = tuple(call["K"]) == tuple(call["M"])
+    if activations is None or not alike:
+        return None
+    least, most = (1, 3) if build.version == 3 else (2, 2)
+    steps = set(call["stride"]) == {1} or set(call["dilation"]) == {1}
+    unlike = call["pad"] == "given" or call["zero_output_for_mask"] or not steps
+    if not least <= rank <= most or unlike:
+        return None
+    weights = [_image_kernel(call, "w"), _image_kernel(call, "r")]
+    bias = _bias(call, "b", "LSTM")
+    options = {
+        **activations, "padding": quoted("same") if call["pad"] == "same" else None,
+        "strides": None if set(call["stride"]) == {1} else tuple(call["stride"]),
+        "dilation_rate": None if set(call["dilation"]) == {1} else tuple(call["dilation"]),
+        "use_bias": None if bias is not None else False, "return_sequences": True,
+        "return_state": True, "go_backwards": call["reverse"] or None, **_begun(call),
+    }  # fmt: skip
+    space = tuple(range(3, x.rank))
+    inner = build.transpose(x, (0, 1, *space, 2) if first else (1, 0, *space, 2))
+    extra = []
+    if call.has("mask"):
+        mask = call.input("mask")
+        extra.append(f"mask={(mask if first else build.transpose(mask, (1, 0))).text}")
+    n, filters, *out = call.outputs[1].shape
+    if call.has("h0") or call.has("c0"):
+        if (build.version, build.backend) == (2, "theano"):
+            return None
+        zero = build.scalar(0.0, call.out.dtype)
+        begun = [
+            build.transpose(call.input(name), (0, *range(2, rank + 2), 1))
+            if call.has(name) else build.expand(zero, (n, *out, filters))
+            for name in ("h0", "c0")
+        ]  # fmt: skip
+        extra.append(f"initial_state=[{', '.join(value.text for value in begun)}]")
+    results = [build.names.fresh(name) for name in call.node.outputs]
+    text = weighted(
+        call, f"ConvLSTM{rank}D", [*weights, *([] if bias is None else [bias])], inner,
+        called=", ".join(extra), filters=filters, kernel_size=tuple(call["K"]), **options,
+    )  # fmt: skip
+    build.lines.append(f"{', '.join(results)} = {text}")
+    y = Value(results[0], (n, x.shape[1 if first else 0], *out, filters), call.out.dtype)
+    if call["reverse"]:
+        y = build.slice(y, 1, y.shape[1] - 1, -1, -1)
+    turned = range(2, rank + 2)
+    y = build.transpose(y, (0, 1, rank + 2, *turned) if first else (1, 0, rank + 2, *turned))
+    last = [Value(name, (n, *out, filters), y.dtype) for name in results[1:]]
+    return [y, *(build.transpose(value, (0, rank + 1, *range(1, rank + 1))) for value in last)]
+
+
 def _cell(kind: str, names: tuple[str, ...]) -> Native:
     def rule(call: Keras) -> list[Value] | None:
         activations = _activations(call, kind)
@@ -174,6 +235,7 @@ RECURRENT: dict[str, Native] = {
     "simple_rnn": _recurrent("SimpleRNN", ("h0",)),
     "gru": _recurrent("GRU", ("h0",)),
     "lstm": _recurrent("LSTM", ("h0", "c0")),
+    "conv_lstm": Native("keras.layers.ConvLSTM{1,2,3}D", _conv_lstm),
     "lstm_cell": _cell("LSTM", ("h", "c")),
     "gru_cell": _cell("GRU", ("h",)),
     "simple_rnn_cell": _cell("SimpleRNN", ("h",)),

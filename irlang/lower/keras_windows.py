@@ -164,6 +164,27 @@ def _separable(call: Keras) -> Value | None:
     return _result(call, text, call.out.shape)
 
 
+def _locally_connected(call: Keras) -> Value | None:
+    """A kernel and a bias for every place of the result, which come first."""
+    x, frame = call.input("x"), windows(call)
+    w, rank = call.input("w"), frame.rank
+    if call.build.version != 2 or not 1 <= rank <= 2:
+        return None
+    x, frame = around(call, x, frame)
+    places, filters, channels, *space = w.shape
+    out = call.out.shape[2:]
+    turned = call.build.transpose(w, (0, *range(3, w.rank), 2, 1))
+    kernel = call.build.reshape(turned, (places, math.prod(space) * channels, filters))
+    biases = [call.build.reshape(b, (*out, filters)) for b in bias(call)]
+    text = weighted(
+        call, f"LocallyConnected{rank}D", [kernel, *biases], channels_last(call, x),
+        filters=filters, kernel_size=sizes(frame.window),
+        strides=None if _same(frame.stride, 1) else sizes(frame.stride),
+        use_bias=None if call.has("b") else False,
+    )  # fmt: skip
+    return _result(call, text, call.out.shape)
+
+
 # ---- pools
 
 
@@ -294,6 +315,7 @@ WINDOWS: dict[str, Native] = {
     "conv_transpose": Native("keras.layers.Conv{1,2,3}DTranspose", _conv_transpose, since=KERAS_3),
     "depthwise_conv": Native("keras.layers.DepthwiseConv{1,2}D", _depthwise, since=KERAS_3),
     "separable_conv": Native("keras.layers.SeparableConv{1,2}D", _separable, since=KERAS_3),
+    "locally_connected": Native("keras.layers.LocallyConnected{1,2}D", _locally_connected),
     "max_pool": Native("keras.layers.MaxPooling{1,2,3}D", _max_pool),
     "avg_pool": Native("keras.layers.AveragePooling{1,2,3}D", _avg_pool),
     "global_max_pool": _global("Max"),

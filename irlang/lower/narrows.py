@@ -28,6 +28,8 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "depthwise_conv": (
             ("multiplier", "1 <= M", "DepthwiseConv: depth_multiplier is a positive integer"),
         ),
+        "conv_lstm": (("filters", "1 <= F", "ConvLSTM: as of Conv"),),
+        "locally_connected": (("filters", "1 <= F", "LocallyConnected: as of Conv"),),
         "embedding": (("output_dim", "1 <= D", "Embedding: output_dim is a positive integer"),),
         "simple_rnn": (_UNITS,),
         "gru": (_UNITS,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irlang.lower.call import Native
+from irlang.lower.keras_attention import ATTENTION
 from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_creation import CREATION
 from irlang.lower.keras_layers import LAYERS
@@ -21,7 +22,7 @@ from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 
 TABLE: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
-    **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS,
+    **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS, **ATTENTION,
 }  # fmt: skip
 
 _APPLIED = '''

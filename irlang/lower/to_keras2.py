@@ -25,7 +25,7 @@ THEANO: dict[str, Native] = {
 _SINCE = {
     (2, 4): "conv_transpose depthwise_conv separable_conv layer_norm cosine_similarity "
     "gaussian_noise gaussian_dropout alpha_dropout simple_rnn_cell gru_cell lstm_cell",
-    (2, 12): "group_norm l2_normalize",
+    (2, 12): "group_norm l2_normalize attention additive_attention",
 }
 _LATER: dict[str, Native] = {
     name: replace(to_keras.TABLE[name], since=release)
@@ -44,7 +44,8 @@ _APPLIED = '''
 
 def applied(layer, weights, *inputs, **options):
     """What a layer gives with these weights, which are put in the places of its own."""
-    layer.build(inputs[0].shape)
+    if not layer.built:
+        layer.build(inputs[0].shape)
     places = {id(own): weight for own, weight in zip(layer.weights, weights)}
     for part in (layer, *layer.submodules):
         for name, own in list(vars(part).items()):

@@ -1,0 +1,55 @@
+"""Layers of Keras, in both of its versions, that calls are handed to."""
+
+from __future__ import annotations
+
+import pytest
+
+from irlang.lower.lower import lower
+from irlang.lower.pool import Program
+from tests.lower_calls import case
+from tests.test_lower_text import ran, usable
+
+_BOTH = ("keras:tensorflow", "tf-2.12:keras")
+_LSTM = "x: f32[2, 2, 3], w: f32[4, 2, 3], r: f32[4, 2, 2]"
+_IMAGES = "x: f32[2, 2, 3, 4, 5], w: f32[4, 3, 3, 2, 2], r: f32[4, 3, 3, 2, 2]"
+_HEAD = "q: f32[2, 1, 3, 4], k: f32[2, 1, 5, 4], v: f32[2, 1, 5, 3]"
+_QUERIES = "q: f32[2, 3, 4], k: f32[2, 5, 4], v: f32[2, 5, 3]"
+
+# Inputs, a call, the targets, and the layer; none where it has other numbers than Keras.
+_CALLS = (
+    (f"{_IMAGES}, b: f32[4, 3]", "conv_lstm(x, w, r, b; pad = same)", _BOTH, "ConvLSTM2D("),
+    (f"{_IMAGES}, h: f32[2, 3, 3, 4]", "conv_lstm(x, w, r; h0 = h)", _BOTH, "initial_state="),
+    (f"{_IMAGES}, m: bool[2, 2]", "conv_lstm(x, w, r; mask = m, stride = [1, 2], reverse = true, "
+     "batch_first = true)", _BOTH, "go_backwards=True"),
+    (_IMAGES, "conv_lstm(x, w, r; pad = given, before = 1)", _BOTH, ""),
+    (_HEAD, "attention(q, k, v)", _BOTH, "layers.Attention(use_scale=True)"),
+    (_HEAD, "attention(q, k, v; scale = 1)", _BOTH, "layers.Attention()"),
+    (f"{_HEAD}, m: bool[2, 1, 1, 5]", "attention(q, k, v; mask = m)", _BOTH, "mask=["),
+    (_HEAD, "attention(q, k, v; causal = true)", _BOTH[:1], "use_causal_mask=True"),
+    (_HEAD, "attention(q, k, v; softcap = 2)", _BOTH, ""),
+    (f"{_QUERIES}, s: f32[4]", "additive_attention(q, k, v, s)", _BOTH, "AdditiveAttention()"),
+    (_QUERIES, "additive_attention(q, k, v)", _BOTH, "AdditiveAttention(use_scale=False)"),
+    (f"{_QUERIES}, m: bool[3, 5]", "additive_attention(q, k, v; mask = m)", _BOTH, ""),
+    ("x: f32[1, 2, 4, 4], w: f32[4, 3, 2, 3, 3], b: f32[4, 3]", "locally_connected(x, w, b)",
+     _BOTH[1:], "LocallyConnected2D("),
+    ("x: f32[1, 2, 5], w: f32[3, 3, 2, 3]", "locally_connected(x, w; stride = 2, pad = same)",
+     _BOTH[1:], "LocallyConnected1D("),
+    (_LSTM, "lstm(x, w, r; recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2)",
+     _BOTH[1:], "hard_sigmoid"),
+    (_LSTM, "lstm(x, w, r; recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2, "
+     "recurrent_beta = 0.3)", _BOTH[1:], ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("inputs", "call", "targets", "said"), _CALLS)
+def test_calls_are_handed_to_layers_which_give_what_is_defined(
+    inputs: str, call: str, targets: tuple[str, ...], said: str
+) -> None:
+    for target in targets:
+        usable(target)
+        made = case(inputs, call)
+        lowered = lower(made.graph, target, made.catalog, made.params)
+        assert bool(lowered.native) == bool(said), lowered.code
+        assert said in str(lowered.code)
+        program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
+        assert made.faults(ran(program, target).outputs) == []
