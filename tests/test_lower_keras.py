@@ -13,14 +13,15 @@ _BOTH = ("keras:tensorflow", "tf-2.12:keras")
 _LSTM = "x: f32[2, 2, 3], w: f32[4, 2, 3], r: f32[4, 2, 2]"
 _IMAGES = "x: f32[2, 2, 3, 4, 5], w: f32[4, 3, 3, 2, 2], r: f32[4, 3, 3, 2, 2]"
 _HEAD = "q: f32[2, 1, 3, 4], k: f32[2, 1, 5, 4], v: f32[2, 1, 5, 3]"
+_AROUND = "conv_lstm(x, w, r; mask = m, stride = [1, 2], reverse = true, batch_first = true)"
+_SIGMOID = "recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2"
 _QUERIES = "q: f32[2, 3, 4], k: f32[2, 5, 4], v: f32[2, 5, 3]"
 
 # Inputs, a call, the targets, and the layer; none where it has other numbers than Keras.
 _CALLS = (
     (f"{_IMAGES}, b: f32[4, 3]", "conv_lstm(x, w, r, b; pad = same)", _BOTH, "ConvLSTM2D("),
     (f"{_IMAGES}, h: f32[2, 3, 3, 4]", "conv_lstm(x, w, r; h0 = h)", _BOTH, "initial_state="),
-    (f"{_IMAGES}, m: bool[2, 2]", "conv_lstm(x, w, r; mask = m, stride = [1, 2], reverse = true, "
-     "batch_first = true)", _BOTH, "go_backwards=True"),
+    (f"{_IMAGES}, m: bool[2, 2]", _AROUND, _BOTH, "go_backwards=True"),
     (_IMAGES, "conv_lstm(x, w, r; pad = given, before = 1)", _BOTH, ""),
     (_HEAD, "attention(q, k, v)", _BOTH, "layers.Attention(use_scale=True)"),
     (_HEAD, "attention(q, k, v; scale = 1)", _BOTH, "layers.Attention()"),
@@ -34,10 +35,8 @@ _CALLS = (
      _BOTH[1:], "LocallyConnected2D("),
     ("x: f32[1, 2, 5], w: f32[3, 3, 2, 3]", "locally_connected(x, w; stride = 2, pad = same)",
      _BOTH[1:], "LocallyConnected1D("),
-    (_LSTM, "lstm(x, w, r; recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2)",
-     _BOTH[1:], "hard_sigmoid"),
-    (_LSTM, "lstm(x, w, r; recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2, "
-     "recurrent_beta = 0.3)", _BOTH[1:], ""),
+    (_LSTM, f"lstm(x, w, r; {_SIGMOID})", _BOTH[1:], "hard_sigmoid"),
+    (_LSTM, f"lstm(x, w, r; {_SIGMOID}, recurrent_beta = 0.3)", _BOTH[1:], ""),
 )  # fmt: skip
 
 
