@@ -104,13 +104,15 @@ class Model:
         *,
         gradient: bool = False,
         domain: str = "relations",
+        flush: bool = False,
         seconds: float = 6.0,
         seed: int = 0,
     ) -> Verdicts:
         """Where NaN and infinity can arise: `irlang analyze`, see docs/analysis.md.
 
-        ranges: of inputs and parameters, before those that the text declares. seconds: that the
-        search for witnesses may take. Raises `usage.range` for names that are not there.
+        ranges: of inputs and parameters, before those that the text declares. flush: whether
+        numbers below the smallest normal one may be taken for 0. seconds: that the search for
+        witnesses may take. Raises `usage.range` for names that are not there.
         """
         from irlang.analysis.confirm import Frameworks
         from irlang.analysis.subject import subject
@@ -118,7 +120,7 @@ class Model:
 
         ready = subject(
             self.graph, self.catalog, ranges=ranges, seed=seed, file=self.file, text=self.text,
-            names=self.names, left_out=self.left_out,
+            names=self.names, left_out=self.left_out, flush=flush,
         )  # fmt: skip
         with Frameworks() as frameworks:
             return verdicts(
@@ -252,6 +254,7 @@ def analyze(
     *,
     gradient: bool = False,
     domain: str = "relations",
+    flush: bool = False,
     seconds: float = 6.0,
     seed: int = 0,
 ) -> Verdicts:
@@ -264,7 +267,9 @@ def analyze(
 
         imported = Path(model).suffix.lower() in READERS
         model = import_model(model, partly=True) if imported else load(model)
-    return model.analyze(ranges, gradient=gradient, domain=domain, seconds=seconds, seed=seed)
+    return model.analyze(
+        ranges, gradient=gradient, domain=domain, flush=flush, seconds=seconds, seed=seed
+    )
 
 
 def check(text: str, file: str = "") -> tuple[Diagnostic, ...]:

@@ -418,6 +418,31 @@ def test_inputs_that_are_refused_are_left_out_which_is_said(tmp_path: Path, caps
         assert [one["code"] for one in found["granted"]] == ["gather.in_range"] * refused
 
 
+def test_what_a_definition_leaves_open_is_said(tmp_path: Path, capsys: Any) -> None:
+    """A real number that is too large for an integer type becomes no NaN, but any integer."""
+    path = tmp_path / "m.nnir"
+    for last, left_open in ((1e9, False), (1e12, True)):
+        text = model("y = cast(x; to = i32)", f"x: f32[4] in [0, {last:g}]", "y: i32[4]")
+        path.write_text(text)
+        code, said, _ = run(str(path), capsys=capsys)
+        assert code == 0
+        assert ("Any result is right for some of the numbers in reach of y" in said) == left_open
+        found = json.loads(run(str(path), "--format", "json", capsys=capsys)[1])
+        assert found["left_open"] == ["y"] * left_open
+
+
+def test_numbers_below_the_smallest_normal_one_may_become_0(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    path.write_text(model("y = log(multiply(x, 1e-20))", "x: f32[4] in [1e-19, 1]", "y: f32[4]"))
+    assert run(str(path), capsys=capsys)[0] == 0
+    code, said, _ = run(str(path), "--flush", capsys=capsys)
+    assert code == 1
+    assert "`log`" in said
+    assert irlang.analyze(path, flush=True).reports
+    assert not irlang.analyze(path).reports
+    assert run(str(path), "--flush", "--fix", capsys=capsys)[0] == 0
+
+
 def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "m.nnir"
     path.write_text(BOXES)

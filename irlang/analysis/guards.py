@@ -241,7 +241,9 @@ def _outcome(
     again = None if changed is None else reread(subject, changed)
     if again is None:
         return None
-    found = analyse(again.graph, again.catalog, gradient=gradient, domain=domain, known=known)
+    found = analyse(
+        again.graph, again.catalog, gradient=gradient, domain=domain, flush=again.flush, known=known
+    )
     calls = {node.name: node.op.name for node in again.graph.nodes}
     calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
     left = unsafe(found.points)
@@ -261,7 +263,9 @@ def mend(
     deadline = time.process_time() + seconds
     used: list[Guard] = []
     for _ in range(_MOST_ROUNDS):
-        found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
+        found = analyse(
+            subject.graph, subject.catalog, gradient=gradient, domain=domain, flush=subject.flush
+        )
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         new: list[Guard] = []
         edits: tuple[Edit, ...] = ()

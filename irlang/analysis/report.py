@@ -142,6 +142,12 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
         call = subject.called(granted.node)
         told = f"Left out are inputs that {visible(call)} refuses: {granted.message}"
         lines.append(f"{told} ({granted.code})")
+    if found.left_open:
+        calls = _some([visible(subject.called(name)) for name in found.left_open])
+        lines.append(
+            f"Any result is right for some of the numbers in reach of {calls}, as where one is "
+            "too large for an integer type: there a framework may give anything."
+        )
     masks = [name for name in nonfinite if _is_mask(subject, name)]
     others = [subject.called(name) for name in nonfinite if name not in masks]
     if others:
@@ -325,6 +331,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
             {"node": verdicts.subject.called(g.node), "code": g.code, "message": g.message}
             for g in verdicts.granted
         ],
+        "left_open": [verdicts.subject.called(name) for name in verdicts.left_open],
         "left_out": [{"node": d.node, "message": d.message} for d in verdicts.subject.left_out],
     }  # fmt: skip
 

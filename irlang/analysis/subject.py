@@ -28,7 +28,8 @@ class Subject:
     model of another system. names: what calls and values were called there. assumed: the inputs
     and parameters whose range nothing states. endless: values that may be infinite because the
     model says so: what a call makes of their infinities is its own doing only where it is NaN.
-    left_out: what of the model is not here, as it could not be imported.
+    left_out: what of the model is not here, as it could not be imported. flush: whether numbers
+    below the smallest normal one may be taken for 0.
     """
 
     source: Graph
@@ -43,6 +44,7 @@ class Subject:
     assumed: tuple[str, ...] = ()
     endless: frozenset[str] = frozenset()
     left_out: tuple[Diagnostic, ...] = ()
+    flush: bool = False
 
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""
@@ -76,14 +78,15 @@ def subject(
     names: Mapping[str, str] | None = None,
     spare: Collection[str] = (),
     left_out: tuple[Diagnostic, ...] = (),
+    flush: bool = False,
 ) -> Subject:
     """A model made ready: `ranges` go before what the text declares, defaults come last.
 
     ranges: by a value's name in the text or in the model that it was imported from. A parameter
     with a range varies; one with a value and no range is that value. spare: names that may have a
-    range although nothing hangs on them: of what an importer left out. left_out: as in `Subject`.
-    Raises `usage.range` for a
-    name that is no input or parameter, and for a range that holds no value of its type.
+    range although nothing hangs on them: of what an importer left out. left_out, flush: as in
+    `Subject`. Raises `usage.range` for a name that is no input or parameter, and for a range that
+    holds no value of its type.
     """
     names = dict(names or {})
     used = {name: ends for name, ends in (ranges or {}).items() if name not in spare}
@@ -105,7 +108,7 @@ def subject(
     fixed = initial_values(made, seed)
     return Subject(
         graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed),
-        left_out=left_out,
+        left_out=left_out, flush=flush,
     )  # fmt: skip
 
 
@@ -131,7 +134,7 @@ def reread(old: Subject, text: str) -> Subject | None:
             param.initial = before.initial  # an importer has the values, no file does
     return subject(
         graph, checked.catalog, ranges=old.given, seed=old.seed, file=old.file, text=text,
-        names=old.names,
+        names=old.names, flush=old.flush,
     )  # fmt: skip
 
 

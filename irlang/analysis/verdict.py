@@ -52,8 +52,8 @@ class Verdicts:
     """All that is said of a model.
 
     safe: the points that were proved safe. granted: what calls require of numbers and are taken to
-    have. tried: whether guards were, for which a model has to be
-    analysed anew; not where that takes too long.
+    have. left_open: the calls of which a definition leaves open what some numbers become. tried:
+    whether guards were, for which a model has to be analysed anew; not where that takes too long.
     """
 
     subject: Subject
@@ -62,6 +62,7 @@ class Verdicts:
     seconds: float
     tried: bool = True
     granted: tuple[Granted, ...] = ()
+    left_open: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """As `irlang analyze` shows it."""
@@ -88,7 +89,9 @@ def verdicts(
     results). domain: one of `irlang.interp.range.DOMAINS`. seconds: for the search, at most.
     """
     start, computed = time.monotonic(), time.process_time()
-    found = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain)
+    found = analyse(
+        subject.graph, subject.catalog, gradient=gradient, domain=domain, flush=subject.flush
+    )
     subject = replace(subject, endless=found.endless)
     points = found.points
     whole = subject.graph
@@ -109,7 +112,8 @@ def verdicts(
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
         reports = _with_guards(reports, guards, whole)
     safe = tuple(point for point in points if point.status == "safe")
-    return Verdicts(subject, tuple(reports), safe, time.monotonic() - start, tried, found.granted)
+    took_all = time.monotonic() - start
+    return Verdicts(subject, tuple(reports), safe, took_all, tried, found.granted, found.left_open)
 
 
 def _with_guards(

@@ -39,6 +39,12 @@ def _number(_: click.Context, option: click.Parameter, value: float) -> float:
     help="What is known of a value: relations between elements, an interval for every region of "
     "a tensor, or one for every tensor.",
 )
+@click.option(
+    "--flush",
+    is_flag=True,
+    help="Take into account that numbers below the smallest normal one may become 0, as on some "
+    "processors.",
+)
 @click.option("--fix", is_flag=True, help="Write the guards that were proved into the text.")
 @options.bind
 @options.model
@@ -69,6 +75,7 @@ def command(
     ranges_file: str | None,
     gradient: bool,
     domain: str,
+    flush: bool,
     fix: bool,
     bind: tuple[str, ...],
     model: str | None,
@@ -101,7 +108,7 @@ def command(
     names = split_names(targets, "") if targets else None
     for name in names or ():
         require_installed(name)
-    subject = load_subject(file, bind, model, ranges, seed)
+    subject = load_subject(file, bind, model, ranges, seed, flush)
     imported = Path(file).suffix.lower() in READERS
     if fix and imported:
         help_ = f"write its text first: irlang import {file}"

@@ -104,10 +104,11 @@ def load_subject(
     model: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     seed: int = 0,
+    flush: bool = False,
 ) -> Subject:
     """The model of a file, ready to be analysed, as much of it as can be imported.
 
-    ranges: see `irlang.analysis.subject.subject`.
+    ranges, flush: see `irlang.analysis.subject.subject`.
     """
     from irlang.analysis.names import remembered
     from irlang.analysis.subject import subject
@@ -123,7 +124,7 @@ def load_subject(
         names = remembered(next(one for one in models if one.name == source.graph.name))
     return subject(
         source.graph, source.catalog, ranges=ranges, seed=seed, file=path, text=source.text,
-        names=names, spare=spare, left_out=left_out,
+        names=names, spare=spare, left_out=left_out, flush=flush,
     )  # fmt: skip
 
 

@@ -82,8 +82,9 @@ class Analysis:
     """values: the range of every value of the graph, by name. points: in the order of the calls.
     regions: for every value, its boxes of indices and what lies there. endless: the values that
     may be infinite because the model says so, as a mask of -inf, and not because of a point.
-    granted: what calls require and are taken to have. steps: the calls as they were judged, in
-    their order, for models that begin alike.
+    granted: what calls require and are taken to have. left_open: the calls of which a definition
+    leaves open what some of their numbers become, as a real one too large for an integer. steps:
+    the calls as they were judged, in their order, for models that begin alike.
     """
 
     values: dict[str, Range]
@@ -91,6 +92,7 @@ class Analysis:
     regions: dict[str, tuple[tuple[tuple[tuple[int, int], ...], Range], ...]]
     endless: frozenset[str] = frozenset()
     granted: tuple[Granted, ...] = ()
+    left_open: tuple[str, ...] = ()
     steps: tuple[Step, ...] = field(default=(), repr=False, compare=False)
 
 
@@ -104,6 +106,7 @@ class Step:
     tensors: dict[str, Tensor]
     points: tuple[Point, ...]
     granted: tuple[Granted, ...]
+    left_open: bool
 
 
 def analyse(
@@ -168,6 +171,7 @@ def analyse(
         },
         frozenset(name for name in whole.values if _endless(tensors[name].hull)),
         tuple(one for step in steps for one in step.granted),
+        tuple(node.name for node, step in zip(whole.nodes, steps, strict=True) if step.left_open),
         tuple(steps),
     )
 
@@ -195,8 +199,9 @@ def _judged(
     domain: str,
     flush: bool,
     vain: dict[Any, Vain],
-) -> tuple[tuple[Point, ...], tuple[Granted, ...]]:
-    """The points of a call, and what it is taken to have; its results are put among the tensors.
+) -> tuple[tuple[Point, ...], tuple[Granted, ...], bool]:
+    """The points of a call, what it is taken to have, whether its definition leaves a result open;
+    its results are put among the tensors.
 
     vain: where proofs brought nothing, by what calls have in common that are alike.
     """
@@ -213,6 +218,7 @@ def _judged(
     vain.setdefault(key, call.in_vain())
     own = () if isinstance(node, Pullback) else call.granted
     granted = tuple(Granted(node.name, check.code, check.message) for check in own)
+    left_open = not isinstance(node, Pullback) and call.leaves_open()
     if handed:  # judged as if it read finite numbers only; what it gives may be more
         tensors.update(handed)
         call = Call(
@@ -220,7 +226,7 @@ def _judged(
         )
         call.run()
     call.leave()
-    return points, granted
+    return points, granted, left_open
 
 
 def _equal_constants(graph: Graph, given: Mapping[str, Tensor]) -> dict[str, str]:

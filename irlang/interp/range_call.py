@@ -14,7 +14,7 @@ from irlang.interp import reasons
 from irlang.interp.arithmetic import Arithmetic, stored
 from irlang.interp.assumptions import assume
 from irlang.interp.declared import numbers_within
-from irlang.interp.interval import NOTHING, Numbers, Origin, join, meet
+from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
 from irlang.interp.recall import Recall, Vain
@@ -104,6 +104,20 @@ class Call:
         for place in found:
             place.reasons = self._reasons(place)
         return found
+
+    def leaves_open(self) -> bool:
+        """Whether the definition leaves open what some of the numbers become, once it has been run.
+
+        What is not finite is not asked after: that is reported by itself.
+        """
+        for mask in self.expansion.unspecified:
+            names = {name: own_index(axis) for axis, (name, _) in enumerate(mask.binders)}
+            condition = self._renamed(mask.body, names)
+            finite = all(self.tensors[name].hull.finite for name in eq.reads(condition))
+            known = eq.reads(condition) and finite and 0 not in mask.info.shape
+            if known and may(self.walk.plainly(condition, _box(mask.info)), True):
+                return True
+        return False
 
     def in_vain(self) -> Vain:
         """Where proofs brought nothing, once it has been run."""
