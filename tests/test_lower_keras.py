@@ -37,6 +37,12 @@ _CALLS = (
      _BOTH[1:], "LocallyConnected1D("),
     (_LSTM, f"lstm(x, w, r; {_SIGMOID})", _BOTH[1:], "hard_sigmoid"),
     (_LSTM, f"lstm(x, w, r; {_SIGMOID}, recurrent_beta = 0.3)", _BOTH[1:], ""),
+    ("x: f32[3, 4, 5]", "slice(x; axes = [-1, 0], begin = [1, 0], end = [3, -1])", _BOTH[:1],
+     "ops.slice(x, (0, 0, 1), (2, 4, 2))"),
+    ("x: f32[3, 4]", "slice(x; axes = 1, begin = 3, end = 0, step = -1)", _BOTH[:1], ""),
+    ("a: i32[2, 3] in [-5, 5], b: i32[3] in [0, 4]", "bit_shift(a, b; direction = right)",
+     _BOTH[:1], "ops.right_shift(a, b)"),
+    ("x: f32[1]", "arange(; start = 9, stop = 2, step = -3)", _BOTH[:1], "ops.arange(9, 2, -3"),
 )  # fmt: skip
 
 

@@ -22,6 +22,15 @@ def _full(call: Keras) -> Value | None:
     return call.value(invoke("ops.full", call.out.shape, float(call["value"]), dtype=dtype))
 
 
+def _arange(call: Keras) -> Value | None:
+    """Of whole numbers, of which it is sure how many there are."""
+    ends = [call[name] for name in ("start", "stop", "step")]
+    if any(end != int(end) for end in ends) or call.out.kind == "bool":
+        return None
+    dtype = call.build.dtype(call.out.dtype)
+    return call.value(invoke("ops.arange", *map(int, ends), dtype=dtype))
+
+
 def _linspace(call: Keras) -> Value | None:
     if call["count"] < 1:
         return None
@@ -30,6 +39,7 @@ def _linspace(call: Keras) -> Value | None:
 
 
 CREATION: dict[str, Native] = {
+    "arange": Native("ops.arange", _arange, since=KERAS_3),
     "eye": Native("ops.eye", _eye, since=KERAS_3),
     "full": Native("ops.full", _full, since=KERAS_3),
     "linspace": Native("ops.linspace", _linspace, since=KERAS_3),

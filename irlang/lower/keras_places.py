@@ -150,7 +150,29 @@ def _sort(call: Keras) -> list[Value] | None:
     ]
 
 
+def _shift(call: Keras) -> Value | None:
+    """Of signed numbers the sign is kept."""
+    far = call["too_far"] != "open"
+    if far or (call["direction"] == "right" and call["logical"] and call.out.dtype[0] != "u"):
+        return None
+    function = f"ops.{call['direction']}_shift"
+    return call.value(invoke(function, *map(call.build.full, call.values.values())))
+
+
+def _slice(call: Keras) -> Value | None:
+    """Of neighbouring elements: from where, and how many."""
+    x = call.input("x")
+    if any(step != 1 for step in call["step"]):
+        return None
+    begin = [0] * x.rank
+    for axis, first in zip(call.axes("axes", x.rank), call["first"], strict=True):
+        begin[axis] = first
+    return call.value(invoke("ops.slice", x, tuple(begin), call.out.shape))
+
+
 PLACES: dict[str, Native] = {
+    "bit_shift": Native("ops.left_shift, ops.right_shift", _shift, since=KERAS_3),
+    "slice": Native("ops.slice", _slice, since=KERAS_3),
     "gather": Native("ops.take", _gather, since=KERAS_3),
     "take_along_axis": Native("ops.take_along_axis", _take_along, since=KERAS_3),
     "one_hot": Native("ops.one_hot", _one_hot, since=KERAS_3),
