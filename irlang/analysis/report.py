@@ -145,8 +145,8 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     if found.left_open:
         calls = _some([visible(subject.called(name)) for name in found.left_open])
         lines.append(
-            f"Any result is right for some of the numbers in reach of {calls}, as where one is "
-            "too large for an integer type: there a framework may give anything."
+            f"Some numbers in reach of {calls} are too large for the integers there, or have no "
+            "result: a framework may give any integer for them."
         )
     masks = [name for name in nonfinite if _is_mask(subject, name)]
     others = [subject.called(name) for name in nonfinite if name not in masks]

@@ -52,8 +52,9 @@ class Verdicts:
     """All that is said of a model.
 
     safe: the points that were proved safe. granted: what calls require of numbers and are taken to
-    have. left_open: the calls of which a definition leaves open what some numbers become. tried:
-    whether guards were, for which a model has to be analysed anew; not where that takes too long.
+    have. left_open: the calls of which a definition leaves open which integers some numbers become.
+    tried: whether guards were, for which a model has to be analysed anew; not where that takes too
+    long.
     """
 
     subject: Subject

@@ -83,8 +83,8 @@ class Analysis:
     regions: for every value, its boxes of indices and what lies there. endless: the values that
     may be infinite because the model says so, as a mask of -inf, and not because of a point.
     granted: what calls require and are taken to have. left_open: the calls of which a definition
-    leaves open what some of their numbers become, as a real one too large for an integer. steps:
-    the calls as they were judged, in their order, for models that begin alike.
+    leaves open which integers some numbers become, as those too large for a type. steps: the calls
+    as they were judged, in their order, for models that begin alike.
     """
 
     values: dict[str, Range]

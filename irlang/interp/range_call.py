@@ -106,11 +106,12 @@ class Call:
         return found
 
     def leaves_open(self) -> bool:
-        """Whether the definition leaves open what some of the numbers become, once it has been run.
-
-        What is not finite is not asked after: that is reported by itself.
+        """Whether the definition leaves open which integers some of the numbers become, once it has
+        been run: there is no NaN among them that would tell.
         """
         for mask in self.expansion.unspecified:
+            if self.expansion.tensors[mask.target].kind != "int":
+                continue
             names = {name: own_index(axis) for axis, (name, _) in enumerate(mask.binders)}
             condition = self._renamed(mask.body, names)
             finite = all(self.tensors[name].hull.finite for name in eq.reads(condition))
