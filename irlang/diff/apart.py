@@ -22,12 +22,11 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 
 from irlang.catalog import Catalog
-from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.pace import PACE
-from irlang.diff.programs import Able
+from irlang.diff.programs import Able, informed, with_balls
 from irlang.diff.runner import Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
@@ -40,7 +39,6 @@ from irlang.gen.layout import is_pointwise, swept
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node
-from irlang.interp.program import balls, precision
 from irlang.interp.values import initial_values, inputs
 
 APART = 84  # such programs beside a batch
@@ -165,9 +163,12 @@ def case_apart(
     kinds: Kinds = "smooth" if smooth else "finite" if grad else "all"
     mixed = around // 2 % 2 == 0  # of all, and of those that a target has
     kept: dict[str, int] = {}  # by call: which of its operands alone is at edges
+    base = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
     case = None
     for turn in range(_TURNS):
-        case = _at_edges(graph, catalog, seed ^ (turn << _FURTHER), kinds, mixed, kept)
+        if turn == 1:  # more than edges may be at fault
+            base = informed(base, seed, _weights(graph))
+        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept)
         called = [node for node in graph.nodes if graph.loss not in node.outputs]
         unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
         if not unknown:
@@ -179,14 +180,16 @@ def case_apart(
 
 
 def _at_edges(
-    graph: Graph, catalog: Catalog, seed: int, kinds: Kinds, mixed: bool, kept: Mapping[str, int]
+    base: Case, seed: int, kinds: Kinds, mixed: bool, kept: Mapping[str, int]
 ) -> Case | None:
     """A program fed with edges; None where it breaks a precondition on values.
 
-    kept: see `case_apart`. Several edges together have no value more often than one.
+    base: with the other values. kept: see `case_apart`. Several edges together have no value more
+    often than one.
     """
+    graph, catalog = base.graph, base.catalog
     graph = replace(graph, inputs=dict(graph.inputs), params=dict(graph.params))
-    given, params = inputs(graph, seed), initial_values(graph, seed)
+    given, params = dict(base.inputs), dict(base.params)
     weights = _weights(graph)  # what flows back: nothing is learned where it is zero
     spared = set(weights)
     for node in graph.nodes:
@@ -210,12 +213,8 @@ def _at_edges(
         edged = {**edged, **with_edges_apart(graph, rest, seed, bound, kinds, mixed)}
     given |= {name: edged[name] for name in given if name in edged}
     params = {name: edged.get(name, array) for name, array in params.items()}
-    case = Case(graph, given, params, catalog, edge=kinds != "smooth")
-    try:
-        case.balls = balls(graph, case.values, catalog, precision(graph))
-    except InvalidInput:
-        return None
-    return case
+    case = with_balls(Case(graph, given, params, catalog, edge=kinds != "smooth"))
+    return case if case.balls is not None else None
 
 
 def _pointwise(graph: Graph, catalog: Catalog) -> list[tuple[str, ...]]:

@@ -6,8 +6,8 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from irlang.diff.calls import Case
 from irlang.diff.weighing import weighed
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
+from irlang.gen.anew import Balls, Values, anew
 from irlang.gen.build import generate
 from irlang.gen.coverage import Coverage
 from irlang.gen.draw import varied
@@ -131,14 +132,14 @@ def fed(
     if edge:
         given = with_edges(graph, given, seed)
     params = initial_values(graph, seed)
-    if grad and seed // _ATTEMPTS % _COARSE == 1:
+    coarse = grad and seed // _ATTEMPTS % _COARSE == 1
+    if coarse:
         given, params = on_grid(graph, given), on_grid(graph, params)
     case = Case(graph, given, params, catalog, edge=edge)
     if not able(case):
         return None
-    try:
-        case.balls = balls(graph, case.values, catalog, precision(graph))
-    except InvalidInput:
+    case = with_balls(case) if edge or coarse else informed(case, seed)
+    if case.balls is None:
         return None
     found = [case.balls[value] for value in graph.outputs.values()]
     finite = all(np.all(np.isfinite(np.asarray(ball.value, dtype=np.float64))) for ball in found)
@@ -147,6 +148,33 @@ def fed(
         case.edge |= not all(_held(graph.values[n], b) for n, b in case.balls.items())
     known = any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
     return case if (finite or edge) and known else None
+
+
+def with_balls(case: Case) -> Case:
+    """A program with what the oracle says of every value, unless it breaks a precondition."""
+    try:
+        found = balls(case.graph, case.values, case.catalog, precision(case.graph))
+    except InvalidInput:
+        return case
+    return replace(case, balls=found)
+
+
+def informed(case: Case, seed: int, spared: Collection[str] = ()) -> Case:
+    """A program with values of which something is known (`irlang.gen.anew`), and what is.
+
+    spared: names of inputs and parameters whose values stay.
+    """
+    graph = case.graph
+
+    def judge(values: Values) -> Balls | None:
+        inputs = {name: values[name] for name in case.inputs}
+        params = {name: values[name] for name in case.params}
+        return with_balls(replace(case, inputs=inputs, params=params)).balls
+
+    values, found = anew(graph, case.values, seed, judge, spared)
+    inputs = {name: values[name] for name in case.inputs}
+    params = {name: values[name] for name in case.params}
+    return replace(case, inputs=inputs, params=params, balls=None if found is None else {**found})
 
 
 def _held(info: TensorInfo, ball: Ball) -> bool:
