@@ -826,3 +826,43 @@ def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
     wrong = replace(node, attrs=attrs, instance=replace(node.instance, binding=binding))
     assert invalid._lowered(replace(graph, nodes=[wrong]), "torch", builtin()) is None
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
+    """The calls of a seed that break a requirement, and of which a target tells something."""
+    (wanted,) = (
+        one
+        for one in breakable(builtin(), [op], narrower(target))
+        if one[1] is not None and one[1].name == requirement
+    )
+    programs = _Programs(builtin())
+    able = functools.partial(programs.has, target)
+    tells = functools.partial(_tells, programs, target)
+    found = spoils(builtin(), seed, [op], wanted, able, tells)
+    code = f"{op}.{requirement}"
+    return [one for one in found if one.fault.code == code and not one.hollow]
+
+
+@pytest.mark.parametrize(
+    ("op", "requirement"),
+    [
+        ("col2im", "stride"),  # whose `size` must be said
+        ("histogram", "range"),  # of which PyTorch's counts are real numbers
+        ("fake_quantize", "range"),  # for which a zero point is put where none is given
+        ("avg_pool", "halo"),  # where the word for the padding is that it is given
+        ("max_pool", "halo"),
+        ("avg_pool", "padding"),  # of which PyTorch has one number for both ends
+    ],
+)
+def test_what_breaks_a_requirement_reaches_the_operator(op: str, requirement: str) -> None:
+    assert any(told(op, requirement, "torch", seed) for seed in range(12))
+
+
+def test_words_beneath_which_a_number_is_read_come_first() -> None:
+    op = builtin().op("max_pool")
+    assert op is not None
+    for seed in range(6):
+        node = generate(builtin(), seed, apart=["max_pool"]).graph.nodes[-1]
+        if node.instance.binding.scope.names["pad"] != "given":
+            other = in_other_words(node, random.Random(seed), {"before", "after"})
+            assert other.instance.binding.scope.names["pad"] == "given"

@@ -146,11 +146,12 @@ def changed(
     return types, dict(node.attrs)
 
 
-def in_other_words(node: Node, chance: random.Random) -> Node:
+def in_other_words(node: Node, chance: random.Random, about: Collection[str] = ()) -> Node:
     """The call with another word for one of its attributes, if it is valid so; else as it is.
 
     What a number means may hang on a word: a padding is that of a target's own operator where the
-    word says that it is given, and no part of the program elsewhere.
+    word says that it is given, and no part of the program elsewhere. Words that the definition
+    reads something of `about` beneath come first.
     """
     now = {**node.instance.binding.scope.names, **node.attrs}
     words = [
@@ -159,12 +160,25 @@ def in_other_words(node: Node, chance: random.Random) -> Node:
         for word in attr.type.choices
         if word != now.get(attr.name)
     ]
-    for name, word in chance.sample(words, len(words)):
+    reading = _words_that_read(node.op, about)
+    shuffled = chance.sample(words, len(words))
+    for name, word in sorted(shuffled, key=lambda one: one not in reading):
         attrs = {**node.attrs, name: word}
         instance = judge(node.op, node.instance.binding.inputs, attrs)
         if instance is not None and not instance.faults:
             return replace(node, attrs=attrs, instance=instance)
     return node
+
+
+def _words_that_read(op: ast.Op, about: Collection[str]) -> set[tuple[str, str]]:
+    """The attributes with those of their words beneath which alone something is read."""
+    return {
+        (match.subject, word)
+        for match in ast.walk(op)
+        if isinstance(match, ast.Match)
+        for word, arm in match.arms
+        if any(isinstance(part, ast.Name) and part.id in about for part in ast.walk(arm))
+    }
 
 
 def _repairs(node: Node) -> Iterator[Move]:

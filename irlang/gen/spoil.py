@@ -159,8 +159,8 @@ def _of_operator(
         program = generate(catalog, seed + attempt, limits=_SMALL, preferred=fits, **called)
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
-            if attempt % 3 == 2:  # what the others, as they were drawn, were not told by
-                node = in_other_words(node, chance)
+            if attempt % 3:  # what the one before, as it was drawn, was not told by
+                node = in_other_words(node, chance, _speaks_of(node, wanted))
             made = _spoil(node, wanted, chance, catalog, counted, tells)
             if found and _asks_less(made, op, wanted):
                 continue
@@ -219,7 +219,7 @@ def _spoil(
     stated = chance.random() < _STATED
     twins = chance.random() < _TOGETHER
     call = Call(node, given, valid, demanded, wanted if added else None, stated, twins)
-    about = set(involved(binding, wanted.condition)) if wanted is not None else set()
+    about = _speaks_of(node, wanted)
     candidates = changes(node, chance)
     if added:
         sizes = _sizes(node, wanted)
@@ -230,9 +230,17 @@ def _spoil(
         found = _ways(call, candidates, "", tells)
         unsaid = _unsaid(node, given, demanded, chance)
         return [*found, *_beyond(node, given, valid, demanded, chance), *unsaid]
-    return _ways(call, candidates, _code(node.op, wanted), tells) or _ways(
-        call, candidates, "", tells, most=1
+    code = _code(node.op, wanted)
+    return (
+        _ways(call, candidates, code, tells)
+        or _ways(replace(call, twins=not twins), candidates, code, tells)
+        or _ways(call, candidates, "", tells, most=1)
     )
+
+
+def _speaks_of(node: Node, wanted: ast.Require | None) -> set[str]:
+    """The attributes and inputs that a requirement speaks of, by itself or by what it reads."""
+    return set() if wanted is None else set(involved(node.instance.binding, wanted.condition))
 
 
 def _ways(

@@ -231,14 +231,17 @@ def spoilt_call(
     """The program of a call with one fault, which a move has made of a valid one."""
     fault = instance.faults[0]
     outputs = instance.outputs or node.instance.outputs or ()
-    graph = alone(node, types, attrs, _named(instance, node.instance, outputs), demanded)
+    whole = _named(instance, node.instance, outputs)
+    graph = alone(node, types, attrs, whole, demanded)
     others = []
     if isinstance(move, SetAttr):
         others.append(valid)
-    for other in _less(attrs, fault.sources):
+    for name, other in _less(attrs, fault.sources):
         without = judge(node.op, types, other)
-        if without is not None:
-            plain = _named(without, node.instance, without.outputs or outputs)
+        if without is None:
+            continue
+        plain = _named(without, node.instance, without.outputs or outputs)
+        if not _unchanged(name, whole, plain):
             others.append(alone(node, types, other, plain, demanded))
     return Spoilt(graph, tuple(others), fault, move)
 
@@ -256,15 +259,23 @@ def _named(
     return Instance(replace(binding, scope=scope), tuple(outputs))
 
 
-def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The attributes without one of `names`, or without one of its numbers."""
+def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attributes without one of `names`, or without one of its numbers, and that name."""
     for name in dict.fromkeys(names):
         value = attrs.get(name)
         if name in attrs:
-            yield {key: kept for key, kept in attrs.items() if key != name}
+            yield name, {key: kept for key, kept in attrs.items() if key != name}
         if isinstance(value, tuple):
             for place in range(len(value)):
-                yield {**attrs, name: value[:place] + value[place + 1 :]}
+                yield name, {**attrs, name: value[:place] + value[place + 1 :]}
+
+
+def _unchanged(name: str, said: Instance, left: Instance) -> bool:
+    """Whether an attribute is what it is where it is not said, so that the text of a target has to
+    be the same, too.
+    """
+    names, others = said.binding.scope.names, left.binding.scope.names
+    return name in names and name in others and names[name] == others[name]
 
 
 def _present(

@@ -18,9 +18,10 @@ from irlang.lower.lower import Lowered
 
 _MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change the layout
 _AROUND = frozenset(
-    {"expand_dims", "squeeze", "cast", "bias_add"}
+    {"expand_dims", "squeeze", "cast", "to", "bias_add"}
 )  # which do where they stand beside another
-_WRAPPING = frozenset({"constant", "tensor", "asarray", "array"})  # a number as a tensor of a type
+# A number as a tensor of a type, and what stands for a tensor that is not given.
+_WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros"})
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
 _PARTS = frozenset(

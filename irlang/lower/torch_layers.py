@@ -159,9 +159,9 @@ def _transposed(call: Torch) -> Value | None:
 
 
 def _fits_half(frame: Windows) -> bool:
-    """PyTorch pads at most half a window."""
-    halves = zip(frame.before, frame.window, strict=True)
-    return frame.symmetric and all(2 * low <= window for low, window in halves)
+    """PyTorch pads at most half a window; what is as much as a whole one is for it to refuse."""
+    halves = zip(frame.before, frame.window, frame.span, strict=True)
+    return frame.symmetric and all(2 * low <= window or low >= span for low, window, span in halves)
 
 
 def _max_pool(call: Torch) -> Value | None:
