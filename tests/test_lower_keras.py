@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from irlang.lower.pool import Program
 from tests.lower_calls import case
@@ -58,3 +61,30 @@ def test_calls_are_handed_to_layers_which_give_what_is_defined(
         assert said in str(lowered.code)
         program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
         assert made.faults(ran(program, target).outputs) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call"),
+    [
+        ("x: f32[2, 3, 4, 1]", "max_pool(x; window = [2, 1])"),
+        ("x: f32[2, 3, 4], w: f32[2, 3, 2], b: f32[2]", "conv(x, w, b)"),
+        ("x: f32[2, 3, 4, 4], w: f32[3, 2, 2, 2]", "conv_transpose(x, w)"),
+        ("x: f32[2, 3, 4]", "upsample(x; scale = 2)"),
+    ],
+)
+def test_layers_on_theano_are_handed_their_arguments(inputs: str, call: str) -> None:
+    """Axes in another order, and kernels turned round, are the layout that Keras has there."""
+    usable("keras-theano")
+    made = case(inputs, call)
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    assert is_direct(lowered, shaped=True)
+
+
+def test_what_is_cut_out_is_no_layout() -> None:
+    made = case("x: f32[4, 4]", "relu(x)")
+    lowered = lower(made.graph, "keras:tensorflow", made.catalog, made.params)
+    code = str(lowered.code)
+    assert is_direct(lowered, shaped=True)
+    for cut in ("[1:]", "[:2]", "[::2]", "[::-2]"):
+        part = replace(lowered, code=code.replace("relu(x)", f"relu(x{cut})"))
+        assert not is_direct(part, shaped=True)

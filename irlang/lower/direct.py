@@ -16,7 +16,8 @@ import numpy as np
 
 from irlang.lower.lower import Lowered
 
-_MOVING = frozenset({"transpose", "permute", "Transpose"})  # which only change the layout
+# Which only change the layout, or say what is known of it.
+_MOVING = frozenset({"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast"})
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "bias_add"}
 )  # which do where they stand beside another
@@ -59,14 +60,23 @@ def _own(lowered: Lowered, shaped: bool) -> list[str]:
 
 def _picks(part: ast.AST, shaped: bool) -> bool:
     """Whether something is one of several, by its number: of the results of an operator, or, where
-    inputs may be shaped, of channels.
+    inputs may be shaped, of channels; or is all of a tensor, turned round.
     """
     if not isinstance(part, ast.Subscript) or not (shaped or isinstance(part.value, ast.Call)):
         return False
     at = part.slice
-    return all(
-        isinstance(one, ast.Constant) for one in (at.elts if isinstance(at, ast.Tuple) else [at])
-    )
+    places = at.elts if isinstance(at, ast.Tuple) else [at]
+    return all(isinstance(one, ast.Constant) or (shaped and _turns(one)) for one in places)
+
+
+def _turns(at: ast.AST) -> bool:
+    """Whether all elements along an axis are read, from either end."""
+    match at:
+        case ast.Slice(lower=None, upper=None, step=None):
+            return True
+        case ast.Slice(upper=None, step=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))):
+            return True
+    return False
 
 
 def operators(lowered: Lowered) -> list[str]:
