@@ -221,9 +221,11 @@ def test_attributes_vary() -> None:
 
 
 def test_steering_evens_out() -> None:
-    def spread(coverage: Coverage | None) -> float:
+    """On the mean of three campaigns of 80 programs; one of them is anywhere from 0.65 to 0.85."""
+
+    def spread(first: int, coverage: Coverage | None) -> float:
         counts: collections.Counter[str] = collections.Counter()
-        for seed in range(80):
+        for seed in range(first, first + 80):
             program = generate(builtin(), seed, coverage=coverage)
             counts.update(n.op.name for n in program.graph.nodes)
             if coverage is not None:
@@ -231,7 +233,8 @@ def test_steering_evens_out() -> None:
         values = [counts[op.name] for op in builtin()]
         return float(np.std(values) / np.mean(values))
 
-    assert spread(Coverage()) < 0.8 * spread(None)
+    ratios = [spread(first, Coverage()) / spread(first, None) for first in (0, 80, 160)]
+    assert np.mean(ratios) < 0.8
 
 
 def test_coverage_counts() -> None:

@@ -155,3 +155,51 @@ def test_numbers_that_a_type_does_not_reach_are_not_put_into_it() -> None:
     for dtype, fits in (("f32", True), ("bf16", True), ("f16", False), ("i32", False)):
         fixed = fix(step, slots, {GIVEN: Value("x", TensorInfo((3,), dtype))})
         assert (fixed is not None) == fits
+
+
+def _made(text: str, count: int = 40) -> list[Graph]:
+    steps = idiom(text)
+    made = [generate(builtin(), seed, piece=steps).graph for seed in range(count)]
+    return [graph for graph in made if len(graph.nodes) == len(steps)]
+
+
+def _before(graph: Graph, op: str) -> TensorInfo:
+    """What the first operand of a call of an operator is."""
+    node = next(node for node in graph.nodes if node.op.name == op)
+    return graph.values[next(iter(node.operands()))]
+
+
+def test_x_is_of_the_type_that_is_said() -> None:
+    assert idiom("relu(x_i8)") == (Step("relu", (GIVEN,), {}, "i8"),)
+    assert idiom("relu(x)") == (Step("relu", (GIVEN,), {}),)
+    made = _made("reshape(dequantize_linear(x_i8, 0.02))")
+    assert len(made) > 20
+    assert {_before(graph, "dequantize_linear").dtype for graph in made} == {"i8"}
+    scales = {graph.values[graph.nodes[0].inputs["scale"]].dtype for graph in made}  # type: ignore[index]
+    assert scales == {"f32"}  # a number beside integers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "conv(pad(x; before = [0, 0, 1, 0], after = [0, 0, 0, 2]))",
+        "max_pool(pad(negate(abs(x)); before = [0, 0, 1, 0], after = [0, 0, 0, 1]))",
+    ],
+)
+def test_there_are_as_many_axes_as_an_attribute_has_numbers(text: str) -> None:
+    made = _made(text)
+    assert len(made) > 20
+    told = [graph for graph in made if isinstance(_attrs(graph, "pad").get("before"), tuple)]
+    assert len(told) > 0.7 * len(made)  # of some, an attribute is dropped on purpose
+    assert {len(_before(graph, "pad").shape) for graph in told} == {4}
+
+
+def _attrs(graph: Graph, op: str) -> dict[str, object]:
+    return next(dict(node.attrs) for node in graph.nodes if node.op.name == op)
+
+
+def test_windows_behind_another_call_mostly_have_axes_to_slide_along() -> None:
+    made = _made("avg_pool(pad(x))")
+    ranks = [len(_before(graph, "avg_pool").shape) for graph in made]
+    assert len(made) > 20
+    assert sum(rank > 2 for rank in ranks) > 0.7 * len(ranks)

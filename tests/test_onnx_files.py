@@ -202,3 +202,18 @@ def test_integers_go_where_there_are_kernels_for_them(
     with Session(["onnxruntime"]) as session:
         (outcome,) = session.compare([Case(found, inputs(found, 1), {}, builtin())])
     assert {v.verdict for v in outcome.verdicts["onnxruntime"]} == {"agrees"}
+
+
+def test_a_pool_behind_another_call_has_the_opset_that_optimisers_know() -> None:
+    """AveragePool has dilations since opset 19 alone: they are said where the program says them."""
+    shapes = "x: f32[1, 1, 4, 4]) -> y: f32[1, 1, 3, 3]"
+    texts = [
+        f"nnir 1\nmodel m({shapes} {{ y = avg_pool(relu(x); window = 2, stride = 1{more}) }}"
+        for more in ("", ", dilation = 1")
+    ]
+    plain, said = (check(parse(text), builtin()).graphs[0] for text in texts)
+    assert (opset(plain), opset(said)) == (18, OPSET)
+    (_, (_, attributes)) = nodes(texts[0])
+    assert "dilations" not in attributes
+    (_, (_, attributes)) = nodes(texts[1])
+    assert attributes["dilations"] == [1, 1]

@@ -20,7 +20,7 @@ from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits, shape
-from irlang.gen.idiom import GIVEN, Idiom, Step, fix, operand_of, otherwise
+from irlang.gen.idiom import GIVEN, Idiom, Step, fix, given_dtype, operand_of, otherwise
 from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
 from irlang.gen.pattern import Pattern, Slot
@@ -282,8 +282,11 @@ class _Builder(Calls):
             scalars = self.chooser.chance(_SCALARS)
             undo = mark(self.graph, self.live, self.by_name)
             new = not found
-            if new and self.begins(steps[0]):
-                found[GIVEN] = self.drawn(steps)
+            rank, dtype = self.rank(steps), given_dtype(steps)
+            if not new and dtype not in ("", found[GIVEN].info.dtype):
+                continue
+            if new and (rank or dtype or self.begins(steps[0])):
+                found[GIVEN] = self.drawn(steps, rank, dtype)
             # What a call of a new value lacks is new as well.
             others = [] if new else order
             wanted, done = self.wanted, True
@@ -312,7 +315,8 @@ class _Builder(Calls):
         if fixed is not None and twin is not None:
             fixed = self.alike(fixed, made, twin)
         # What it began with says how many axes there are: rows of a product are normalised, too.
-        bare = True if at else None
+        # But what has a number for each axis of an image has some.
+        bare = True if at and not made.by_axis else None
         if fixed is None or not self.call(made, order, 0, fixed, bare):
             return False
         node = self.graph.nodes[-1]
@@ -370,14 +374,22 @@ class _Builder(Calls):
         family = bool(slots and slots[0].item.family)
         return family or bool(step.numbers)
 
-    def drawn(self, steps: Idiom) -> Value:
-        """A new input of real numbers, or of integers where those of the idiom are whole."""
-        sizes = shape(self.chooser, self.chooser.between(1, 4), self.limits)
+    def rank(self, steps: Idiom) -> int | None:
+        """How many axes `x` has if a call behind the first one has so many numbers, one for each,
+        and those between do not change that.
+        """
+        ranks = [self.kit.patterns[step.op].rank(step.attrs) for step in steps[1:]]
+        return next((rank for rank in ranks if rank is not None), None)
+
+    def drawn(self, steps: Idiom, rank: int | None, dtype: str) -> Value:
+        """A new input of the type that is told, if any is; else of real numbers, or of integers
+        where those of the idiom are whole.
+        """
+        sizes = shape(self.chooser, rank or self.chooser.between(1, 4), self.limits)
         numbers = [number for step in steps for number in step.numbers]
         whole = all(map(float.is_integer, numbers)) and self.chooser.chance(_INTEGERS)
-        info = TensorInfo(
-            sizes, self.chooser.pick(self.limits.ints if whole else self.limits.reals)
-        )
+        dtypes = (dtype,) if dtype else self.limits.ints if whole else self.limits.reals
+        info = TensorInfo(sizes, self.chooser.pick(dtypes))
         name = self.free("x")
         self.graph.inputs[name] = Port(info, None)
         self.graph.values[name] = info

@@ -2,7 +2,8 @@
 
 A graph optimiser is wrong where it fires, which random wiring seldom makes it do. `idioms.txt`
 beside this module is the list: an expression of the language a line, over `x`, a value that the
-program has; `_` and whatever else a call lacks is drawn as for any call.
+program has, or `x_i8`, one of that type; `_` and whatever else a call lacks is drawn as for any
+call.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from irlang.parser import parse_expr
 from irlang.scope import CONSTANTS, Scope
 
 GIVEN = -1  # the operand `x`
-_PLACES = "i64"  # the type of numbers where that of `x` cannot be: they say places
+# The types of numbers where that of `x` cannot be: they say places, or scales of integers.
+_PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
 Operand = int | float | None  # an earlier step or `GIVEN`, a number, what is yet to be drawn
 
@@ -33,11 +35,14 @@ _evaluate = Evaluator()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call. operands: in the order of the definition's inputs, as many as are said."""
+    """A call. operands: in the order of the definition's inputs, as many as are said. dtype: of
+    `x`, where that is said.
+    """
 
     op: str
     operands: tuple[Operand, ...]
     attrs: Mapping[str, Any]
+    dtype: str = ""
 
     @property
     def numbers(self) -> list[float]:
@@ -77,12 +82,15 @@ def idiom(text: str) -> Idiom:
         if isinstance(node, ast.Call):
             return step(node)
         if isinstance(node, ast.Name):
-            return GIVEN if node.id == "x" else None
+            return None if node.id == "_" else GIVEN
         return float(_evaluate.known(node, Scope({}, {}, set())))
 
     def step(call: ast.Call) -> int:
         operands = tuple(operand(arg) for arg in call.args)
-        made = Step(call.function, operands, {key: _attribute(value) for key, value in call.attrs})
+        names = [arg.id for arg in call.args if isinstance(arg, ast.Name)]
+        dtype = next((name[2:] for name in names if name[2:] in DTYPES), "")
+        attrs = {key: _attribute(value) for key, value in call.attrs}
+        made = Step(call.function, operands, attrs, dtype)
         lacks = None in operands  # what is drawn anew is another call
         key = f"{made} {len(steps)}" if lacks else str(made)
         if key not in seen:
@@ -165,11 +173,12 @@ def fix(
         peer = next(iter(alike), values.get(GIVEN))
         if peer is None:
             return None
-        dtype = peer.info.dtype if peer.info.dtype in slot.allowed else _PLACES
+        dtypes = [d for d in (peer.info.dtype, _PLACES, _SCALES) if d in slot.allowed]
+        if not dtypes:
+            return None
+        dtype = dtypes[0]
         real = DTYPES[dtype].kind == "real"
-        if dtype not in slot.allowed or not (
-            real or (DTYPES[dtype].kind == "int" and operand.is_integer())
-        ):
+        if not (real or (DTYPES[dtype].kind == "int" and operand.is_integer())):
             return None
         if not holds(dtype, operand) or (real and abs(operand) > DTYPES[dtype].largest):
             return None
@@ -186,6 +195,11 @@ def fix(
         elif source is not None:
             inputs[slot.item.name] = source
     return Fixed(inputs, dict(step.attrs), plain)
+
+
+def given_dtype(steps: Idiom) -> str:
+    """The type that `x` has to have; empty where it is not said."""
+    return next((step.dtype for step in steps if step.dtype), "")
 
 
 def operand_of(step: Step, slots: Sequence[Slot]) -> str:

@@ -7,8 +7,9 @@ Non-goal: judging a call, which `irlang.expand.instantiate` does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput
@@ -90,9 +91,38 @@ class Pattern:
     moves: bool = False
     joins: bool = False
 
+    @property
+    def by_axis(self) -> bool:
+        """Whether an attribute has a number for each of some axes."""
+        return any(_rest_of(attr) for attr in self.attrs.values())
+
+    def lengths(self, attrs: Mapping[str, Any]) -> dict[str, int]:
+        """How many axes rests have by attributes that are given with a number for each."""
+        given = {name: value for name, value in attrs.items() if isinstance(value, tuple)}
+        named = {_rest_of(self.attrs[name]): len(value) for name, value in given.items()}
+        return {rest: length for rest, length in named.items() if rest}
+
+    def rank(self, attrs: Mapping[str, Any]) -> int | None:
+        """How many axes the first input has by such attributes; None where they do not say."""
+        if not self.slots:
+            return None
+        dims = self.slots[0].item.type.dims
+        rests = [dim.size for dim in dims if dim.kind == "rest"]
+        named = [size.id for size in rests if isinstance(size, ast.Name)]
+        lengths = self.lengths(attrs)
+        if len(rests) != 1 or not lengths.keys() & set(named):
+            return None
+        return len(dims) - 1 + lengths[named[0]]
+
     def ranked_with(self, rest: str) -> set[str]:
         """The rests that must have as many axes as `rest`."""
         return next((group for group in self.ranks if rest in group), {rest})
+
+
+def _rest_of(attr: ast.Attr) -> str:
+    """The axes for each of which an attribute has a number, if it has."""
+    dims = attr.type.dims
+    return dims.id if attr.type.kind == "vector" and isinstance(dims, ast.Name) else ""
 
 
 _patterns: dict[int, Pattern] = {}

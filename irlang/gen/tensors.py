@@ -141,6 +141,7 @@ class Tensors(Settled):
         rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
         if slot.fixed and self.bare:
             rank = chooser.below(2) * rank
+        rank = self.told(key, rank)
         wide = self.limits.many and len(slot.item.type.dims) == 1 and not self.primary
         sizes = (
             draw.wide_shape(chooser, 1, self.limits)
@@ -151,6 +152,13 @@ class Tensors(Settled):
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
             sizes = tuple(chooser.pick(others) if others and chooser.below(3) else n for n in sizes)
         return self.emptied(key, self.allowed(key, sizes, budget), lambda sizes: sizes)
+
+    def told(self, key: str, rank: int) -> int:
+        """How many axes there are by an attribute that is settled and has a number for each; `rank`
+        where none says.
+        """
+        lengths = self.made.lengths(self.attrs)
+        return next((lengths[one] for one in self.made.ranked_with(key) if one in lengths), rank)
 
     def emptied(
         self, name: str, sizes: tuple[int, ...], value: Callable[[tuple[int, ...]], Any]

@@ -69,8 +69,9 @@ def placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),
         "strides": list(frame.stride),
-        "dilations": list(frame.dilation),
     }
+    if "dilation" in call.node.attrs or set(frame.dilation) - {1}:
+        options["dilations"] = list(frame.dilation)  # AveragePool has them since opset 19
     ends = zip(frame.out, frame.stride, frame.window, frame.size, strict=True)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
     plain = reaches and set(frame.dilation) <= {1}
