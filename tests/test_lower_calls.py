@@ -34,6 +34,7 @@ DEFECTS = {
         "dft",  # inverse transforms are divided by their length in f32
     },
     ("tf", "f64"): {"leaky_relu", "gelu"},
+    ("torch", "f64"): {"polygamma"},  # ten digits of the first order
     # Keras's sparsemax adds up partial sums, and its rot90 on TensorFlow turns twice what is not
     # square into something else; on its other backends its average of a window counts the padding,
     # floor_divide and products make i32 of i64, and norms are along the last axes.

@@ -106,6 +106,8 @@ TORCH = {
     "bernoulli": Native("torch.bernoulli", _torch_bernoulli),
     "dropout": Native("F.dropout, F.dropout1d, F.dropout2d, F.dropout3d", _torch_drop),
     "alpha_dropout": Native("F.alpha_dropout, F.feature_alpha_dropout", _torch_alpha),
+    "random_normal": Native("torch.Tensor.normal_", NORMAL),
+    "random_uniform": Native("torch.Tensor.uniform_", UNIFORM),
 }
 TF = {
     "dropout": Native("tf.nn.dropout", _tf_drop),

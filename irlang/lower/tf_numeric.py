@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 
 _PLAIN = "atan2 divide_no_nan multiply_no_nan xlogy xlog1py"
+_OF_WIDE = "lgamma digamma erfinv ndtri"  # without kernels of 16 bits, or of one of the two types
 
 
 def _bessel(module: str, kind: str) -> Native:
@@ -25,8 +26,16 @@ def _bessel(module: str, kind: str) -> Native:
     return Native(f"{module}.bessel_{kind}0, …", rule)
 
 
+def _polygamma(call: Tf) -> Value:
+    """Its order is a tensor, too."""
+    order = f"tf.constant({float(call['n'])}, {call.build.dtype(call.out.dtype)})"
+    return call.value(invoke("tf.math.polygamma", order, call.input("x")))
+
+
 NUMERIC: dict[str, Native] = {
     **{name: plain(f"tf.math.{name}") for name in _PLAIN.split()},
+    **{name: of_wide(plain(f"tf.math.{name}")) for name in _OF_WIDE.split()},
+    "polygamma": of_wide(Native("tf.math.polygamma", _polygamma)),
     "bessel_i": _bessel("tf.math.special", "i"),
     "bessel_k": _bessel("tf.math.special", "k"),
 }

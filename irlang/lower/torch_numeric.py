@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -45,6 +45,11 @@ _PLAIN = (
     "log2 log10 sinc entr=special.entr deg2rad rad2deg"
 )
 
+
+def _polygamma(call: Torch) -> Value:
+    return call.value(invoke("torch.polygamma", call["n"], call.input("x")))
+
+
 NUMERIC: dict[str, Native] = {
     **{
         name: plain(f"torch.{function or name}")
@@ -60,4 +65,6 @@ NUMERIC: dict[str, Native] = {
     "addcdiv": plain("torch.addcdiv", value="value"),
     "nan_to_num": Native("torch.nan_to_num", _nan_to_num),
     "logit": plain("torch.logit", eps="eps"),
+    "polygamma": of_wide(Native("torch.polygamma", _polygamma)),
+    **{name: of_wide(plain(f"torch.special.{name}")) for name in ("erfcx", "ndtri", "log_ndtr")},
 }
