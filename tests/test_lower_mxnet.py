@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.commands.diff import command as diff
-from tests.lower_calls import disagreement
+from irlang.lower.lower import lower
+from tests.lower_calls import case, disagreement
 from tests.test_lower_text import lowered, ran, usable
 
 _TARGET = "mxnet-1.6"
@@ -20,6 +21,7 @@ _OWN = (
     ("batch_norm_train(x)", "f32[2, 3, 4]", "with mx.autograd.train_mode():"),
     ("batch_norm_train(x, s; eps = 1e-6)", "f32[2, 3, 4]", "fix_gamma=False"),
     ("batch_norm(x, s, s, s, v; eps = 1e-6)", "f32[2, 3, 4]", "eps=1e-06"),
+    ("clip(x; max = 1)", "f32[2, 3, 4]", "mx.np.clip(x, "),
     ("layer_norm(x; axes = [-1])", "f32[2, 3, 4]", "mx.npx.layer_norm(x, "),
     ("reduce_variance(x; axes = [-1], correction = 1)", "f32[2, 3]", "ddof=1"),
     ("reduce_std(x; axes = [1], correction = 2)", "f32[2, 4]", "ddof=2"),
@@ -36,6 +38,14 @@ def test_operators_of_its_own_are_called_and_right(call: str, result: str, said:
     assert found.native == {"y"}
     assert said in str(found.code)
     assert disagreement(ran(program, _TARGET).outputs["y"], wanted["y"], "f32") is None
+
+
+@pytest.mark.parametrize("call", ["clip(x; min = 1, max = -1)", "arange(; start = 5, stop = 2)"])
+def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
+    """Bounds in the wrong order, which it gets wrong, and a range of nothing."""
+    usable(_TARGET)
+    made = case("x: f32[2, 3]", call)
+    assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
 
 
 def _verdicts(body: str, inputs: str, folder: Path) -> dict[str, str]:

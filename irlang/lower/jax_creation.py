@@ -29,7 +29,7 @@ def _full(call: Jax) -> Value | None:
 def _arange(call: Jax) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+    if any(end != int(end) for end in ends):
         return None
     return call.value(invoke("jnp.arange", *map(int, ends), dtype=_type(call)))
 

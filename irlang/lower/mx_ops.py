@@ -51,11 +51,9 @@ def _gelu(call: Mx) -> Value | None:
     return call.value(invoke("mx.npx.leaky_relu", call.input("x"), act_type='"gelu"'))
 
 
-def _clip(call: Mx) -> Value | None:
-    low, high = call["min"], call["max"]
-    if math.inf in (-low, high) or low > high:
-        return None
-    return call.value(invoke("mx.np.clip", call.input("x"), low, high))
+def _clip(call: Mx) -> Value:
+    """Of bounds in the wrong order the upper one counts, as NumPy has it, whose function this is."""
+    return call.value(invoke("mx.np.clip", call.input("x"), call["low"], call["high"]))
 
 
 def _reduction(function: str) -> Native:
@@ -368,7 +366,7 @@ def _full(call: Mx) -> Value | None:
 def _arange(call: Mx) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+    if any(end != int(end) for end in ends):
         return None
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("mx.np.arange", *map(int, ends), dtype=dtype))
