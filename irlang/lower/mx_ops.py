@@ -52,7 +52,7 @@ def _gelu(call: Mx) -> Value | None:
 
 
 def _clip(call: Mx) -> Value:
-    """Of bounds in the wrong order the upper one counts, as NumPy has it, whose function this is."""
+    """Of bounds in the wrong order the upper one counts, as NumPy has it."""
     return call.value(invoke("mx.np.clip", call.input("x"), call["low"], call["high"]))
 
 
