@@ -85,9 +85,19 @@ def known_tensor(info: eq.TensorInfo, array: Any, domain: str) -> Tensor:
         regions = []
         for at in np.ndindex(values.shape):
             box = tuple((i, i + 1) for i in at)
-            regions.append(Region(box, summary(info, values[at])))
+            regions.append(Region(box, summary(info, values[at]), _counting(values)))
         return merged(info, regions)
-    return whole(info, summary(info, values), _by_indices(values))
+    return whole(info, summary(info, values), _by_indices(values) or _counting(values))
+
+
+def _counting(values: Any) -> eq.Expr | None:
+    """An index of the elements of a constant of whole numbers that counts along it."""
+    if values.dtype.kind not in "iu":
+        return None
+    for axis, size in enumerate(values.shape):
+        if size > 1 and np.array_equal(values, np.indices(values.shape)[axis]):
+            return eq.Index(own_index(axis))
+    return None
 
 
 def _by_indices(values: Any) -> eq.Expr | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -19,10 +20,19 @@ from irlang.interp.sums import Sums
 
 _COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
+_LOOKED_AT_OF_TWO = 4  # where both terms of two sums are
 
 
 class Monotone(Sums):
     """An evaluator that compares sums and differences that are rounded."""
+
+    _comparing = False  # whether both terms of two sums are
+    _pairs: dict[Any, tuple[bool, Limits, Facts]]
+
+    def forget(self) -> None:
+        """Tensors have become others: sums are compared anew."""
+        super().forget()
+        self._pairs = {}
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -109,19 +119,43 @@ class Monotone(Sums):
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         """Elements of `rest` that are the same sum with a first term that is smaller, or larger, or
-        a difference of which this also holds, the other way round, for what is taken away.
+        a sum of which this holds for both terms, or a difference of which it holds, the other way
+        round, for what is taken away.
         """
         for other in rest.factors:
             look = self.meaning(other, box)
             if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
                 continue
             first, second = zip(term.args, look.args, strict=True)
-            if not set(self.copies(second[0], box)) & set(self.copies(second[1], box)) and (
-                term.function == "+" or not self._no_less(second, not below, box, facts)
-            ):
+            same = set(self.copies(second[0], box)) & set(self.copies(second[1], box))
+            if term.function == "+" and not same:
+                both = self._both_no_less((first, second), below, box, facts)
+                yield from [Sum({other: 1.0})] * both
+                continue
+            if not same and not self._no_less(second, not below, box, facts):
                 continue
             if self._no_less(first, below, box, facts):
                 yield Sum({other: 1.0})
+
+    def _both_no_less(
+        self, pairs: Sequence[Sequence[eq.Expr]], below: bool, box: Limits, facts: Facts
+    ) -> bool:
+        """The same of two pairs, with sums to look at of its own; not inside itself, and once."""
+        if self._comparing:
+            return False
+        key = (*pairs, below, id(box), id(facts), self._equal)
+        if key not in self._pairs:  # what the ids are of is kept too, so that they stay its own
+            self._pairs[key] = self._compared_both(pairs, below, box, facts), box, facts
+        return self._pairs[key][0]
+
+    def _compared_both(
+        self, pairs: Sequence[Sequence[eq.Expr]], below: bool, box: Limits, facts: Facts
+    ) -> bool:
+        before, self._left, self._comparing = self._left, _LOOKED_AT_OF_TWO, True
+        try:
+            return all(self._no_less(pair, below, box, facts) for pair in pairs)
+        finally:
+            self._left, self._comparing = before, False
 
     def _no_less(self, pair: Sequence[eq.Expr], below: bool, box: Limits, facts: Facts) -> bool:
         """Whether the first of two numbers is no less than the second; or no more, not `below`."""

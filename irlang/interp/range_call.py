@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from irlang import equations as eq
+from irlang.dtypes import integer_range
 from irlang.equation_rules import conjuncts, simplify
 from irlang.graph import Node
 from irlang.instance import Definitions
@@ -21,7 +22,14 @@ from irlang.interp.recall import Recall, Vain
 from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.stepwise import precision
-from irlang.interp.unfolding import own_index, settled, small, specialised, without_lone
+from irlang.interp.unfolding import (
+    is_place,
+    own_index,
+    settled,
+    small,
+    specialised,
+    without_lone,
+)
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
@@ -275,7 +283,7 @@ class Call:
             return whole(equation.info, NOTHING)
         body = self._body(equation)
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
-        if self._worth_knowing(equation, body) or _counts(body):
+        if self._worth_knowing(equation, body) or _counts(body) or is_place(body):
             found.body = body
         found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
@@ -308,8 +316,15 @@ class Call:
             dtype = self.tensors[term.tensor].info.dtype
             if dtype == "bool" and info.kind == "real":  # 0 and 1 are what they are in any type
                 return eq.Apply("real", (term,))
-            return term if dtype == info.dtype else None
+            return term if dtype == info.dtype or self._holds(info, term, box) else None
         return term if info.dtype in (self.own.row.name, "bool") else None
+
+    def _holds(self, info: eq.TensorInfo, read: eq.Read, box: Limits) -> bool:
+        """Whether a tensor of whole numbers has a type that holds those of another."""
+        if info.kind != "int" or self.tensors[read.tensor].info.kind != "int":
+            return False
+        numbers, (least, largest) = self.walk.plainly(read, box), integer_range(info.dtype)
+        return numbers.finite and least <= numbers.low and numbers.high <= largest
 
     def _without_neutral(self, term: eq.Expr, box: Limits) -> eq.Expr:
         """A term without what leaves it as it is: 0 that is added, 1 as a factor, no bound."""

@@ -219,6 +219,8 @@ class Evaluator:
             if decided is not None:
                 return decided
         args = [self.value(arg, box, facts) for arg in expr.args]
+        if function in ("==", "!=") and expr.args[0] == expr.args[1] and not args[0].nan:
+            return truth([function == "=="])
         own_kind = self.kind(expr)
         if own_kind == "real":
             args = [

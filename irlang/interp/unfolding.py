@@ -8,6 +8,7 @@ reshapes are seen through. Indices are brought into one form: equal elements are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
@@ -18,6 +19,7 @@ Limits = Mapping[str, Ends]
 Store = Mapping[str, Tensor]
 Decide = Callable[[eq.Expr, Limits], bool | None]  # whether a condition holds all over a box
 _LONGEST = 400  # parts of a term
+_EXTREMES = {"argmax": "max", "argmin": "min"}
 
 
 def own_index(axis: int) -> str:
@@ -208,7 +210,34 @@ def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
         if not all(inside):
             return eq.Read(expr.tensor, index, default)
     read, _ = source(eq.Read(expr.tensor, index), box, store)
-    return read
+    return _extreme(read, box, store, decided) or read
+
+
+def is_place(body: eq.Expr | None) -> TypeGuard[eq.Reduce]:
+    """Whether a whole number says where the largest element is, or the least."""
+    if not isinstance(body, eq.Reduce) or body.where is not None:
+        return False
+    return body.kind in _EXTREMES and small(body)
+
+
+def _extreme(read: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr | None:
+    """The largest of some elements, or the least, for one that is read where that is."""
+    for axis, part in enumerate(read.index):
+        if not isinstance(part, eq.Read):
+            continue
+        at, region = source(part, box, store)
+        place = None if region is None else region.term or store[at.tensor].body
+        if not is_place(place) or place.body is None or len(place.binders) != 1:
+            continue
+        found = instance(place, at)
+        inner = inner_box(found, box) if isinstance(found, eq.Reduce) else None
+        if inner is None or not isinstance(found, eq.Reduce) or found.body is None:
+            continue
+        index = eq.Index(found.binders[0][0])
+        any_one = eq.Read(read.tensor, (*read.index[:axis], index, *read.index[axis + 1 :]))
+        if specialised(found.body, inner, store, decided) == source(any_one, inner, store)[0]:
+            return eq.Reduce(_EXTREMES[found.kind], found.binders, None, any_one)
+    return None
 
 
 def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Expr:
@@ -219,8 +248,12 @@ def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Ex
     def replaced(part: eq.Expr) -> eq.Expr:
         if not isinstance(part, eq.Read):
             return eq.rebuild(part, replaced)
-        region = source(part, box, store)[1]
-        only = None if region is None else region.numbers.only
+        read, region = source(part, box, store)
+        if region is None:
+            return part
+        if isinstance(region.term, eq.Index):  # it counts
+            return instance(region.term, read)
+        only = region.numbers.only
         return part if only is None else eq.Const(int(only))
 
     if not any(isinstance(part, eq.Read) for part in eq.walk(index)):
