@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from irlang.catalog import builtin
+from irlang.diff.invalid import _Programs, _tells
+from irlang.gen.spoil import breakable, spoils
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from irlang.lower.pool import Program
@@ -88,3 +91,22 @@ def test_what_is_cut_out_is_no_layout() -> None:
     for cut in ("[1:]", "[:2]", "[::2]", "[::-2]"):
         part = replace(lowered, code=code.replace("relu(x)", f"relu(x{cut})"))
         assert not is_direct(part, shaped=True)
+
+
+def test_a_dilation_below_1_is_handed_over() -> None:
+    """Beyond 1 it has no kernel everywhere; what is invalid is told."""
+    programs = _Programs(builtin())
+    ((_, wanted),) = [
+        one for one in breakable(builtin(), ["conv_transpose"])
+        if one[1] is not None and one[1].name == "dilation"
+    ]  # fmt: skip
+    found = [
+        one
+        for seed in range(4)
+        for one in spoils(
+            builtin(), seed, ["conv_transpose"], ("conv_transpose", wanted),
+            lambda graph: programs.has("keras:tensorflow", graph),
+            lambda one: _tells(programs, "keras:tensorflow", one),
+        )
+    ]  # fmt: skip
+    assert any(one.fault.code == "conv_transpose.dilation" for one in found)

@@ -99,9 +99,10 @@ def _conv_transpose(call: Keras) -> Value | None:
     stride, dilation = call["stride"], call["dilation"]
     if not (2 if _on_theano(call) else 1) <= rank <= _MOST_SPACE or call["groups"] != 1:
         return None
-    if not _same(dilation, 1) and (not _same(stride, 1) or call.build.version == 2):
+    spread = any(step > 1 for step in dilation)
+    if spread and (not _same(stride, 1) or call.build.version == 2):
         return None
-    if not _same(dilation, 1) and call.build.backend == "tensorflow":
+    if spread and call.build.backend == "tensorflow":
         return None  # it has no kernel on a processor
     same = call["pad"] == "same"
     spare = tuple(max(0, s - n) for s, n in zip(stride, call["span"], strict=True))
