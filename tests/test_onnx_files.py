@@ -16,6 +16,7 @@ from irlang.diff.verdict import judge
 from irlang.equations import TensorInfo
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
+from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.lower import Lowered, lower, write_program
@@ -217,3 +218,39 @@ def test_a_pool_behind_another_call_has_the_opset_that_optimisers_know() -> None
     assert "dilations" not in attributes
     (_, (_, attributes)) = nodes(texts[1])
     assert attributes["dilations"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "results", "call", "op", "attribute"),
+    [
+        (
+            "x: f32[1, 1, 3, 4], g: f32[1, 2, 2, 2] in [-1.2, 1.2]",
+            "y: f32[1, 1, 2, 2]",
+            "grid_sample(x, g; mode = cubic)",
+            "GridSample",
+            ("mode", b"bicubic"),
+        ),
+        ("x: f32[2, 5, 1]", "y: f32[2, 5, 2]", "dft(x; axis = -2)", "DFT", ("axis", -2)),
+    ],
+)
+def test_what_an_old_opset_says_otherwise_is_an_operator_of_its_own_there(
+    given: str, results: str, call: str, op: str, attribute: tuple[str, Any]
+) -> None:
+    text = f"nnir 1\nmodel m({given}) -> {results} {{ z = {call}\n y = relu(z) }}"
+    ((first, attributes), _) = nodes(text)
+    assert first == op
+    assert attributes[attribute[0]] == attribute[1]
+    (found,) = check(parse(text), builtin()).graphs
+    assert opset(found) == 18
+    with Session(["onnxruntime"]) as session:
+        (outcome,) = session.compare([Case(found, inputs(found, 1), {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees"]
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_what_a_padding_of_less_and_more_puts_there_is_open(mode: str) -> None:
+    text = f"""nnir 1
+    model m(x: f32[6]) -> y: f32[7] {{ y = pad(x; before = [-2], after = [3], mode = {mode}) }}"""
+    (found,) = check(parse(text), builtin()).graphs
+    known = balls(found, inputs(found, 1), builtin(), precision(found))["y"]
+    assert list(np.isfinite(known.bound)) == [True] * 4 + [False] * 3

@@ -14,19 +14,21 @@ from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
 _BYTES = ("u8", "i8")
+_RENAMED = 20  # the opset that says some attributes otherwise
 
 
 # ---- images
 
 
 def _grid_sample(call: Onnx) -> Value | None:
-    """Three spatial axes only without weights of third degree."""
-    x, grid = call.input("x"), call.input("grid")
-    ranks = (4,) if call["mode"] == "cubic" else (4, 5)
+    """Three spatial axes only without weights of third degree, and since opset 20."""
+    x, grid, old = call.input("x"), call.input("grid"), call.build.runtime.opset < _RENAMED
+    ranks = (4,) if old or call["mode"] == "cubic" else (4, 5)
     if x.rank not in ranks or grid.rank != x.rank or x.dtype != "f32" or 0 in x.shape:
         return None
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(call["mode"]) if old else None
     options = {
-        "mode": call["mode"],
+        "mode": mode or call["mode"],
         "padding_mode": call["padding"],
         "align_corners": int(call["align_corners"]),
     }
@@ -286,9 +288,12 @@ def _dft(call: Onnx) -> Value | None:
     if call["onesided"] and (call["inverse"] or x.shape[-1] == 2):
         return None
     length = call.build.constant(np.asarray(call["N"]), "i64")
-    axis = call.build.constant(np.asarray(call.axis_said("axis", x.rank)), "i64")
     options = {"inverse": int(call["inverse"]), "onesided": int(call["onesided"])}
-    names = [x.text, length.text, axis.text]
+    names, at = [x.text, length.text], call.axis_said("axis", x.rank)
+    if call.build.runtime.opset < _RENAMED:  # the axis was an attribute
+        options["axis"] = at
+    else:
+        names.append(call.build.constant(np.asarray(at), "i64").text)
     return call.build.node("DFT", names, [call.out], **options)[0]
 
 

@@ -22,7 +22,7 @@ _READ_SINCE = {
     26: ((1, 31), 13), 23: ((1, 23), 11), 21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)
 }  # fmt: skip
 # The opset that gave an operator the meaning, the attributes or the inputs that are written here.
-_MEANT_SINCE = {"Attention": 23, "DFT": 20, "Gelu": 20, "GridSample": 20, "GroupNormalization": 21}
+_MEANT_SINCE = {"Attention": 23, "Gelu": 20, "GroupNormalization": 21}
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
 # What has kernels at that opset, and none later, or none at one of those that are written.

@@ -131,16 +131,15 @@ def _reduction(op: str) -> Native:
 
 
 def _position(op: str) -> Native:
-    def rule(call: Onnx) -> Value | None:
+    def rule(call: Onnx) -> Value:
         x = call.input("x")
-        if x.dtype not in call.build.runtime.kernels.get(op, ()):
-            return None
+        carried = call.build.cast(x, call.build.runtime.carrier(op, x.dtype))
         options = {
             "axis": call.axis_said("axis", x.rank),
             "keepdims": int(call["keepdims"]),
             "select_last_index": int(call["select_last"]),
         }
-        return call.build.node(op, [x.text], [call.out], **options)[0]
+        return call.build.node(op, [carried.text], [call.out], **options)[0]
 
     return Native(op, rule)
 
