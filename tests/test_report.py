@@ -203,6 +203,22 @@ model m(x: bf16[1], w: bf16[2]) -> y: bf16[1], w2: bf16[2] {
 TARGETS = ["torch", "tf", "jax", "onnx-reference", "onnxruntime", "openvino"]
 
 
+def test_what_is_left_open_is_named_and_not_taken_for_what_is_right(
+    session: Session, tmp_path: Path
+) -> None:
+    """ONNX Runtime takes the probability of 1 for that of 0."""
+    case = case_of("model m(p: f32[4] in [0, 1]) -> y: f32[4] {\n  y = bernoulli(p)\n}")
+    case.inputs["p"] = np.array([0, 0, 0, 0.5], np.float32)
+    outcome = session.only("onnxruntime").compare([case])[0]
+    if all(v.verdict == "agrees" for v in outcome.verdicts["onnxruntime"]):
+        pytest.skip("this release draws from the right law")
+    write(find(session, case, 1, "onnxruntime", outcome), tmp_path, "f-001")
+    text = (tmp_path / "issue.md").read_text()
+    assert "`u` is left open: its elements are drawn from uniform(0, 1)." in text
+    assert "- `y` has the shape" in text
+    assert "- `y` is `" not in text
+
+
 @pytest.mark.parametrize(
     ("target", "dtype"), [*((t, "bf16") for t in TARGETS), ("torch", "f16"), ("onnxruntime", "f32")]
 )

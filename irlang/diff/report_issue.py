@@ -6,6 +6,7 @@ import math
 import platform
 import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from irlang import ast
 from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import open_values
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
@@ -22,6 +24,7 @@ from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
+from irlang.equations import Draw
 from irlang.gen.spoilt import OPEN, RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
@@ -208,6 +211,7 @@ def _why(found: Found) -> list[str]:
         equations = equations_of(for_call(node.expansion(found.reduced.catalog))).strip()
         lines += [f"The definition of `{node.op.name}` says of this call:",
                   "", "```", equations, "```", ""]  # fmt: skip
+        lines += _left_open(node.expansion(found.reduced.catalog).drawn)
     if v.stage == "backward":
         for node in _graph(found).nodes:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
@@ -216,14 +220,24 @@ def _why(found: Found) -> list[str]:
     return lines
 
 
+def _left_open(drawn: Sequence[Draw]) -> list[str]:
+    """What an equation reads that no target is asked for."""
+    lines = []
+    for one in drawn:
+        law = f"{one.law}({', '.join(f'{number:g}' for number in one.params)})"
+        lines += [f"`{one.tensor}` is left open: its elements are drawn from {law}.", ""]
+    return lines
+
+
 def _results(found: Found) -> list[str]:
     """The results of a valid program that gives none, as far as they are short."""
     graph = found.reduced.graph
     lines = ["The program is valid: every requirement of its definitions holds."]
+    undetermined = open_values(graph, found.reduced.catalog)
     for name, ball in found.expected.items():
         array, dtype = np.asarray(ball.value), dtype_of(graph, name)
         shape = list(array.shape)
-        if 0 < array.size <= _MOST:
+        if 0 < array.size <= _MOST and graph.outputs.get(name, name) not in undetermined:
             lines += ["", f"- `{name}` is `{all_expected(array, dtype)}`, of shape {shape}"]
         else:
             lines += ["", f"- `{name}` has the shape {shape}"]
