@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.commands.diff import command as diff
+from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from tests.lower_calls import case, disagreement
 from tests.test_lower_text import lowered, ran, usable
@@ -46,6 +47,14 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     usable(_TARGET)
     made = case("x: f32[2, 3]", call)
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
+
+
+def test_vectors_that_stand_for_what_is_not_given_hide_no_argument() -> None:
+    usable(_TARGET)
+    made = case("x: f32[2, 3]", "batch_norm_train(x)")
+    assert is_direct(lower(made.graph, _TARGET, made.catalog, made.params), shaped=True)
+    made = case("x: f32[2]", "full(; shape = [2, 3], value = 2.0)")
+    assert is_direct(lower(made.graph, _TARGET, made.catalog, made.params), shaped=True)
 
 
 def _verdicts(body: str, inputs: str, folder: Path) -> dict[str, str]:
