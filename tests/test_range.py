@@ -177,6 +177,12 @@ def test_a_pole_is_named_wherever_it_is(ends: tuple[float, float], pole: str) ->
     assert (f"infinite at {pole}" in told) if pole else ("beyond the largest f32" in told)
 
 
+def test_what_is_too_large_all_around_is_no_pole() -> None:
+    told = reasons.possible("exp", interval(0, 1473.5), Arithmetic("f32"))
+    assert "beyond the largest f32" in told
+    assert reasons.is_overflow("exp", interval(0, 1473.5))
+
+
 def test_an_overflow_inside_a_call_does_not_bound_what_comes_after() -> None:
     """A target may sum squares with a wider exponent, and give a finite number."""
     text = """model m(x: f32[2, 5] in [0, 7e19]) -> y: f32[5] {

@@ -10,6 +10,7 @@ from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers
 from irlang.scalar import SCALARS, Scalar
 
+_BESIDE = 2.0**-10  # from a number at which a function may be infinite
 STARVED = "the proofs about this call were cut short: there is much in it to be tried"
 
 
@@ -76,7 +77,9 @@ def _pole(row: Scalar, operand: Numbers) -> float | None:
         for end in (*row.domain, *(row.monotone or ()), 0.0, whole):
             met = math.isfinite(end) and operand.holds(end)
             if met and math.isinf(float(row.numpy(np.float64(end)))):
-                return end
+                beside = (float(row.numpy(np.float64(end + by))) for by in (-_BESIDE, _BESIDE))
+                if any(map(math.isfinite, beside)):  # else it is too large all around
+                    return end
     return None
 
 

@@ -15,7 +15,7 @@ from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box
 
-_DEPTH = 3  # expressions that are looked into, one inside another
+_DEPTH = 4  # expressions that are looked into, one inside another
 
 
 class Weights(Norms):
@@ -49,14 +49,43 @@ class Weights(Norms):
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
                 return float(math.prod(apart))
         for look in self.looks(expr, inner):
+            if isinstance(look, eq.Reduce):
+                best = min(best, self._weight_of_sum(look, inner, names, depth))
             if not isinstance(look, eq.Apply):
                 continue
+            best = min(best, self._weight_of_place(look, inner, names))
             for one, times in self._weighted(look, inner):
                 best = min(best, self._weight(one, inner, names, depth - 1) * times)
             for pair in self._means(look, inner):
                 both = [self._weight(one, inner, names, depth - 1) for one in pair]
                 best = min(best, sum(both) / 2)
         return best
+
+    def _weight_of_sum(
+        self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of terms that are sums over other indices, as means over a batch are."""
+        further = inner_box(look, inner)
+        if look.kind != "sum" or look.where is not None or look.body is None or further is None:
+            return math.inf
+        count = math.prod(further[name][1] + 1 for name, _ in look.binders)
+        rounding = 1 + 2 * count * self.own.row.unit
+        return self._weight(look.body, further, names, depth - 1) * count * rounding
+
+    def _weight_of_place(self, look: eq.Apply, inner: Limits, names: Sequence[str]) -> float:
+        """The same of terms that are 0 but where an index is one number."""
+        if look.function != "select" or not _is_zero(look.args[2]):
+            return math.inf
+        condition = look.args[0]
+        if not isinstance(condition, eq.Apply) or condition.function != "==":
+            return math.inf
+        for one, other in (condition.args, condition.args[::-1]):
+            index = one.name if isinstance(one, eq.Index) else ""
+            if index in names and index not in eq.indices(other):
+                apart = math.prod(inner[name][1] + 1 for name in names if name != index)
+                size = self.interval(look.args[1], inner, {})
+                return size.magnitude * apart if size.finite else math.inf
+        return math.inf
 
     def _weighted(self, look: eq.Apply, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """Expressions that a result is a multiple of, and what times them it is at most."""
@@ -95,3 +124,7 @@ class Weights(Norms):
             yield product.args
         elif look.function == "*" and roots[0] is not None and roots[1] is not None:
             yield roots[0], roots[1]
+
+
+def _is_zero(expr: eq.Expr) -> bool:
+    return isinstance(expr, (eq.Const, eq.Size)) and float(expr.value) == 0
