@@ -844,18 +844,59 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
 
 
 @pytest.mark.parametrize(
-    ("op", "requirement"),
+    ("target", "op", "requirement"),
     [
-        ("col2im", "stride"),  # whose `size` must be said
-        ("histogram", "range"),  # of which PyTorch's counts are real numbers
-        ("fake_quantize", "range"),  # for which a zero point is put where none is given
-        ("avg_pool", "halo"),  # where the word for the padding is that it is given
-        ("max_pool", "halo"),
-        ("avg_pool", "padding"),  # of which PyTorch has one number for both ends
+        ("torch", "col2im", "stride"),  # whose `size` must be said
+        ("torch", "histogram", "bins"),  # of which PyTorch's counts are real numbers
+        ("torch", "fake_quantize", "range"),  # with a zero point where none is given
+        ("torch", "avg_pool", "halo"),  # where the word for the padding is that it is given
+        ("torch", "max_pool", "halo"),
+        ("torch", "avg_pool", "padding"),  # of which PyTorch has one number for both ends
+        ("torch", "bucketize", "ascending"),  # of a list that is in order as it is drawn
+        ("torch", "random_normal", "stddev"),
+        ("tf", "conv", "fits"),  # with a padding beside a word that leaves it out
+        ("tf", "conv", "padding"),
+        ("tf", "depthwise_conv", "padding"),
     ],
 )
-def test_what_breaks_a_requirement_reaches_the_operator(op: str, requirement: str) -> None:
-    assert any(told(op, requirement, "torch", seed) for seed in range(12))
+def test_what_breaks_a_requirement_reaches_the_operator(
+    target: str, op: str, requirement: str
+) -> None:
+    if target == "tf":
+        pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    assert any(told(op, requirement, target, seed) for seed in range(12))
+
+
+@pytest.mark.parametrize(
+    ("target", "op", "requirement"),
+    [
+        ("torch", "margin_ranking", "signs"),
+        ("torch", "cosine_embedding", "signs"),
+        ("torch", "binary_cross_entropy_logits", "shares"),
+        ("tf", "binary_cross_entropy_logits", "shares"),
+    ],
+)
+def test_elements_that_a_documentation_alone_rules_out(
+    target: str, op: str, requirement: str
+) -> None:
+    """The rest of the call keeps to what is documented, and by the definition it has a value."""
+    found = [one for seed in range(3) for one in told(op, requirement, target, seed)]
+    assert found
+    for one in found:
+        assert isinstance(one.changed, SetElements)
+        assert one.added
+        assert one.fault.message.startswith(RULED_OUT)
+        target_values = one.values(3)["target"].ravel()
+        usual = set(target_values[1:].tolist())
+        assert usual <= {1.0} or usual <= {-1.0} or all(0 <= n <= 1 for n in usual)
+        assert target_values[0] not in (-1.0, 1.0) or requirement == "shares"
+        assert run(one.graph, one.values(3), builtin()) is not None
+
+
+def test_pytorch_accepts_a_label_that_its_documentation_rules_out() -> None:
+    with Session(("torch",)) as session:
+        found, _ = judge_invalid(session, builtin(), range(20), ["hinge_embedding"], 0, set())
+    assert "signs" in {one.requirement for _, one in found}
 
 
 def test_words_beneath_which_a_number_is_read_come_first() -> None:

@@ -59,7 +59,7 @@ def changes(node: Node, chance: random.Random) -> list[Move | Resize]:
     """Everything that may be changed of a call by itself, shuffled."""
     found: list[Move | Resize] = [
         *_repairs(node), *_huge(node, chance), *_balanced(node, chance),
-        *_repeated(node, chance), *_emptied(node),
+        *_repeated(node, chance), *_disordered(node), *_emptied(node),
     ]  # fmt: skip
     chance.shuffle(found)
     return found
@@ -242,6 +242,17 @@ def _repeated(node: Node, chance: random.Random) -> Iterator[Move]:
         yield SetAttr(attr.name, (*current, one))
         if ranks:
             yield SetAttr(attr.name, (*current, one + (ranks[0] if one < 0 else -ranks[0])))
+
+
+def _disordered(node: Node) -> Iterator[Move]:
+    """Lists of real numbers from the last to the first, and with one more, below the last."""
+    names = node.instance.binding.scope.names
+    for attr in pattern(node.op).attrs.values():
+        current = node.attrs.get(attr.name, names.get(attr.name))
+        if attr.type.name == "real" and isinstance(current, tuple) and current:
+            yield SetAttr(attr.name, (*current, current[-1] - 1))
+            if len(set(current)) > 1:
+                yield SetAttr(attr.name, current[::-1])
 
 
 def _is_one(info: Given | None) -> TypeGuard[TensorInfo]:

@@ -36,7 +36,7 @@ from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, moved
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
-from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, broken_by, holds, spoilt_call
+from irlang.gen.spoilt import OPEN, RULED_OUT, Call, Spoilt, alone, broken_by, holds, spoilt_call
 from irlang.graph import Graph, Node
 from irlang.instance import Instance
 from irlang.signature import Fault, Given, involved
@@ -46,6 +46,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SMALL = Limits(elements=48, length=5)
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
+_REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
 _TRIED = 6  # of them that are tried, if there is anything that can be changed
 _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
@@ -159,9 +160,11 @@ def _of_operator(
         program = generate(catalog, seed + attempt, limits=_SMALL, preferred=fits, **called)
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
-            if attempt % 3:  # what the one before, as it was drawn, was not told by
-                node = in_other_words(node, chance, _speaks_of(node, wanted))
             made = _spoil(node, wanted, chance, catalog, counted, tells)
+            if attempt in _REWORDED and _asks_less(made, op, wanted):
+                other = in_other_words(node, chance, _speaks_of(node, wanted))
+                also = _spoil(other, wanted, chance, catalog, able, tells)
+                made = made if _asks_less(also, op, wanted) else also
             if found and _asks_less(made, op, wanted):
                 continue
             found = made
@@ -184,9 +187,32 @@ def _is_open(node: Node, wanted: ast.Require | None) -> bool:
     """
     if wanted is None or any(statement is wanted for statement, _ in node.instance.deferred):
         return True
-    formals = {slot.item.name for slot in pattern(node.op).slots}
+    return _is_added(node.op, wanted) or not _reads(node.op, wanted)
+
+
+def _is_added(op: ast.Op, wanted: ast.Require) -> bool:
+    """Whether a requirement is none of a definition's own."""
+    return not any(wanted is one for one in op.body)
+
+
+def _reads(op: ast.Op, wanted: ast.Require) -> bool:
+    """Whether a requirement is on elements of inputs."""
+    formals = {slot.item.name for slot in pattern(op).slots}
     read = (part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read))
-    return formals.isdisjoint(read)
+    return not formals.isdisjoint(read)
+
+
+_extended: dict[tuple[int, int], tuple[ast.Op, ast.Require, ast.Op, ast.Require]] = {}
+
+
+def _with(op: ast.Op, wanted: ast.Require) -> tuple[ast.Op, ast.Require]:
+    """A definition with one more requirement, and that; made once."""
+    known = _extended.get((id(op), id(wanted)))
+    if known is None or known[0] is not op or known[1] is not wanted:
+        own = replace(wanted, message=f"{RULED_OUT}{wanted.message}")
+        known = op, wanted, replace(op, body=(*op.body, own)), own
+        _extended[id(op), id(wanted)] = known
+    return known[2:]
 
 
 def _code(op: ast.Op, wanted: ast.Require) -> str:
@@ -213,7 +239,9 @@ def _spoil(
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
         return [one for one in _of_values(node, given, demanded, wanted, catalog) if tells(one)]
-    added = wanted is not None and not any(wanted is one for one in node.op.body)
+    added = wanted is not None and _is_added(node.op, wanted)
+    if wanted is not None and added and _reads(node.op, wanted):
+        return _of_values_added(node, given, wanted, catalog, tells)
     if wanted is not None and added and not holds(wanted, node.instance):
         return []
     stated = chance.random() < _STATED
@@ -315,6 +343,21 @@ def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
     assert wanted is not None
     named = {part.id for part in ast.walk(wanted.condition) if isinstance(part, ast.Name)}
     return sorted(named & set(node.instance.binding.origins))
+
+
+def _of_values_added(
+    node: Node, given: dict[str, Given], wanted: ast.Require, catalog: Catalog, tells: Tells
+) -> list[Spoilt]:
+    """The same of a requirement on elements that is none of the definition's own."""
+    op, own = _with(node.op, wanted)
+    instance = judge(op, given, node.attrs)
+    demanded = demands(instance) if instance is not None and not instance.faults else None
+    if instance is None or demanded is None:
+        return []
+    found = _of_values(replace(node, op=op, instance=instance), given, demanded, own, catalog)
+    # Targets have words for the definition as it is.
+    plain = alone(node, given, node.attrs, node.instance, demanded)
+    return [one for one in (replace(one, graph=plain, added=True) for one in found) if tells(one)]
 
 
 def _of_values(

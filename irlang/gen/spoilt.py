@@ -238,8 +238,8 @@ def spoilt_call(
         others.append(valid)
     for name, other in _less(attrs, fault.sources):
         without = judge(node.op, types, other)
-        if without is None:
-            continue
+        if without is None or fault.code in (one.code for one in without.faults):
+            continue  # it is invalid without that attribute, too
         plain = _named(without, node.instance, without.outputs or outputs)
         if not _unchanged(name, whole, plain):
             others.append(alone(node, types, other, plain, demanded))

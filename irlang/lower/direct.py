@@ -22,7 +22,7 @@ _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "bias_add"}
 )  # which do where they stand beside another
 # A number as a tensor of a type, and what stands for a tensor that is not given.
-_WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "full"})
+_WRAPPING = frozenset({"constant", "tensor", "asarray", "array", "zeros", "empty", "full"})
 _WRITTEN = frozenset({"reshape", "Reshape"})  # by which a rule says itself what comes out
 # Complex numbers as pairs of real ones, and back.
 _PARTS = frozenset(

@@ -15,6 +15,8 @@ from irlang import ast
 from irlang.lower.target import describe
 from irlang.parser import parse_expr
 
+_SIGNS = "all({0}.. < {1}..) (target[{0}..] == 1 or target[{0}..] == -1)"
+_SHARES = "all(s.. < S..) 0 <= target[s..] <= 1"
 _UNITS = ("units", "1 <= H", "units: positive integer, the dimensionality of the output")
 
 # By framework and operator: the name of a condition, itself, and what is written.
@@ -35,7 +37,24 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "gru": (_UNITS,),
         "lstm": (_UNITS,),
     },
+    "torch": {
+        "margin_ranking": (("signs", _SIGNS.format("s", "S"), "MarginRankingLoss: y is 1 or -1"),),
+        "hinge_embedding": (
+            ("signs", _SIGNS.format("s", "S"), "HingeEmbeddingLoss: y contains 1 or -1"),
+        ),
+        "soft_margin": (("signs", _SIGNS.format("s", "S"), "SoftMarginLoss: y contains 1 or -1"),),
+        "cosine_embedding": (
+            ("signs", _SIGNS.format("a", "A"), "CosineEmbeddingLoss: y contains 1 or -1"),
+            ("margin", "-1 <= margin <= 1", "CosineEmbeddingLoss: margin is from -1 to 1"),
+        ),
+        "binary_cross_entropy_logits": (
+            ("shares", _SHARES, "BCEWithLogitsLoss: targets are numbers between 0 and 1"),
+        ),
+    },
     "tf": {
+        "binary_cross_entropy_logits": (
+            ("shares", _SHARES, "sigmoid_cross_entropy_with_logits: labels are between 0 and 1"),
+        ),
         "linspace": (("positive", "1 <= count", "tf.raw_ops.LinSpace: num is more than 0"),),
     },
     "keras 2": {

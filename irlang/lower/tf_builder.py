@@ -109,6 +109,7 @@ class TensorFlowBuilder(LimitedBuilder):
     # Of the layers that TensorFlow has as Keras's only.
     keras = "tf.keras"
     version = 2
+    pads = True  # whether convolutions take a padding as it is given
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
@@ -147,6 +148,7 @@ class LiteBuilder(TensorFlowBuilder):
     """For TensorFlow Lite, whose kernels do not compute in 16 bits."""
 
     lacks = dict.fromkeys(("f16", "bf16"), "TensorFlow Lite computes in 32 bits or more")
+    pads = False
 
 
 def turns(a: tuple[int, ...], b: tuple[int, ...]) -> int:

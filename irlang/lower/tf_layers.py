@@ -15,6 +15,7 @@ from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 _MOST_SPACE = 3
+_PLANE = 2  # axes of an image
 _POOL3D_TYPES = ("f32", "bf16")  # for which there are kernels
 
 
@@ -45,11 +46,19 @@ def _matmul(call: Tf) -> Value:
 # ---- windows
 
 
-def _framed(call: Tf, x: Value, number: float = 0.0) -> tuple[Value, Windows, str]:
-    """The input, padded unless TensorFlow pads alike, its windows, and the word for the padding."""
+def _framed(
+    call: Tf, x: Value, number: float = 0.0, told: bool = False
+) -> tuple[Value, Windows, str]:
+    """The input, padded unless TensorFlow pads alike, its windows, and the word for the padding.
+
+    told: whether the operator takes the padding itself, of images.
+    """
     frame = windows(call)
     if call["pad"] == "same":
         return x, frame, '"SAME"'
+    if told and call.build.pads and frame.rank == _PLANE and call["pad"] == "given":
+        pairs = [list(pair) for pair in zip(frame.before, frame.after, strict=True)]
+        return x, frame, str([[0, 0], *pairs, [0, 0]])
     x, frame = around(call, x, frame, number)
     return x, frame, '"VALID"'
 
@@ -75,7 +84,7 @@ def _number_or_list(sizes: tuple[int, ...]) -> str:
 
 
 def _conv(call: Tf) -> Value | None:
-    x, frame, padding = _framed(call, call.input("x"))
+    x, frame, padding = _framed(call, call.input("x"), told=True)
     rank = frame.rank
     if not 1 <= rank <= _MOST_SPACE or (rank == 3 and call["groups"] != 1):
         return None
@@ -125,7 +134,7 @@ def _transposed(call: Tf) -> Value | None:
 
 def _depthwise(call: Tf) -> Value | None:
     """Of a filter that has elements, as TensorFlow asks."""
-    x, frame, padding = _framed(call, call.input("x"))
+    x, frame, padding = _framed(call, call.input("x"), told=True)
     if not _plane(frame) or 0 in call.input("w").shape:
         return None
     weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
@@ -143,7 +152,9 @@ def _depthwise(call: Tf) -> Value | None:
 def _plane(frame: Windows) -> bool:
     """Two axes of one stride, and dilation only where that is 1."""
     strides = set(frame.stride)
-    return frame.rank == 2 and len(strides) == 1 and (_same(frame.dilation, 1) or strides == {1})
+    return (
+        frame.rank == _PLANE and len(strides) == 1 and (_same(frame.dilation, 1) or strides == {1})
+    )
 
 
 def _separable(call: Tf) -> Value | None:
@@ -212,7 +223,7 @@ def _pooled(call: Tf, function: str, x: Value, frame: Windows, padding: str) -> 
 def _with_places(call: Tf) -> list[Value] | None:
     """TensorFlow's places count channels too, which stand last."""
     x, frame = call.input("x"), windows(call)
-    if frame.rank != 2 or not _poolable(frame, x.dtype):
+    if frame.rank != _PLANE or not _poolable(frame, x.dtype):
         return None
     if call["order"] != "row" or call["whole"]:
         return None
