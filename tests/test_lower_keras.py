@@ -49,6 +49,10 @@ _CALLS = (
     ("a: i32[2, 3] in [-5, 5], b: i32[3] in [0, 4]", "bit_shift(a, b; direction = right)",
      _BOTH[:1], "ops.right_shift(a, b)"),
     ("x: f32[1]", "arange(; start = 9, stop = 2, step = -3)", _BOTH[:1], "ops.arange(9, 2, -3"),
+    ("x: f32[20, 5]", "gaussian_noise(x; stddev = 0.5, training = true)", ("keras-theano",),
+     "GaussianNoise(stddev=0.5)"),
+    ("x: f32[20, 5]", "alpha_dropout(x; rate = 0.5, training = true)", ("keras-theano",),
+     "AlphaDropout(rate=0.5)"),
 )  # fmt: skip
 
 

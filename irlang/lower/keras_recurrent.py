@@ -166,6 +166,8 @@ def _conv_lstm(call: Keras) -> list[Value] | None:
     alike = tuple(call["K"]) == tuple(call["M"])
     if activations is None or not alike:
         return None
+    if build.backend == "theano":
+        return None  # which compiles such a loop for a minute
     least, most = (1, 3) if build.version == 3 else (2, 2)
     steps = set(call["stride"]) == {1} or set(call["dilation"]) == {1}
     unlike = call["pad"] == "given" or call["zero_output_for_mask"] or not steps
@@ -188,8 +190,6 @@ def _conv_lstm(call: Keras) -> list[Value] | None:
         extra.append(f"mask={(mask if first else build.transpose(mask, (1, 0))).text}")
     n, filters, *out = call.outputs[1].shape
     if call.has("h0") or call.has("c0"):
-        if (build.version, build.backend) == (2, "theano"):
-            return None
         zero = build.scalar(0.0, call.out.dtype)
         begun = [
             build.transpose(call.input(name), (0, *range(2, rank + 2), 1))

@@ -14,7 +14,7 @@ _OLD = {name: row for name, row in to_keras.TABLE.items() if row.since < (3,)}
 # The rows of others whose layers and losses Keras 2.3 has in the same words, and activations.
 _ON_THEANO = (
     "conv_transpose depthwise_conv separable_conv add_n multiply_n maximum_n minimum_n concat selu "
-    "sigmoid softplus softsign"
+    "sigmoid softplus softsign gaussian_noise gaussian_dropout alpha_dropout"
 )
 THEANO: dict[str, Native] = {
     **_OLD,
