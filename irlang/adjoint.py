@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 
 from irlang import ast
 from irlang import equations as eq
@@ -91,6 +92,8 @@ class _Adjoint:
         self.stopping = stopping
         self.work = Workspace(expansion)
         self.terms: dict[str, list[Term]] = {}
+        self.plain: dict[eq.Expr, eq.Expr] = {}  # of what decides at a kink, as it is written
+        self.origins: dict[str, frozenset[str]] = {}
         self.read: frozenset[str] = frozenset()  # by the equations that something flows through
         self.active: set[str] = self._reaching(expansion.equations)
 
@@ -194,7 +197,8 @@ class _Adjoint:
             return
         if isinstance(expr, eq.Read):
             if expr.tensor in self.active:
-                term = Term(context.binders, context.conditions, expr.index, context.factors)
+                held = self._settled(context.conditions, expr.tensor)
+                term = Term(context.binders, held, expr.index, context.factors)
                 self.terms.setdefault(expr.tensor, []).append(term)
             if expr.default is not None:
                 outside = negation(eq.Inside(expr.tensor, expr.index))
@@ -204,17 +208,40 @@ class _Adjoint:
         elif isinstance(expr, eq.Apply):
             if expr.function == "select":
                 condition, yes, no = expr.args
-                condition = self._decided(condition)
-                self._pull(yes, context.under(condition), equation, yes if expr is whole else whole)
-                self._pull(
-                    no, context.under(negation(condition)), equation, no if expr is whole else whole
-                )
+                for holds, branch in ((condition, yes), (negation(condition), no)):
+                    decided = self._decided(holds)
+                    self.plain[decided] = holds
+                    inner = context.under(decided)
+                    self._pull(branch, inner, equation, branch if expr is whole else whole)
                 return
             for argument, derivative in zip(
                 expr.args, self._slopes(expr, equation, whole), strict=True
             ):
                 if derivative is not None:  # 0 is kept: times what is infinite it has no value
                     self._pull(argument, _scaled(context, derivative), equation, whole)
+
+    def _settled(self, conditions: Iterable[eq.Expr], tensor: str) -> tuple[eq.Expr, ...]:
+        """Conditions of what flows to a tensor. A choice that hangs on nothing that the tensor does
+        is no kink of it: one of the branches has all, at a tie as well.
+        """
+        own = self._origins(tensor)
+        return tuple(
+            plain
+            if (plain := self.plain.get(held)) is not None
+            and own.isdisjoint(chain.from_iterable(map(self._origins, eq.reads(plain))))
+            else held
+            for held in conditions
+        )
+
+    def _origins(self, tensor: str) -> frozenset[str]:
+        """What a tensor hangs on, of all that is differentiated by."""
+        if tensor not in self.origins:
+            self.origins[tensor] = frozenset(
+                name
+                for name in self.sources
+                if tensor in reaching((name,), self.expansion.equations, self.expansion.tensors)
+            )
+        return self.origins[tensor]
 
     def _active(self, expr: eq.Expr) -> bool:
         """Whether an expression depends on what is differentiated by."""

@@ -286,6 +286,29 @@ def test_at_a_kink_every_allowed_gradient_is_enclosed(call: str) -> None:
     assert np.all(ball.bound[[0, 2]] < 1e-6)
 
 
+def test_a_choice_is_no_kink_of_what_it_does_not_hang_on() -> None:
+    """A sample at the border is inside: the image has all of what flows back, the border is a kink
+    of the box alone. The slope of a line is one where its argument is 0.
+    """
+    graph, given = graph_of("""
+model m(x: f32[1, 1, 1], boxes: f32[2, 2]) -> loss: f32[] {
+  param batch: i64[2] = 0
+  loss = reduce_sum(crop_and_resize(x, boxes, batch; size = 1, extrapolation = 7))
+}
+""")
+    given |= {"x": np.ones((1, 1, 1), np.float32)}
+    found = gradient.gradient_balls(graph, given, builtin())
+    assert found["x"].value.tolist() == [[[2]]]
+    assert np.all(found["x"].bound < 1e-6)
+    graph, given = graph_of("model m(x: f32[2], s: f32[2]) -> y: f32[2] {\n y = prelu(x, s)\n}")
+    given = {"x": np.array([0, -2], np.float32), "s": np.array([0.25, 0.25], np.float32)}
+    found = gradient.gradient_balls(graph, given, builtin())
+    assert found["s"].value.tolist() == [0, -2]
+    assert np.all(found["s"].bound < 1e-6)
+    assert found["x"].value[0] - found["x"].bound[0] <= 0.25
+    assert found["x"].value[0] + found["x"].bound[0] >= 1
+
+
 def test_where_a_call_leaves_its_result_open_its_gradient_is_open() -> None:
     """Of two updates of one place either may stay, so that either may have the gradient."""
     graph, given = graph_of("""

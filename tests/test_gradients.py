@@ -594,6 +594,11 @@ def test_a_branch_that_is_not_taken_has_no_slope(call: str, everywhere: Session)
         if (target, call.partition("(")[0]) == ("torch", "poisson"):
             assert {v.name for v in verdicts if v.verdict == "nonfinite"} == {"d_x"}
             continue  # F.poisson_nll_loss itself, by its target where that is 0
+        if (target, call) == ("torch", "log_ndtr(x)"):
+            slopes = [v for v in verdicts if v.verdict == "inaccurate"]
+            assert [v.name for v in slopes] == ["d_x"]  # exp(-x ** 2 / 2 - y) / sqrt(2 pi), at -20
+            compared += 1
+            continue
         assert {v.verdict for v in verdicts} <= {"agrees", "rounding", "unsupported"}, verdicts
         compared += "d_x" in {v.name for v in verdicts if v.verdict != "unsupported"}
     assert compared
