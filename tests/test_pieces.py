@@ -10,7 +10,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.diff import pieces as module
 from irlang.diff.apart import Rounds
-from irlang.diff.pieces import pieces
+from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import Settings
 from irlang.diff.seen import Seen, calls_of
 from irlang.gen.build import generate
@@ -61,7 +61,7 @@ def test_pieces_that_a_target_has_operators_for_come_first_and_twice_as_often(
 ) -> None:
     """What is composed of others says little that these do not."""
     monkeypatch.setattr(module, "spelt", lambda _: ("square", "sqrt"))
-    settings = Settings(("x",), 3, ops=("square", "sqrt", "abs", "negate"))
+    settings = Settings(("torch",), 3, ops=("square", "sqrt", "abs", "negate"))
     known = [one for one in kit_of(builtin(), frozenset(settings.ops)).idioms if not is_call(one)]
     own = [one for one in known if {step.op for step in one} <= {"square", "sqrt"}]
     assert 0 < len(own) < len(known)
@@ -70,6 +70,14 @@ def test_pieces_that_a_target_has_operators_for_come_first_and_twice_as_often(
     rounds = Rounds(known, own, settings.seed)
     turns = Counter(str(rounds.turn(place)[0]) for place in range(len(own) + len(known)))
     assert turns == Counter(map(str, [*own, *known]))
+
+
+def test_targets_that_are_given_files_get_more() -> None:
+    assert beside(["tf", "onnxruntime"]) == beside(["openvino"]) == 2 * beside(["torch", "tf:xla"])
+    settings = Settings(("onnxruntime",), 3, ops=OPS)
+    first, second = (list(pieces(settings, n, builtin(), lambda _: True, 40)) for n in (0, 1))
+    assert {number for number, *_ in second} <= set(range(beside(["onnxruntime"]), 10**6))
+    assert not {seed for _, seed, _ in first} & {seed for _, seed, _ in second}
 
 
 def test_operators_without_an_idiom_have_no_pieces() -> None:

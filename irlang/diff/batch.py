@@ -23,7 +23,7 @@ from irlang.diff.finding import Found, charge, find, find_accepted, find_gradien
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.pace import PACE
-from irlang.diff.pieces import PIECES, pieces
+from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
@@ -107,7 +107,7 @@ class _Batch:
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own,
         )  # fmt: skip
-        share = -(-count * PIECES // BATCH)
+        share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.
         slopes = [] if settings.grad else [t for t in settings.targets if differentiates(t)]
         self._sloped = session.among(slopes)

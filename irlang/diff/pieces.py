@@ -9,7 +9,7 @@ expects (`irlang.gen.idiom.otherwise`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irlang.catalog import Catalog
 from irlang.diff.apart import Rounds
@@ -21,8 +21,10 @@ from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
 from irlang.lower.lower import spelt
+from irlang.lower.target import ROWS, describe
 
-PIECES = 192  # beside a batch
+_PIECES = 192  # beside a batch
+_OF_FILES = 2  # times as many where a target is given a file: all that it holds is optimised
 _EDGE = 3  # one in so many has values at the edges of their types
 _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it may be otherwise
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
@@ -43,20 +45,28 @@ _LIMITS = (
 )
 
 
+def beside(targets: Sequence[str]) -> int:
+    """How many pieces there are beside a batch of a campaign of some targets."""
+    files = any(ROWS[describe(target).framework].kind == "onnx" for target in targets)
+    return _PIECES * (_OF_FILES if files else 1)
+
+
 def pieces(
-    settings: Settings, batch: int, catalog: Catalog, able: Able, count: int = PIECES
+    settings: Settings, batch: int, catalog: Catalog, able: Able, count: int | None = None
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the pieces beside a batch.
 
-    able: whether any target can run a program. count: how many have their turn.
+    able: whether any target can run a program. count: how many have their turn, if not all.
     """
+    each = beside(settings.targets)
     ops = settings.ops or None
     known = kit_of(catalog, frozenset(ops) if ops else None).idioms
     idioms = [one for one in known if not is_call(one) for _ in range(1 + len(one) // _LONG)]
     own = frozenset().union(*map(spelt, settings.targets))
     native = [one for one in idioms if own.issuperset(step.op for step in one)]
     rounds = Rounds(idioms, native, settings.seed)
-    for number in range(batch * PIECES, batch * PIECES + count if idioms else 0):
+    last = batch * each + (each if count is None else count)
+    for number in range(batch * each, last if idioms else 0):
         idiom, around = rounds.turn(number)
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
