@@ -418,6 +418,31 @@ def test_inputs_that_are_refused_are_left_out_which_is_said(tmp_path: Path, caps
         assert [one["code"] for one in found["granted"]] == ["gather.in_range"] * refused
 
 
+def test_what_only_numbers_of_few_digits_meet_is_found(tmp_path: Path, capsys: Any) -> None:
+    """1 less some numbers is 0 where all of them are exact, and passes by 0 elsewhere."""
+    path = tmp_path / "m.nnir"
+    path.write_text(
+        """op left[T: float](x: T[L, N]) -> y: T[L, N] {
+  y[t, n] = (y[t - 1, n] ?? 1) - x[t, n]
+}
+model m(x: f32[40, 3] in [0, 0.1]) -> z: f32[40, 3] {
+  z = reciprocal(left(x))
+}
+"""
+    )
+    code, said, _ = run(str(path), capsys=capsys)
+    assert code == 1
+    assert "error[analyze.reachable]" in said
+
+
+def test_what_may_be_any_number_is_called_so(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "m.nnir"
+    body = "a = exp(x)\nb = subtract(a, exp(z))\ny = log(b)"
+    path.write_text(model(body, "x: f32[4] in [-99, 99], z: f32[4] in [-99, 99]", "y: f32[4]"))
+    _, said, _ = run(str(path), "--time", "0.1", capsys=capsys)
+    assert "what reaches `log` is any number of f32: the function is not defined below 0" in said
+
+
 def test_what_a_definition_leaves_open_is_said(tmp_path: Path, capsys: Any) -> None:
     """A real number that is too large for an integer type becomes no NaN, but any integer."""
     path = tmp_path / "m.nnir"
@@ -426,7 +451,9 @@ def test_what_a_definition_leaves_open_is_said(tmp_path: Path, capsys: Any) -> N
         path.write_text(text)
         code, said, _ = run(str(path), capsys=capsys)
         assert code == 0
-        assert ("Some numbers in reach of y are too large for the integers there" in said) == left_open
+        assert (
+            "Some numbers in reach of y are too large for the integers there" in said
+        ) == left_open
         found = json.loads(run(str(path), "--format", "json", capsys=capsys)[1])
         assert found["left_open"] == ["y"] * left_open
 

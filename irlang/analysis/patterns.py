@@ -83,6 +83,16 @@ def _in_line(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     return line
 
 
+def _few_digits(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """One number of few binary digits, everywhere or along the last axis: what is added up and
+    taken away is exact, so that it meets 0 and 1.
+    """
+    size = np.frexp(max(map(abs, ends)))[1]
+    step = 2.0 ** (int(size) - int(numbers.integers(1, 6)))
+    few: Array = np.rint(_even(numbers, shape[-1:] if numbers.random() < 0.5 else (), ends) / step)
+    return np.broadcast_to(few * step, shape)
+
+
 def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     """Zero but for one element."""
     made = np.full(shape, _nearest_zero(ends))
@@ -114,6 +124,7 @@ _PLAIN: tuple[tuple[Pattern, ...], ...] = (CONSTANT, CONSTANT + _VARIED, _VARIED
 _CHOICES = (
     *_PLAIN, (*CONSTANT, *_VARIED[3:6]),
     *_PLAIN, (_ZERO, _ONE, _in_line, _in_line),
+    *_PLAIN, (_ZERO, _few_digits, _few_digits),
 )  # fmt: skip
 
 

@@ -14,12 +14,14 @@ _BESIDE = 2.0**-10  # from a number at which a function may be infinite
 STARVED = "the proofs about this call were cut short: there is much in it to be tried"
 
 
-def span(value: Numbers) -> str:
-    """The ends of a set, as text."""
+def span(value: Numbers, own: Arithmetic | None = None) -> str:
+    """The ends of a set, as text. own: of the type whose largest numbers need no digits."""
     if value.empty:
         return "nothing"
     if value.only is not None:
         return f"{value.only:.6g} always"
+    if own is not None and -value.low >= own.largest <= value.high:
+        return f"any number of {own.row.name}"
     return f"between {value.low + 0.0:.6g} and {value.high + 0.0:.6g}"  # -0 is no news
 
 
@@ -39,7 +41,7 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     row = SCALARS.get(function)
     if function == "/":
         if operand.holds(0.0):
-            return f"the divisor is {span(operand)}: it may be 0"
+            return f"the divisor is {span(operand, own)}: it may be 0"
         least = min(abs(end) for piece in operand.pieces for end in piece)
         return (
             f"the divisor may be as small as {least:.3g}: "
@@ -50,24 +52,24 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     if function == "index":
         return f"an index read from data is {span(operand)}: it may lie outside the tensor"
     if row is not None and row.arity == 1:
-        return _of_function(row, operand, name)
+        return _of_function(row, operand, own)
     if operand.below or operand.above:
         why = "0 times an infinity" if function == "*" else "an infinity less an infinity"
         return f"the terms are {span(operand)}, the infinite ends included: {why} is NaN"
     return f"the terms are {span(operand)}: the result may be beyond the largest {name}"
 
 
-def _of_function(row: Scalar, operand: Numbers, name: str) -> str:
+def _of_function(row: Scalar, operand: Numbers, own: Arithmetic) -> str:
     """By the domain and the poles of a function of one argument."""
     low, high = row.domain
-    reach = f"{decisive(row.name)} is {span(operand)}"
+    reach = f"{decisive(row.name)} is {span(operand, own)}"
     if operand.low < low or operand.high > high:
         where = f"below {low:g}" if operand.low < low else f"above {high:g}"
         return f"{reach}: the function is not defined {where}"
     pole = _pole(row, operand)
     if pole is not None:
         return f"{reach}: the function is infinite at {pole:g}"
-    return f"{reach}: the result may be beyond the largest {name}"
+    return f"{reach}: the result may be beyond the largest {own.row.name}"
 
 
 def _pole(row: Scalar, operand: Numbers) -> float | None:
