@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from irlang.commands.diff import command as diff
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
+from irlang.lower.pool import Program
 from tests.lower_calls import case, disagreement
 from tests.test_lower_text import lowered, ran, usable
 
@@ -47,6 +48,31 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     usable(_TARGET)
     made = case("x: f32[2, 3]", call)
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call"),
+    [
+        ("a: i32[5] in [-9, 9], b: i32[5] in [1, 4]", "modulo(a, b)"),
+        ("a: i64[5] in [-3, 3], b: i64[5] in [0, 9]", "power(a, b)"),
+    ],
+)
+def test_whole_numbers_are_given_to_its_own_functions(inputs: str, call: str) -> None:
+    """Powers of them are computed in double precision, and wrong beyond 2**53."""
+    usable(_TARGET)
+    made = case(inputs, call)
+    found = lower(made.graph, _TARGET, made.catalog, made.params)
+    assert found.native == {"y"}
+    program = Program(found.kind, found.code, made.inputs, found.params)
+    assert made.faults(ran(program, _TARGET).outputs) == []
+
+
+def test_powers_of_two_types_are_computed_in_one() -> None:
+    usable(_TARGET)
+    made = case("a: f32[5], b: f64[5]", "power(abs(a), b)")
+    found = lower(made.graph, _TARGET, made.catalog, made.params)
+    program = Program(found.kind, found.code, made.inputs, found.params)
+    assert ran(program, _TARGET).outputs
 
 
 def test_vectors_that_stand_for_what_is_not_given_hide_no_argument() -> None:

@@ -114,13 +114,14 @@ def _norm(call: Mx) -> Value | None:
 
 def _modulo(call: Mx) -> Value | None:
     values = [call.build.full(value) for value in call.values.values()]
-    own = call["sign_of"] == "divisor" and call.out.dtype in _WIDE
+    own = call["sign_of"] == "divisor" and (call.out.dtype in _WIDE or call.out.kind == "int")
     return call.value(invoke("mx.np.mod", *values)) if own else None
 
 
 def _power(call: Mx) -> Value | None:
-    if call.out.dtype not in _WIDE or {v.dtype for v in call.values.values()} - {*_WIDE}:
-        return None
+    types = {value.dtype for value in call.values.values()}
+    if len(types) > 1 or not (types <= {*_WIDE} or call.out.kind == "int"):
+        return None  # of numbers of two types it has none
     return call.value(invoke("mx.np.power", *map(call.build.full, call.values.values())))
 
 
