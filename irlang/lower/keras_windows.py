@@ -290,6 +290,8 @@ def _edges(kind: str, argument: str) -> Native:
         padding = kind == "ZeroPadding"
         if call.out.kind != "real" or (padding and (call["mode"] != "constant" or call["value"])):
             return None
+        if 0 in x.shape:
+            return None  # layers ask for sizes above 0
         if padding and any(amount < 0 for pair in pairs for amount in pair):
             return None
         pairs = [(int(low), int(high)) for low, high in pairs]
