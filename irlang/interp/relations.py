@@ -238,6 +238,8 @@ class Relations(Areas):
             if not eq.indices(atom) <= inner.keys():
                 continue  # it hangs on an index that is bound further in
             term = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
+            if self._equal is not None and _same_element(atom, self._equal[1], inner):
+                term = self.meaning(self._equal[0], inner)  # in this case it is that
             largest = self.chosen(term, inner)
             if largest is None or eq.indices(term) & set(names):
                 continue
@@ -284,12 +286,29 @@ class Relations(Areas):
                 lows = []
                 for arg in self._one_is(larger, box):
                     own = self.started(arg, box)
+                    known = dict(facts)
+                    only = self.remembered(own, box, facts).only
+                    if only is not None:
+                        known[atom] = number(only)
                     with self.taken_as(self.copies(own, box)[-1], settled(atom)):
-                        lows.append(self.value(body, box, facts).low)
+                        lows.append(self._least(body, box, known))
                 best = max(best, min(lows, default=-math.inf))
             if best > 0:
                 break  # written out further it says the same
         return best
+
+    def _least(self, body: eq.Expr, box: Limits, facts: Facts) -> float:
+        """What an expression is at least, in a case; of a sum, also by what its terms reach."""
+        found = self.value(body, box, facts).low
+        if found >= 1.0 or not isinstance(body, eq.Apply) or body.function != "+":
+            return found
+        for arg, other in (body.args, body.args[::-1]):
+            term = self.meaning(arg, box)
+            if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
+                continue
+            if all(self.interval(one, box, facts).low >= 0 for one in (arg, other)):
+                found = max(found, self._attained(term, box, facts) or found)
+        return found
 
     def _one_is(self, larger: eq.Expr, box: Limits) -> list[eq.Expr]:
         """The elements of which one is the larger of two, or the largest of a few."""
@@ -399,6 +418,13 @@ class Relations(Areas):
         if isinstance(expr, eq.Apply):
             return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
         return expr
+
+
+def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
+    """Whether two elements are one, the indices that are a single number being that."""
+    pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
+    first, second = (settled(eq.substitute(part, pins)) for part in (one, other))
+    return first == second
 
 
 def _is_max(term: eq.Expr) -> bool:
