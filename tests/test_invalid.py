@@ -854,6 +854,10 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
         ("torch", "avg_pool", "padding"),  # of which PyTorch has one number for both ends
         ("torch", "bucketize", "ascending"),  # of a list that is in order as it is drawn
         ("torch", "random_normal", "stddev"),
+        ("torch", "full", "shape"),
+        ("torch", "categorical_cross_entropy", "label_smoothing"),
+        ("torch", "conv_transpose", "output_padding"),
+        ("torch", "conv_transpose", "padding"),  # beside another number that is declared alike
         ("tf", "conv", "fits"),  # with a padding beside a word that leaves it out
         ("tf", "conv", "padding"),
         ("tf", "depthwise_conv", "padding"),

@@ -101,12 +101,21 @@ class Call:
         types, attrs = changed(self.node, self.given, move)
         if self.stated:
             attrs |= _followers(self.node, attrs, move)
+        broken = self._faulty(types, attrs, move)
         twins = _twins(self.node, move) if self.twins else {}
-        for also in ({**attrs, **twins}, attrs) if twins else (attrs,):
-            instance = faulty(self.node.op, types, also, self.added, move.name)
-            if instance is not None:
-                return Broken(move, types, also, instance)
-        return None
+        if twins:
+            together = self._faulty(types, {**attrs, **twins}, move)
+            if together is None and broken is not None:  # some may be no matter of the requirement
+                spoken = {n: v for n, v in twins.items() if n in broken.instance.faults[0].sources}
+                together = self._faulty(types, {**attrs, **spoken}, move)
+            broken = together or broken
+        return broken
+
+    def _faulty(
+        self, types: dict[str, Given], attrs: dict[str, Any], move: Move | Resize
+    ) -> Broken | None:
+        instance = faulty(self.node.op, types, attrs, self.added, move.name)
+        return Broken(move, types, attrs, instance) if instance is not None else None
 
     def spoilt(self, broken: Broken) -> Spoilt | None:
         """Its program; None where a tensor has too many elements, or none without being asked."""

@@ -79,7 +79,7 @@ def law(name: str, *numbers: str) -> Callable[[Call[Any]], Value | None]:
         if DTYPES[call.out.dtype].kind != "real":
             return None
         given = [float(call[one]) for one in numbers]
-        drawn: Value = call.build.draw(name, given, call.out.shape, call.out.dtype)
+        drawn: Value = call.build.draw(name, given, tuple(call["shape"]), call.out.dtype)
         return drawn
 
     return rule

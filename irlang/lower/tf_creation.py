@@ -25,7 +25,7 @@ def _full(call: Tf) -> Value | None:
     if DTYPES[call.out.dtype].kind != "real":
         return None
     number = invoke("tf.constant", float(call["value"]), _type(call))
-    return call.value(invoke("tf.fill", str(list(call.out.shape)), number))
+    return call.value(invoke("tf.fill", str(list(call["shape"])), number))
 
 
 def _arange(call: Tf) -> Value | None:

@@ -24,7 +24,9 @@ def _eye(call: Torch) -> Value | None:
 def _full(call: Torch) -> Value | None:
     if DTYPES[call.out.dtype].kind != "real":
         return None
-    return call.value(invoke("torch.full", call.out.shape, float(call["value"]), dtype=_type(call)))
+    return call.value(
+        invoke("torch.full", tuple(call["shape"]), float(call["value"]), dtype=_type(call))
+    )
 
 
 def _arange(call: Torch) -> Value | None:

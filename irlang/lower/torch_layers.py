@@ -128,7 +128,11 @@ def _transposed(call: Torch) -> Value | None:
     whole = [(n - 1) * s + k for n, s, k in zip(size, stride, span, strict=True)]
     extra = [o - (w - 2 * low) for o, w, low in zip(out, whole, lo, strict=True)]
     limits = [max(pair) for pair in zip(stride, dilation, strict=True)]
-    direct = all(0 <= e < limit for e, limit in zip(extra, limits, strict=True))
+    if call["pad"] == "given" and tuple(call["before"]) == tuple(call["after"]):
+        extra = list(call["output_padding"])  # as it is said, which is what is left
+        direct = True
+    else:
+        direct = all(0 <= e < limit for e, limit in zip(extra, limits, strict=True))
     padding = tuple(lo) if direct and any(lo) else None
     if not direct:
         extra = [max(0, low + o - w) for low, o, w in zip(lo, out, whole, strict=True)]

@@ -198,8 +198,6 @@ def _of_rows(function: str, **attributes: str) -> Native:
 
 
 def _categorical(call: Torch) -> Value | None:
-    if not 0 <= call["label_smoothing"] <= 1:
-        return None
     options = {"label_smoothing": "label_smoothing"}
     found = _of_classes("F.cross_entropy", "logits", "target", **options).rule(call)
     return found if isinstance(found, Value) else None
