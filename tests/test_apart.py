@@ -24,6 +24,7 @@ from irlang.diff.seen import Seen
 from irlang.diff.unmixed import unmixed
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
+from irlang.gen.build import generate
 from irlang.gen.edge import with_edges_apart
 from irlang.graph import Graph, Port
 from irlang.graph_text import to_ast
@@ -421,3 +422,15 @@ def test_a_call_of_another_type_comes_rather_than_one_that_is_composed() -> None
             if case is not None
         ]
         assert sum(found) >= 24
+
+
+@pytest.mark.parametrize(("name", "attribute", "usual"), [
+    ("gelu", "approximate", "none"), ("relu", "max_value", np.inf),
+])  # fmt: skip
+def test_what_an_idiom_says_of_an_operator_leaves_room_for_its_defaults(
+    name: str, attribute: str, usual: Any
+) -> None:
+    """One idiom of one call says another word for each."""
+    made = (generate(builtin(), seed, apart=[name]).graph.nodes[-1] for seed in range(60))
+    said = [node.instance.binding.scope.names[attribute] == usual for node in made]
+    assert 20 <= sum(said) <= 45

@@ -37,7 +37,7 @@ _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not f
 # Of these, before integers of all widths are drawn, and before the usual real numbers are.
 _OWN_INTS, _OWN_REALS = 2, 10
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
-_SAID = 60  # percent of these that have attributes of an idiom, where there is one
+_SAID = 60  # percent of these that have attributes of an idiom or none, where there is an idiom
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
 _PLAIN = 50  # percent of idioms whose attributes have their defaults where nothing is said
@@ -199,7 +199,7 @@ class _Builder(Calls):
         their defaults: frameworks have many operators for such attributes alone.
         """
         said = [one[0].attrs for one in self.idioms if len(one) == 1 and one[0].op == name]
-        attrs = self.chooser.pick(said) if said and self.chooser.chance(_SAID) else {}
+        attrs = self.chooser.pick([{}, *said]) if said and self.chooser.chance(_SAID) else {}
         plain = self.chooser.chance(_PLAIN)
         return Fixed(
             attrs=dict(attrs), plain=plain, said=not plain and self.chooser.chance(_ALL_SAID)
