@@ -83,14 +83,18 @@ def _in_line(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     return line
 
 
-def _few_digits(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
-    """One number of few binary digits, everywhere or along the last axis: what is added up and
-    taken away is exact, so that it meets 0 and 1.
+def _one_number(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
+    """One number everywhere, or one for every place along the first or the last axis.
+
+    With few binary digits what is added up and taken away is exact, so that it meets 0 and 1; with
+    all of them the mean of equal numbers may be another.
     """
-    size = np.frexp(max(map(abs, ends)))[1]
-    step = 2.0 ** (int(size) - int(numbers.integers(1, 6)))
-    few: Array = np.rint(_even(numbers, shape[-1:] if numbers.random() < 0.5 else (), ends) / step)
-    return np.broadcast_to(few * step, shape)
+    first, last = (*shape[:1], *[1] * (len(shape) - 1)), shape[-1:]
+    made = _even(numbers, ((), first, last)[int(numbers.integers(3))], ends)
+    size = int(np.frexp(max(map(abs, ends)))[1])
+    step = 2.0 ** (size - int(numbers.integers(1, 6)))
+    kept = made if numbers.random() < 0.25 else np.rint(made / step) * step
+    return np.broadcast_to(kept, shape)
 
 
 def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
@@ -124,7 +128,7 @@ _PLAIN: tuple[tuple[Pattern, ...], ...] = (CONSTANT, CONSTANT + _VARIED, _VARIED
 _CHOICES = (
     *_PLAIN, (*CONSTANT, *_VARIED[3:6]),
     *_PLAIN, (_ZERO, _ONE, _in_line, _in_line),
-    *_PLAIN, (_ZERO, _few_digits, _few_digits),
+    *_PLAIN, (_ZERO, _one_number, _one_number),
 )  # fmt: skip
 
 
