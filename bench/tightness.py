@@ -63,7 +63,8 @@ def ratios(session: Session, made: list[Case], target: str) -> Iterator[tuple[Ar
                 continue
             ball, got = outcome.balls[value], np.asarray(result.outputs[name], dtype=np.float64)
             radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), got.shape)
-            error = np.abs(got - ball.value)
+            with np.errstate(invalid="ignore"):  # equal infinities
+                error = np.abs(got - ball.value)
             known = np.isfinite(radius) & np.isfinite(error)
             yield radius[known], error[known]
 
