@@ -911,3 +911,14 @@ def test_words_beneath_which_a_number_is_read_come_first() -> None:
         if node.instance.binding.scope.names["pad"] != "given":
             other = in_other_words(node, random.Random(seed), {"before", "after"})
             assert other.instance.binding.scope.names["pad"] == "given"
+
+
+def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:
+    """Of a stable `top_k` PyTorch sorts all, and the first `k` are cut off."""
+    found = [one for seed in range(12) for one in told("top_k", "k", "torch", seed)]
+    programs = _Programs(builtin())
+    for one in found:
+        lowered = programs.own("torch", one.graph)
+        assert lowered is not None
+        assert isinstance(lowered.code, str)
+        assert "torch.topk" in lowered.code

@@ -428,9 +428,11 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
         return False
     if _is_valid_as_fixed(one, target, programs.catalog):
         return False
+    given = numbers(lowered)
+    if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):
+        return False  # what the requirement sets it against is not given
     if isinstance(one.changed, SetAttr):
         value = one.changed.value
-        given = numbers(lowered)
         if not _numbers(value) <= given.keys():
             return False  # what is computed from it is given instead
         valid = programs.own(target, one.beside[0]) if one.beside else None
@@ -486,6 +488,19 @@ def _room() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _changed(one: Spoilt) -> str:
+    return "" if isinstance(one.changed, SetElements) else one.changed.name
+
+
+def _beside_it(one: Spoilt) -> Iterator[Any]:
+    """What a spoilt call says, as it must, of the other attributes that its fault is about."""
+    node = one.graph.nodes[0]
+    declared = pattern(node.op).attrs
+    for name in one.fault.sources:
+        if name in node.attrs and name != _changed(one) and declared[name].default is None:
+            yield node.attrs[name]
 
 
 def _numbers(value: Any) -> frozenset[float]:
