@@ -419,6 +419,21 @@ l2_loss x=2,3
 psnr a=1,2,2,2 b=1,2,2,2; in 0.1,1
 total_variation x=1,3,2,2
 adjust_contrast x=1,2,3,2; factor=1.7
+image_standardization x=1,2,3,2
+sobel_edges x=1,2,3,2
+rgb_to_grayscale x=2,3; in 0.1,1
+rgb_to_hsv x=2,3; in 0.1,1
+hsv_to_rgb x=2,3; in 0.1,1
+adjust_saturation x=2,3; factor=0.7 in 0.1,1
+adjust_hue x=2,3; delta=0.3 in 0.1,1
+reduce_log_sum x=2,3; axes=[1] in 0.1,1
+global_lp_pool x=1,2,3
+global_lp_pool x=1,2,3; p=3 in 0.1,1
+mean_variance_norm x=2,3; axes=[1]
+cumulative_trapezoid x=2,4; dx=0.5
+corrcoef x=2,4
+polyval p=3 x=2,2
+compress x=4,2 keep=b:4; size=3
 multilabel_soft_margin x=2,3 target=2,3 weight=3
 """
 LINES = CASES.strip().splitlines()

@@ -48,6 +48,9 @@ NUMERIC: dict[str, Native] = {
         name: plain(f"jnp.{function or name}")
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
+    "gcd": plain("jnp.gcd"),
+    "lcm": plain("jnp.lcm"),
+    "polyval": plain("jnp.polyval"),
     "log_add_exp": Native("jnp.logaddexp, jnp.logaddexp2", _logaddexp),
     "isin": plain("jnp.isin", invert="invert"),
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),

@@ -55,6 +55,13 @@ def _cov(call: Jax) -> Value:
     return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
 
 
+def _corrcoef(call: Jax) -> Value:
+    x = call.input("x")
+    found = invoke("jnp.corrcoef", x)
+    flat = x.shape[0] == 1
+    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+
+
 STATISTICS: dict[str, Native] = {
     "count_nonzero": over_axes("jnp.count_nonzero"),
     "reduce_nansum": over_axes("jnp.nansum"),
@@ -68,4 +75,5 @@ STATISTICS: dict[str, Native] = {
     "differences": Native("jnp.diff", _diff),
     "trapezoid": Native("jnp.trapezoid", _trapezoid),
     "cov": Native("jnp.cov", _cov),
+    "corrcoef": Native("jnp.corrcoef", _corrcoef),
 }

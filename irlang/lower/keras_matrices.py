@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import channels_first, channels_last, spatial
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, plain
 from irlang.lower.value import Value
 
 _WIDE = ("f32", "f64")
@@ -122,6 +124,17 @@ def _psnr(call: Keras) -> Value | None:
     return call.value(invoke("ops.psnr", a, b, max_val=float(call["max_value"])))
 
 
+def _of_images(function: str) -> Native:
+    """Of one image, or a batch of them."""
+    row = plain(function)
+
+    def rule(call: Keras) -> Value | Sequence[Value] | None:
+        x = call.input("x")
+        return row.rule(call) if x.rank in (3, 4) and x.dtype in _WIDE else None
+
+    return Native(function, rule, since=KERAS_3)
+
+
 MATRICES: dict[str, Native] = {
     "log_determinant": Native("ops.slogdet", _log_determinant, since=KERAS_3),
     "solve": Native("ops.solve", _solve, since=KERAS_3),
@@ -136,6 +149,9 @@ MATRICES: dict[str, Native] = {
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
     "resize": Native("ops.image.resize", _resize, since=KERAS_3),
+    "rgb_to_grayscale": _of_images("ops.image.rgb_to_grayscale"),
+    "rgb_to_hsv": _of_images("ops.image.rgb_to_hsv"),
+    "hsv_to_rgb": _of_images("ops.image.hsv_to_rgb"),
     "psnr": Native("ops.psnr", _psnr, since=KERAS_3),
     "rot90": Native("ops.rot90", _rot90, since=KERAS_3),
 }

@@ -34,6 +34,8 @@ NUMERIC: dict[str, Native] = {
         name: _three(plain(f"ops.{function or name}"))
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
+    "gcd": _three(plain("ops.gcd")),
+    "lcm": _three(plain("ops.lcm")),
     "log_add_exp": _three(Native("ops.logaddexp, ops.logaddexp2", _logaddexp)),
     "isin": _three(plain("ops.isin", invert="invert")),
     "isclose": _three(plain("ops.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),

@@ -26,7 +26,9 @@ _MEANT_SINCE = {"Attention": 23, "Gelu": 20, "GroupNormalization": 21}
 _VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
 
 # What has kernels at that opset, and none later, or none at one of those that are written.
-_GONE = frozenset({"Bernoulli", "MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"})
+_GONE = frozenset(
+    {"Bernoulli", "GlobalLpPool", "MaxRoiPool", "RandomNormal", "RandomUniform", "RoiAlign"}
+)
 _GONE_AT = {23: frozenset({"QuantizeLinear"})}
 _BEFORE = 21
 # The opset of PyTorch's exporter. Passes name the opsets that they take, and lag behind; kernels
@@ -62,14 +64,15 @@ _GROUPS = {
     "f32 f64 f16": "Round",
     "f32 i32 i64": "OneHot",
     "f32 f16": "Attention RMSNormalization RotaryEmbedding",
-    _REDUCED: "CumSum Einsum Pow ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum "
-    "ReduceSumSquare",
+    _REDUCED: "CumSum Einsum Pow ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean "
+    "ReduceProd ReduceSum ReduceSumSquare",
     _REAL: "BatchNormalization Ceil Cos DeformConv Exp Floor Gemm Log LogSoftmax LpNormalization "
     "Dropout Reciprocal Sigmoid Sin Softmax Sqrt Sum Tanh",
-    "f32": "Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf Gelu "
-    "Det GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GroupNormalization HardSigmoid HardSwish "
-    "InstanceNormalization LRN LeakyRelu LpPool MaxUnpool Mean Mish PRelu RNN Resize Selu Sinh "
-    "Softplus Softsign Tan ThresholdedRelu",
+    "f32": "Acos Acosh Asin Asinh Atan Atanh AveragePool Celu Conv ConvTranspose Cosh Elu Erf "
+    "Gelu Det GRU LSTM Hardmax GlobalAveragePool GlobalMaxPool GlobalLpPool "
+    "GroupNormalization HardSigmoid HardSwish InstanceNormalization LRN LeakyRelu LpPool "
+    "MaxUnpool Mean MeanVarianceNormalization Mish PRelu RNN Resize Selu Sinh Softplus "
+    "Softsign Tan ThresholdedRelu",
     "bool": "And Not Or Xor",
     "i8 i16 i32 i64 u8 u16 u32 u64": "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "u8 u32 u64": "BitShift",

@@ -186,7 +186,22 @@ def _global(op: str) -> Native:
     return Native(op, rule)
 
 
+def _global_norm(call: Onnx) -> Value | None:
+    x, order = call.input("x"), call["p"]
+    if not 1 <= x.rank - 2 <= _MOST_SPACE or order != int(order):
+        return None
+    return call.build.op("GlobalLpPool", [x], call.out.shape, p=int(order))
+
+
 # ---- normalisation
+
+
+def _mean_variance(call: Onnx) -> Value | None:
+    x = call.input("x")
+    if call["eps"] != 1e-9 or not x.rank:
+        return None
+    axes = list(call.axes_said("axes", x.rank))
+    return call.build.op("MeanVarianceNormalization", [x], x.shape, axes=axes) if axes else None
 
 
 def _batch_norm(call: Onnx) -> Value | None:
@@ -378,6 +393,8 @@ LAYERS: dict[str, Native] = {
     "lp_pool": _pool("LpPool", p="p"),
     "global_max_pool": _global("GlobalMaxPool"),
     "global_avg_pool": _global("GlobalAveragePool"),
+    "global_lp_pool": Native("GlobalLpPool", _global_norm),
+    "mean_variance_norm": Native("MeanVarianceNormalization", _mean_variance),
     "batch_norm": Native("BatchNormalization", _batch_norm),
     "layer_norm": Native("LayerNormalization", _layer_norm),
     "instance_norm": _per_channel("InstanceNormalization"),

@@ -336,7 +336,7 @@ _ARITHMETIC = (
 )
 _REDUCTIONS = (
     "sum=Sum mean=Mean prod=Prod max=Max min=Min l1=L1 l2=L2 logsumexp=LogSumExp "
-    "sum_square=SumSquare"
+    "sum_square=SumSquare log_sum=LogSum"
 )
 
 ELEMENTS: dict[str, Native] = {

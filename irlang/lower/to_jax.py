@@ -13,11 +13,13 @@ from irlang.lower.jax_ops import ELEMENTS
 from irlang.lower.jax_shapes import SHAPES
 from irlang.lower.jax_statistics import STATISTICS
 from irlang.lower.python_program import Layout
+from irlang.lower.selections import JAX_SELECTIONS
 from irlang.lower.spectra import JAX_SIGNALS
 
 TABLE: dict[str, Native] = {
     **ELEMENTS, **SHAPES, **LAYERS, **CREATION, **MATRICES, **NUMERIC, **STATISTICS,
     **JAX_SIGNALS,
+    **JAX_SELECTIONS,
 }  # fmt: skip
 
 LAYOUT = Layout(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout, Slopes
+from irlang.lower.selections import TF_SELECTIONS
 from irlang.lower.spectra import TF_SIGNALS
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
@@ -29,6 +30,7 @@ TABLE: dict[str, Native] = {
     **STATISTICS,
     **IMAGES,
     **TF_SIGNALS,
+    **TF_SELECTIONS,
     **QUANTIZATION,
     **TF,
     **OPTIMIZERS,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout, Slopes
+from irlang.lower.selections import TORCH_SELECTIONS
 from irlang.lower.spectra import TORCH_SIGNALS
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
@@ -34,6 +35,7 @@ TABLE: dict[str, Native] = {
         **LAYERS,
         **SEQUENCES,
         **TORCH_SIGNALS,
+        **TORCH_SELECTIONS,
         **QUANTIZATION,
         **IMAGES,
         **TORCH,

@@ -55,6 +55,8 @@ NUMERIC: dict[str, Native] = {
         name: plain(f"torch.{function or name}")
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
+    "gcd": plain("torch.gcd"),
+    "lcm": plain("torch.lcm"),
     "log_add_exp": Native("torch.logaddexp, torch.logaddexp2", _logaddexp),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),

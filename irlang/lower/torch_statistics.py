@@ -70,6 +70,19 @@ def _trapezoid(call: Torch) -> Value:
     return call.value(invoke("torch.trapezoid", x, **options))
 
 
+def _running_integral(call: Torch) -> Value:
+    x = call.input("x")
+    options = {"dx": float(call["dx"]), "dim": call.axis_said("axis", x.rank)}
+    return call.value(invoke("torch.cumulative_trapezoid", x, **options))
+
+
+def _corrcoef(call: Torch) -> Value:
+    x = call.input("x")
+    found = invoke("torch.corrcoef", x)
+    flat = x.shape[0] == 1  # of one row PyTorch gives a number
+    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+
+
 def _cov(call: Torch) -> Value:
     x = call.input("x")
     found = invoke("torch.cov", x, correction=call["correction"])
@@ -87,5 +100,7 @@ STATISTICS: dict[str, Native] = {
     "histogram": Native("torch.histc", _histogram),
     "differences": Native("torch.diff", _diff),
     "trapezoid": Native("torch.trapezoid", _trapezoid),
+    "cumulative_trapezoid": Native("torch.cumulative_trapezoid", _running_integral),
     "cov": Native("torch.cov", _cov),
+    "corrcoef": Native("torch.corrcoef", _corrcoef),
 }

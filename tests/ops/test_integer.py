@@ -212,3 +212,23 @@ def test_clip(dtype: Any, data: st.DataObject) -> None:
     x = whole(data, data.draw(shapes()), dtype)
     agrees("clip", {"x": x}, np.clip(x, dtype(2), dtype(7)), min=2, max=7)
     agrees("clip", {"x": x}, np.maximum(x, dtype(3)), min=2.5 + 0.5)
+
+
+@given(data=st.data(), dtype=st.sampled_from([np.int8, np.int32, np.int64, np.uint8]))
+@few
+def test_divisors_and_multiples(data: st.DataObject, dtype: Any) -> None:
+    a, b = (data.draw(integers((5,), dtype, 0, 11)) for _ in range(2))
+    if np.issubdtype(dtype, np.signedinteger):
+        a, b = (x * data.draw(st.sampled_from([-1, 1])) for x in (a, b))
+    agrees("gcd", {"a": a, "b": b}, np.gcd(a, b))
+    agrees("lcm", {"a": a, "b": b}, np.lcm(a, b))
+
+
+def test_the_longest_division_there_is() -> None:
+    """Neighbours in Fibonacci's sequence take the most steps."""
+    fibonacci = [1, 1]
+    while sum(fibonacci[-2:]) < 2**63:
+        fibonacci.append(sum(fibonacci[-2:]))
+    a, b = (np.array([n], np.int64) for n in fibonacci[-2:])
+    agrees("gcd", {"a": a, "b": b}, np.gcd(a, b))
+    agrees("gcd", {"a": b, "b": a}, np.gcd(a, b))

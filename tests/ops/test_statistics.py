@@ -130,3 +130,16 @@ def test_covariances(data: st.DataObject, correction: int) -> None:
     x = data.draw(reals((data.draw(st.integers(1, 3)), 4)))
     expected = np.cov(x, ddof=correction).reshape(len(x), len(x))
     agrees("cov", {"x": x}, expected, operations=16, magnitude=50.0, correction=correction)
+
+
+@given(data=st.data())
+@few
+def test_correlations_polynomials_and_running_integrals(data: st.DataObject) -> None:
+    x = data.draw(reals((3, 4), -2, 2)) + np.eye(3, 4)
+    expected = np.corrcoef(x)
+    if np.isfinite(expected).all() and x.std(1).min() > 0.1:
+        agrees("corrcoef", {"x": x}, expected, operations=64, magnitude=400.0)
+    p = data.draw(reals((data.draw(st.integers(0, 4)),), -2, 2))
+    agrees("polyval", {"p": p, "x": x}, np.polyval(p, x), operations=16, magnitude=200.0)
+    found = torch.cumulative_trapezoid(torch.from_numpy(x), dx=0.5).numpy()
+    agrees("cumulative_trapezoid", {"x": x}, found, operations=8, magnitude=8.0, dx=0.5)

@@ -1,0 +1,157 @@
+"""Results that are as long as the data make them, as frameworks spell them that run line by line.
+
+Definitions have room for so much: what is found is filled up, and cut off. JAX has that itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irlang.lower.call import Call, Native
+from irlang.lower.spelling import invoke
+from irlang.lower.value import Value
+
+_WIDE = ("f32", "f64")
+_COUNTED = ("f32", "f64", "i32", "i64")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Templates: of what is `found`, `axis` and a `filling`, both; a tensor of a `shape` that is
+    `full` of a `number`, and the first `size` along an axis.
+    """
+
+    joined: str
+    full: str
+    first: str
+
+    def room(
+        self, call: Call[Any], found: str, number: int = 0, filling: float = 0, axis: int = 0
+    ) -> Value:
+        """The result of a number, of the first that were found, and fillings."""
+        info = call.outputs[number]
+        shown = {"bool": str(bool(filling))}.get(info.dtype, str(filling))
+        full = self.full.format(
+            shape=list(info.shape), number=shown, dtype=call.build.dtype(info.dtype)
+        )
+        joined = self.joined.format(found=found, filling=full, axis=axis)
+        first = self.first.format(joined=joined, colons=":, " * axis, size=info.shape[axis])
+        return call.value(first, number)
+
+
+_TORCH = Spelling(
+    "torch.cat([{found}, {filling}], {axis})",
+    "torch.full({shape}, {number}, dtype={dtype})",
+    "{joined}[{colons}:{size}]",
+)
+_TF = Spelling(
+    "tf.concat([{found}, {filling}], {axis})",
+    "tf.cast(tf.fill({shape}, {number}), {dtype})",
+    "{joined}[{colons}:{size}]",
+)
+
+
+def _several(call: Call[Any], text: str, count: int) -> list[str]:
+    """The names of the results of a function that has several."""
+    names = [call.build.names.fresh("v") for _ in range(count)]
+    call.build.lines.append(f"{', '.join(names)} = {text}")
+    return names
+
+
+def _nonzero(spelling: Spelling, function: str) -> Native:
+    def rule(call: Call[Any]) -> Value | None:
+        x = call.input("x")
+        if not x.rank:
+            return None
+        return spelling.room(call, invoke(function, x), filling=-1)
+
+    return Native(function, rule, eager=True)
+
+
+def _compress(spelling: Spelling, name: str, text: Callable[[str, str, int], str]) -> Native:
+    def rule(call: Call[Any]) -> Value:
+        x = call.input("x")
+        axis = call.axis("axis", x.rank)
+        inner = call.build.inner(x)
+        return spelling.room(call, text(inner, call.input("keep").text, axis), axis=axis)
+
+    return Native(name, rule, eager=True)
+
+
+def _torch_unique(call: Call[Any]) -> Sequence[Value] | None:
+    x = call.input("x")
+    if call["order"] != "sorted" or x.dtype.startswith(("u16", "u32", "u64")):
+        return None
+    options = {"return_inverse": True, "return_counts": True}
+    found, places, counts = _several(call, invoke("torch.unique", x, **options), 3)
+    return _TORCH.room(call, found), _TORCH.room(call, counts, 1), call.value(places, 2)
+
+
+def _tf_unique(call: Call[Any]) -> Sequence[Value] | None:
+    x = call.input("x")
+    if call["order"] != "first" or x.dtype not in _COUNTED:
+        return None
+    text = invoke("tf.unique_with_counts", x, out_idx="tf.int64")
+    found, places, counts = _several(call, text, 3)
+    return _TF.room(call, found), _TF.room(call, counts, 1), call.value(places, 2)
+
+
+def _tf_boxes(call: Call[Any]) -> Value | None:
+    boxes, scores = call.input("boxes"), call.input("scores")
+    if boxes.dtype != "f32" or call["center"]:
+        return None
+    options = {
+        "iou_threshold": float(call["iou_threshold"]),
+        "score_threshold": float(call["score_threshold"]),
+    }
+    text = invoke("tf.image.non_max_suppression", boxes, scores, call["size"], **options)
+    return _TF.room(call, f"tf.cast({text}, tf.int64)", filling=-1)
+
+
+def _jax_nonzero(call: Call[Any]) -> Value | None:
+    x = call.input("x")
+    if not x.rank:
+        return None
+    text = invoke("jnp.nonzero", x, size=call["size"], fill_value=-1)
+    return call.value(f"jnp.stack({text}, -1).astype({call.build.dtype('i64')})")
+
+
+def _jax_compress(call: Call[Any]) -> Value:
+    x = call.input("x")
+    options = {"axis": call.axis_said("axis", x.rank), "size": call["size"], "fill_value": 0}
+    return call.value(invoke("jnp.compress", call.input("keep"), x, **options))
+
+
+def _jax_unique(call: Call[Any]) -> Sequence[Value] | None:
+    x = call.input("x")
+    if call["order"] != "sorted" or call["size"] < x.shape[0]:
+        return None  # what is cut off has no place
+    options = {"return_inverse": True, "return_counts": True, "size": call["size"]}
+    text = invoke("jnp.unique", x, **options, fill_value=0)
+    found, places, counts = _several(call, text, 3)
+    cast = f".astype({call.build.dtype('i64')})"
+    return call.value(found), call.value(f"{counts}{cast}", 1), call.value(f"{places}{cast}", 2)
+
+
+TORCH_SELECTIONS = {
+    "nonzero": _nonzero(_TORCH, "torch.nonzero"),
+    "compress": _compress(
+        _TORCH, "Tensor.__getitem__", lambda x, keep, axis: f"{x}[{':, ' * axis}{keep}]"
+    ),
+    "unique": Native("torch.unique", _torch_unique, eager=True),
+}
+TF_SELECTIONS = {
+    "nonzero": _nonzero(_TF, "tf.where"),
+    "compress": _compress(
+        _TF, "tf.boolean_mask", lambda x, keep, axis: f"tf.boolean_mask({x}, {keep}, axis={axis})"
+    ),
+    "unique": Native("tf.unique_with_counts", _tf_unique, eager=True),
+    "non_max_suppression": Native("tf.image.non_max_suppression", _tf_boxes, eager=True),
+}
+JAX_SELECTIONS = {
+    "nonzero": Native("jnp.nonzero", _jax_nonzero),
+    "compress": Native("jnp.compress", _jax_compress),
+    "unique": Native("jnp.unique", _jax_unique),
+}
