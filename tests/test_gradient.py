@@ -346,10 +346,10 @@ model m(q: f32[1, 2, 2], k: f32[1, 3, 2], v: f32[1, 3, 2], mask: bool[1, 2, 3])
 }
 """)
     given["mask"] = np.array([[[True, True, False], [False, False, False]]])
-    found = gradient.gradient_balls(graph, given, builtin())
-    assert np.all(np.isfinite(found["q"].bound[0, 0]))
-    assert np.all(np.isinf(found["q"].bound[0, 1]))
-    assert np.all(np.isinf(found["k"].bound))
+    both = gradient.gradient_balls(graph, given, builtin())
+    assert np.all(np.isfinite(both["q"].bound[0, 0]))
+    assert np.all(np.isinf(both["q"].bound[0, 1]))
+    assert np.all(np.isinf(both["k"].bound))
 
 
 def test_nothing_is_known_of_zero_times_what_may_be_infinite() -> None:
