@@ -143,9 +143,8 @@ def _pool(op: str) -> Row:
 
 
 def _global_lp(n: Node) -> Value:
-    x = n.input(0)
     p = n.real("p", 2.0) if n.version < 2 else n.int("p", 2)
-    return n.call("lp_pool", x, window=list(x.shape[2:]), p=p)
+    return n.call("global_lp_pool", n.input(0), p=p)
 
 
 def _global(op: str) -> Row:

@@ -102,7 +102,7 @@ _TINY = 1e-45
 
 def _mean_variance(n: Node) -> Value:
     axes = n.ints("axes", [0, 2, 3])
-    return n.call("layer_norm", n.input(0), axes=axes, eps=1e-9, eps_to="deviation")
+    return n.call("mean_variance_norm", n.input(0), axes=axes)
 
 
 def _local_response(n: Node) -> Value:

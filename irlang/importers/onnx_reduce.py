@@ -19,20 +19,16 @@ def _axes(n: Node, since: int) -> list[int]:
     return given or ([] if none else list(range(n.input(0).rank)))
 
 
-def _reduce(op: str, since: int = 18, after: str = "") -> Row:
-    """since: the version from which the axes are an input. after: a function of the result."""
+def _reduce(op: str, since: int = 18) -> Row:
+    """since: the version from which the axes are an input."""
 
     def row(n: Node) -> Value:
         x, attrs = n.input(0), {"axes": _axes(n, since), "keepdims": n.flag("keepdims", True)}
         if x.dtype == "bool":  # the larger of two truth values is whether either holds
             return n.call({"reduce_max": "reduce_any", "reduce_min": "reduce_all"}[op], x, **attrs)
-        if x.info.kind == "int" and (op not in _WHOLE or after):
+        if x.info.kind == "int" and op not in _WHOLE:
             real = n.step("real", "cast", x, to="f64")
-            made = n.step("reduced", op, real, **attrs)
-            made = n.step("after", after, made) if after else made
-            return n.call("cast", made, to=x.dtype)
-        if after:
-            return n.call(after, n.step("reduced", op, x, **attrs))
+            return n.call("cast", n.step("reduced", op, real, **attrs), to=x.dtype)
         return n.call(op, x, **attrs)
 
     return row
@@ -83,7 +79,7 @@ ROWS: dict[str, Row] = {
     "ReduceL1": _reduce("reduce_l1"),
     "ReduceL2": _reduce("reduce_l2"),
     "ReduceSumSquare": _reduce("reduce_sum_square"),
-    "ReduceLogSum": _reduce("reduce_sum", after="log"),
+    "ReduceLogSum": _reduce("reduce_log_sum"),
     "ReduceLogSumExp": _reduce("reduce_logsumexp"),
     "ArgMax": _place("argmax"),
     "ArgMin": _place("argmin"),

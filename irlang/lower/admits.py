@@ -31,6 +31,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             ("input_lengths.rank", "target_lengths.rank"),
             "nn.CTCLoss: lengths are a tensor of size (N) or ()",
         ),
+        "cov": {"x.rank": "torch.cov: a vector is one row"},
+        "corrcoef": {"x.rank": "torch.corrcoef: a vector is one row"},
         "kron": {"ranks": "torch.kron: the smaller rank gets axes in front"},
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
@@ -76,6 +78,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "ids.rank": "tf.math.bincount: where axis is None, all axes are flattened",
         },
         "segment_reduce": {"ids.rank": "tf.math.unsorted_segment_sum: ids of any rank, from 0"},
+        "image_standardization": {
+            "x.rank": "tf.image.per_image_standardization: images of three axes or more"
+        },
         "adjust_contrast": {"x.rank": "tf.image.adjust_contrast: images of three axes or more"},
         "total_variation": {"x.rank": "tf.image.total_variation: one image of three axes"},
         "psnr": dict.fromkeys(_FACTORS, "tf.image.psnr: images of shapes that broadcast"),
@@ -92,6 +97,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "in_vocab": "jax.numpy: an index out of bounds is clamped, or what is read NaN",
         },
         "split": {"total": f"jnp.split {_PLACES}"},
+        "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
+        "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},
         "linspace": {"type": f"jnp.linspace as NumPy's: {_TYPES}"},
         "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},

@@ -33,8 +33,10 @@ def _nonzero(call: Onnx) -> Value | None:
     return _room(call, call.build.transpose(found, (1, 0)), filling=-1)
 
 
-def _compress(call: Onnx) -> Value:
+def _compress(call: Onnx) -> Value | None:
     x = call.input("x")
+    if x.dtype == "bf16":
+        return None
     axis = call.axis_said("axis", x.rank)
     names = [x.text, call.input("keep").text]
     (found,) = call.build.node("Compress", names, [call.out], axis=axis)

@@ -60,10 +60,10 @@ def _several(call: Call[Any], text: str, count: int) -> list[str]:
     return names
 
 
-def _nonzero(spelling: Spelling, function: str) -> Native:
+def _nonzero(spelling: Spelling, function: str, lacks: Sequence[str] = ()) -> Native:
     def rule(call: Call[Any]) -> Value | None:
         x = call.input("x")
-        if not x.rank:
+        if not x.rank or x.dtype in lacks:
             return None
         return spelling.room(call, invoke(function, x), filling=-1)
 
@@ -143,7 +143,7 @@ TORCH_SELECTIONS = {
     "unique": Native("torch.unique", _torch_unique, eager=True),
 }
 TF_SELECTIONS = {
-    "nonzero": _nonzero(_TF, "tf.where"),
+    "nonzero": _nonzero(_TF, "tf.where", ("f16", "bf16")),
     "compress": _compress(
         _TF, "tf.boolean_mask", lambda x, keep, axis: f"tf.boolean_mask({x}, {keep}, axis={axis})"
     ),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last
 from irlang.lower.spelling import invoke, of_wide, plain
@@ -91,10 +94,26 @@ def _norm(call: Tf) -> Value | None:
     return call.value(invoke("tf.norm", x, **options))
 
 
-def _of_images(function: str, **attributes: str) -> Native:
-    """Functions of images that compute in f32."""
+def _of_images(function: str, least: int = 1, **attributes: str) -> Native:
+    """Functions of images that compute in f32; least: the axes that they ask for."""
     row = plain(function, **attributes)
-    return Native(function, lambda call: row.rule(call) if call.out.dtype == "f32" else None)
+
+    def rule(call: Tf) -> Value | Sequence[Value] | None:
+        narrow = next(iter(call.values.values())).rank < least
+        return None if narrow or call.out.dtype != "f32" else row.rule(call)
+
+    return Native(function, rule)
+
+
+def _without_derivative(row: Native) -> Native:
+    """Operators that TensorFlow has no gradient of."""
+    return replace(row, constant=("x",))
+
+
+def _standard(call: Tf) -> Value | Sequence[Value] | None:
+    """It takes no image without elements."""
+    empty = 0 in call.input("x").shape[1:]
+    return None if empty else _of_images("tf.image.per_image_standardization").rule(call)
 
 
 MATRICES: dict[str, Native] = {
@@ -108,13 +127,15 @@ MATRICES: dict[str, Native] = {
     "reduce_l1": Native("tf.norm", _norm),
     "psnr": _of_images("tf.image.psnr", max_val="max_value"),
     "total_variation": _of_images("tf.image.total_variation"),
-    "image_standardization": _of_images("tf.image.per_image_standardization"),
+    "image_standardization": Native("tf.image.per_image_standardization", _standard),
     "sobel_edges": _of_images("tf.image.sobel_edges"),
     "rgb_to_grayscale": _of_images("tf.image.rgb_to_grayscale"),
     "rgb_to_hsv": _of_images("tf.image.rgb_to_hsv"),
-    "hsv_to_rgb": _of_images("tf.image.hsv_to_rgb"),
-    "adjust_saturation": _of_images("tf.image.adjust_saturation", saturation_factor="factor"),
-    "adjust_hue": _of_images("tf.image.adjust_hue", delta="delta"),
+    "hsv_to_rgb": _without_derivative(_of_images("tf.image.hsv_to_rgb")),
+    "adjust_saturation": _without_derivative(
+        _of_images("tf.image.adjust_saturation", 3, saturation_factor="factor")
+    ),
+    "adjust_hue": _without_derivative(_of_images("tf.image.adjust_hue", 3, delta="delta")),
     "adjust_contrast": _of_images("tf.image.adjust_contrast", contrast_factor="factor"),
     "crelu": plain("tf.nn.crelu", axis="axis"),
     "l2_loss": plain("tf.nn.l2_loss"),

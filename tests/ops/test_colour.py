@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import agrees, reals, shapes
+from tests.ops.compare import agrees, left_open, reals, shapes
 
 few = settings(max_examples=25)
 
@@ -32,12 +32,12 @@ def test_colours(data: st.DataObject) -> None:
     agrees("rgb_to_grayscale", {"x": x}, grey, operations=8, magnitude=1.0)
 
 
-@given(data=st.data(), factor=st.integers(0, 8), delta=st.integers(-8, 8))
+@given(data=st.data(), factor=st.integers(-2, 8), delta=st.integers(-8, 8))
 @few
 def test_adjusted_colours(data: st.DataObject, factor: int, delta: int) -> None:
     x = data.draw(reals((2, 3), 0, 1))
     hue, saturation, value = np.moveaxis(of_colours(colorsys.rgb_to_hsv, x), -1, 0)
-    more = np.stack([hue, np.minimum(saturation * factor / 4, 1), value], -1)
+    more = np.stack([hue, np.clip(saturation * factor / 4, 0, 1), value], -1)
     agrees("adjust_saturation", {"x": x}, of_colours(colorsys.hsv_to_rgb, more), operations=64,
            magnitude=6.0, factor=factor / 4)  # fmt: skip
     turned = np.stack([(hue + delta / 8) % 1, saturation, value], -1)
@@ -65,3 +65,12 @@ def test_edges_and_standard_images(data: st.DataObject) -> None:
     spread = np.maximum(x.std((1, 2, 3), keepdims=True), np.prod(shape[1:]) ** -0.5)
     expected = (x - x.mean((1, 2, 3), keepdims=True)) / spread
     agrees("image_standardization", {"x": x}, expected, operations=64, magnitude=16.0)
+
+
+def test_edges_beside_what_is_not_finite_are_open() -> None:
+    x = np.zeros((1, 3, 5, 1))
+    x[0, 1, 0, 0] = np.inf
+    found = left_open("sobel_edges", {"x": x})
+    assert found is not None
+    assert found[:, :, :2].all()
+    assert not found[:, :, 2:].any()

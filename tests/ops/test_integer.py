@@ -18,6 +18,7 @@ from tests.ops.compare import (
     expansion,
     integers,
     left_open,
+    results,
     shapes,
 )
 
@@ -232,3 +233,15 @@ def test_the_longest_division_there_is() -> None:
     a, b = (np.array([n], np.int64) for n in fibonacci[-2:])
     agrees("gcd", {"a": a, "b": b}, np.gcd(a, b))
     agrees("gcd", {"a": b, "b": a}, np.gcd(a, b))
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_the_least_integer_has_no_divisor_that_is_said(dtype: Any) -> None:
+    """Nor is anything divided by -1 on the way, which ends a process where it is the dividend."""
+    a = np.array([np.iinfo(dtype).min, 6, np.iinfo(dtype).min], dtype)
+    b = np.array([-1, 4, 0], dtype)
+    found = left_open("gcd", {"a": a, "b": b})
+    assert found is not None
+    assert list(found) == [True, False, True]
+    for (divisor,) in results("gcd", {"a": a, "b": b}).values():
+        assert list(divisor) == [1, 2, 0]
