@@ -434,6 +434,7 @@ cumulative_trapezoid x=2,4; dx=0.5
 corrcoef x=2,4
 polyval p=3 x=2,2
 compress x=4,2 keep=b:4; size=3
+unique x=4; size=4
 multilabel_soft_margin x=2,3 target=2,3 weight=3
 """
 LINES = CASES.strip().splitlines()

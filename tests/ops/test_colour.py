@@ -20,10 +20,15 @@ def of_colours(function: Callable[..., Any], x: Any) -> Any:
     return np.array(found, np.float64).reshape(x.shape)
 
 
+def round_numbers(x: Any) -> Any:
+    """Of which differences are exact, so that no turn is a whole one but for the rounding."""
+    return np.round(x * 64) / 64
+
+
 @given(data=st.data())
 @few
 def test_colours(data: st.DataObject) -> None:
-    x = data.draw(reals((*data.draw(shapes()), 3), 0, 1))
+    x = round_numbers(data.draw(reals((*data.draw(shapes()), 3), 0, 1)))
     turned = of_colours(colorsys.rgb_to_hsv, x)
     agrees("rgb_to_hsv", {"x": x}, turned, operations=16, magnitude=2.0)
     back = of_colours(colorsys.hsv_to_rgb, x)
@@ -35,7 +40,7 @@ def test_colours(data: st.DataObject) -> None:
 @given(data=st.data(), factor=st.integers(-2, 8), delta=st.integers(-8, 8))
 @few
 def test_adjusted_colours(data: st.DataObject, factor: int, delta: int) -> None:
-    x = data.draw(reals((2, 3), 0, 1))
+    x = round_numbers(data.draw(reals((2, 3), 0, 1)))
     hue, saturation, value = np.moveaxis(of_colours(colorsys.rgb_to_hsv, x), -1, 0)
     more = np.stack([hue, np.clip(saturation * factor / 4, 0, 1), value], -1)
     agrees("adjust_saturation", {"x": x}, of_colours(colorsys.hsv_to_rgb, more), operations=64,
