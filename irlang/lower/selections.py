@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irlang.lower.call import Call, Native
+from irlang.lower.call import Call, Native, Rule
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
 _WIDE = ("f32", "f64")
 _COUNTED = ("f32", "f64", "i32", "i64")
+_MOST = (
+    1 << 20
+)  # elements that are filled in: what no memory holds is not the framework's own doing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,11 @@ _TF = Spelling(
 )
 
 
+def _filled(name: str, rule: Rule, eager: bool = True) -> Native:
+    """A row whose result has room for `size`."""
+    return Native(name, lambda call: rule(call) if call["size"] <= _MOST else None, eager=eager)
+
+
 def _several(call: Call[Any], text: str, count: int) -> list[str]:
     """The names of the results of a function that has several."""
     names = [call.build.names.fresh("v") for _ in range(count)]
@@ -67,7 +75,7 @@ def _nonzero(spelling: Spelling, function: str, lacks: Sequence[str] = ()) -> Na
             return None
         return spelling.room(call, invoke(function, x), filling=-1)
 
-    return Native(function, rule, eager=True)
+    return _filled(function, rule)
 
 
 def _compress(spelling: Spelling, name: str, text: Callable[[str, str, int], str]) -> Native:
@@ -77,7 +85,7 @@ def _compress(spelling: Spelling, name: str, text: Callable[[str, str, int], str
         inner = call.build.inner(x)
         return spelling.room(call, text(inner, call.input("keep").text, axis), axis=axis)
 
-    return Native(name, rule, eager=True)
+    return _filled(name, rule)
 
 
 def _torch_unique(call: Call[Any]) -> Sequence[Value] | None:
@@ -140,18 +148,18 @@ TORCH_SELECTIONS = {
     "compress": _compress(
         _TORCH, "Tensor.__getitem__", lambda x, keep, axis: f"{x}[{':, ' * axis}{keep}]"
     ),
-    "unique": Native("torch.unique", _torch_unique, eager=True),
+    "unique": _filled("torch.unique", _torch_unique),
 }
 TF_SELECTIONS = {
     "nonzero": _nonzero(_TF, "tf.where", ("f16", "bf16")),
     "compress": _compress(
         _TF, "tf.boolean_mask", lambda x, keep, axis: f"tf.boolean_mask({x}, {keep}, axis={axis})"
     ),
-    "unique": Native("tf.unique_with_counts", _tf_unique, eager=True),
-    "non_max_suppression": Native("tf.image.non_max_suppression", _tf_boxes, eager=True),
+    "unique": _filled("tf.unique_with_counts", _tf_unique),
+    "non_max_suppression": _filled("tf.image.non_max_suppression", _tf_boxes),
 }
 JAX_SELECTIONS = {
-    "nonzero": Native("jnp.nonzero", _jax_nonzero),
-    "compress": Native("jnp.compress", _jax_compress),
-    "unique": Native("jnp.unique", _jax_unique),
+    "nonzero": _filled("jnp.nonzero", _jax_nonzero, eager=False),
+    "compress": _filled("jnp.compress", _jax_compress, eager=False),
+    "unique": _filled("jnp.unique", _jax_unique, eager=False),
 }
