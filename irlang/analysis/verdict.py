@@ -19,6 +19,7 @@ from irlang.interp.range import Granted, Point, analyse
 SECONDS = 6.0  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
 _GUARDS, _FEWEST, _FEWEST_OF_GRADIENTS, _MOST = 2.0, 0.4, 2.0, 4.0
+_ONE = 1.5  # and what one trial may take, as many times; none is begun that would not be over
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def verdicts(
         fewest = _FEWEST_OF_GRADIENTS if gradient else _FEWEST
         deadline = now + min(max(fewest, _GUARDS * took), _MOST)
         guards: dict[str, Guard] = {}
-        tried = took <= _MOST
+        tried = _ONE * took <= _MOST
         if tried:
             guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
