@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
@@ -151,7 +152,8 @@ MATRICES: dict[str, Native] = {
     "resize": Native("ops.image.resize", _resize, since=KERAS_3),
     "rgb_to_grayscale": _of_images("ops.image.rgb_to_grayscale"),
     "rgb_to_hsv": _of_images("ops.image.rgb_to_hsv"),
-    "hsv_to_rgb": _of_images("ops.image.hsv_to_rgb"),
+    # TensorFlow has no derivative of it, so that Keras has none there.
+    "hsv_to_rgb": replace(_of_images("ops.image.hsv_to_rgb"), constant=("x",)),
     "psnr": Native("ops.psnr", _psnr, since=KERAS_3),
     "rot90": Native("ops.rot90", _rot90, since=KERAS_3),
 }

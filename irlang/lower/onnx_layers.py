@@ -14,6 +14,7 @@ from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
+_ANY_AXES = 20  # the opset since which ONNX Runtime normalises other tensors than images
 _MOST_SPACE = 3  # spatial axes
 
 
@@ -201,7 +202,10 @@ def _mean_variance(call: Onnx) -> Value | None:
     if call["eps"] != 1e-9 or not x.rank:
         return None
     axes = list(call.axes_said("axes", x.rank))
-    return call.build.op("MeanVarianceNormalization", [x], x.shape, axes=axes) if axes else None
+    images = x.rank == 4 and {*call.axes("axes", x.rank)} in ({0, 2, 3}, {0, 1, 2, 3})
+    if not axes or (call.build.runtime.opset < _ANY_AXES and not images):
+        return None
+    return call.build.op("MeanVarianceNormalization", [x], x.shape, axes=axes)
 
 
 def _batch_norm(call: Onnx) -> Value | None:
