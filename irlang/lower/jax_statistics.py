@@ -48,18 +48,16 @@ def _trapezoid(call: Jax) -> Value:
     return call.value(invoke("jnp.trapezoid", x, **options))
 
 
-def _cov(call: Jax) -> Value:
-    x = call.input("x")
-    found = invoke("jnp.cov", x, ddof=call["correction"])
-    flat = x.shape[0] == 1  # of one row JAX gives a number
-    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+def _of_rows(function: str, **attributes: str) -> Native:
+    """Functions of rows, two by two; of one row JAX gives a number."""
 
+    def rule(call: Jax) -> Value:
+        x = call.input("x")
+        found = invoke(function, x, **{key: call[name] for key, name in attributes.items()})
+        flat = x.shape[0] == 1
+        return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
 
-def _corrcoef(call: Jax) -> Value:
-    x = call.input("x")
-    found = invoke("jnp.corrcoef", x)
-    flat = x.shape[0] == 1
-    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+    return Native(function, rule)
 
 
 STATISTICS: dict[str, Native] = {
@@ -74,6 +72,6 @@ STATISTICS: dict[str, Native] = {
     "histogram": Native("jnp.histogram", _histogram),
     "differences": Native("jnp.diff", _diff),
     "trapezoid": Native("jnp.trapezoid", _trapezoid),
-    "cov": Native("jnp.cov", _cov),
-    "corrcoef": Native("jnp.corrcoef", _corrcoef),
+    "cov": _of_rows("jnp.cov", ddof="correction"),
+    "corrcoef": _of_rows("jnp.corrcoef"),
 }

@@ -64,30 +64,25 @@ def _diff(call: Torch) -> Value:
     return call.value(invoke("torch.diff", x, n=call["n"], dim=call.axis_said("axis", x.rank)))
 
 
-def _trapezoid(call: Torch) -> Value:
-    x = call.input("x")
-    options = {"dx": float(call["dx"]), "dim": call.axis_said("axis", x.rank)}
-    return call.value(invoke("torch.trapezoid", x, **options))
+def _trapezoids(function: str) -> Native:
+    def rule(call: Torch) -> Value:
+        x = call.input("x")
+        options = {"dx": float(call["dx"]), "dim": call.axis_said("axis", x.rank)}
+        return call.value(invoke(function, x, **options))
+
+    return Native(function, rule)
 
 
-def _running_integral(call: Torch) -> Value:
-    x = call.input("x")
-    options = {"dx": float(call["dx"]), "dim": call.axis_said("axis", x.rank)}
-    return call.value(invoke("torch.cumulative_trapezoid", x, **options))
+def _of_rows(function: str, **attributes: str) -> Native:
+    """Functions of rows, two by two; of one row PyTorch gives a number."""
 
+    def rule(call: Torch) -> Value:
+        x = call.input("x")
+        found = invoke(function, x, **{key: call[name] for key, name in attributes.items()})
+        flat = x.shape[0] == 1
+        return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
 
-def _corrcoef(call: Torch) -> Value:
-    x = call.input("x")
-    found = invoke("torch.corrcoef", x)
-    flat = x.shape[0] == 1  # of one row PyTorch gives a number
-    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
-
-
-def _cov(call: Torch) -> Value:
-    x = call.input("x")
-    found = invoke("torch.cov", x, correction=call["correction"])
-    flat = x.shape[0] == 1  # of one row PyTorch gives a number
-    return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+    return Native(function, rule)
 
 
 STATISTICS: dict[str, Native] = {
@@ -99,8 +94,8 @@ STATISTICS: dict[str, Native] = {
     "bincount": Native("torch.bincount", _bincount),
     "histogram": Native("torch.histc", _histogram),
     "differences": Native("torch.diff", _diff),
-    "trapezoid": Native("torch.trapezoid", _trapezoid),
-    "cumulative_trapezoid": Native("torch.cumulative_trapezoid", _running_integral),
-    "cov": Native("torch.cov", _cov),
-    "corrcoef": Native("torch.corrcoef", _corrcoef),
+    "trapezoid": _trapezoids("torch.trapezoid"),
+    "cumulative_trapezoid": _trapezoids("torch.cumulative_trapezoid"),
+    "cov": _of_rows("torch.cov", correction="correction"),
+    "corrcoef": _of_rows("torch.corrcoef"),
 }
