@@ -20,6 +20,11 @@ from irlang.diff.programs import Settings
 _OWN = frozenset({"lower.contract"})  # diagnostics that speak of irlang and not of what it is given
 
 
+def _is_own(error: Exception) -> bool:
+    """Whether an error is a fault of irlang's own, and not of what it was given."""
+    return not isinstance(error, InvalidInput) or error.diagnostics[0].code in _OWN
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What went wrong in a batch, or in writing a finding, with the calls that led there.
@@ -41,7 +46,7 @@ def run_guarded(
     try:
         return run_batch(settings, number, told)[0]
     except Exception as error:
-        if isinstance(error, InvalidInput) and error.diagnostics[0].code not in _OWN:
+        if not _is_own(error):
             raise
         text = traceback.format_exc()
     close_sessions()  # their workers may be in the middle of an answer
@@ -57,6 +62,6 @@ def write_guarded(found: Found, folder: Path) -> dict[str, Any] | Fault:
     try:
         return write(found, folder, folder.name)
     except Exception as error:
-        if isinstance(error, InvalidInput) and error.diagnostics[0].code not in _OWN:
+        if not _is_own(error):
             raise
         return Fault(folder.name, traceback.format_exc())

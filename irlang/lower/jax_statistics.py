@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.spelling import invoke, over_axes
+from irlang.lower.spelling import invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -48,18 +48,6 @@ def _trapezoid(call: Jax) -> Value:
     return call.value(invoke("jnp.trapezoid", x, **options))
 
 
-def _of_rows(function: str, **attributes: str) -> Native:
-    """Functions of rows, two by two; of one row JAX gives a number."""
-
-    def rule(call: Jax) -> Value:
-        x = call.input("x")
-        found = invoke(function, x, **{key: call[name] for key, name in attributes.items()})
-        flat = x.shape[0] == 1
-        return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
-
-    return Native(function, rule)
-
-
 STATISTICS: dict[str, Native] = {
     "count_nonzero": over_axes("jnp.count_nonzero"),
     "reduce_nansum": over_axes("jnp.nansum"),
@@ -72,6 +60,6 @@ STATISTICS: dict[str, Native] = {
     "histogram": Native("jnp.histogram", _histogram),
     "differences": Native("jnp.diff", _diff),
     "trapezoid": Native("jnp.trapezoid", _trapezoid),
-    "cov": _of_rows("jnp.cov", ddof="correction"),
-    "corrcoef": _of_rows("jnp.corrcoef"),
+    "cov": of_rows("jnp.cov", ddof="correction"),
+    "corrcoef": of_rows("jnp.corrcoef"),
 }

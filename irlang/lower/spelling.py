@@ -54,6 +54,18 @@ def default(function: str, **attributes: Any) -> Native:
     return Native(function, rule)
 
 
+def of_rows(function: str, **attributes: str) -> Native:
+    """A function of rows, two by two, that gives a number of one row."""
+
+    def rule(call: Call[Any]) -> Value:
+        x = call.input("x")
+        found = invoke(function, x, **{key: call[name] for key, name in attributes.items()})
+        flat = x.shape[0] == 1
+        return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
+
+    return Native(function, rule)
+
+
 def of_wide(row: Native) -> Native:
     """A row for the types that libraries of linear algebra have."""
     return replace(row, rule=lambda call: row.rule(call) if call.out.dtype in _WIDE else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, over_axes
+from irlang.lower.spelling import invoke, of_rows, over_axes
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -73,18 +73,6 @@ def _trapezoids(function: str) -> Native:
     return Native(function, rule)
 
 
-def _of_rows(function: str, **attributes: str) -> Native:
-    """Functions of rows, two by two; of one row PyTorch gives a number."""
-
-    def rule(call: Torch) -> Value:
-        x = call.input("x")
-        found = invoke(function, x, **{key: call[name] for key, name in attributes.items()})
-        flat = x.shape[0] == 1
-        return call.build.reshape(Value(found, (), x.dtype), (1, 1)) if flat else call.value(found)
-
-    return Native(function, rule)
-
-
 STATISTICS: dict[str, Native] = {
     "count_nonzero": Native("torch.count_nonzero", _count),
     "reduce_nansum": over_axes("torch.nansum", axis="dim", keepdims="keepdim"),
@@ -96,6 +84,6 @@ STATISTICS: dict[str, Native] = {
     "differences": Native("torch.diff", _diff),
     "trapezoid": _trapezoids("torch.trapezoid"),
     "cumulative_trapezoid": _trapezoids("torch.cumulative_trapezoid"),
-    "cov": _of_rows("torch.cov", correction="correction"),
-    "corrcoef": _of_rows("torch.corrcoef"),
+    "cov": of_rows("torch.cov", correction="correction"),
+    "corrcoef": of_rows("torch.corrcoef"),
 }
