@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import AuthenticationError
@@ -168,6 +168,7 @@ class Spread(Generic[Result]):
                         self._collect(self.jobs)
                     self._collect(0)
             except BrokenProcessPool:
+                self._take_in([f for f in self._running if f.exception() is None])
                 attempts.update(list(self._open))
                 self.lost += [n for n in self._open if attempts[n] >= _ATTEMPTS]
                 self._open = {n: None for n in self._open if attempts[n] < _ATTEMPTS}
@@ -182,11 +183,15 @@ class Spread(Generic[Result]):
                 self.heard(said)
             self.look()
             self._end_stopped()
-            for future in done:
-                number = self._running.pop(future)
-                result = future.result()
-                del self._open[number]
-                self.finished(number, result)
+            self._take_in(done)
+
+    def _take_in(self, done: Iterable[Future[Result]]) -> None:
+        """Results that are there. Raises `BrokenProcessPool` at one whose process was killed."""
+        for future in done:
+            number = self._running.pop(future)
+            result = future.result()
+            del self._open[number]
+            self.finished(number, result)
 
     def _end_stopped(self) -> None:
         """Kills a process that somebody has stopped and nobody lets go on; its work is begun again.
