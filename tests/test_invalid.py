@@ -861,6 +861,8 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
         ("tf", "conv", "fits"),  # with a padding beside a word that leaves it out
         ("tf", "conv", "padding"),
         ("tf", "depthwise_conv", "padding"),
+        ("tf", "einsum", "labels"),  # of an equation that does not fit its operands
+        ("torch", "einsum", "sizes"),
     ],
 )
 def test_what_breaks_a_requirement_reaches_the_operator(

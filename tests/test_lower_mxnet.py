@@ -55,6 +55,8 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     [
         ("a: i32[5] in [-9, 9], b: i32[5] in [1, 4]", "modulo(a, b)"),
         ("a: i64[5] in [-3, 3], b: i64[5] in [0, 9]", "power(a, b)"),
+        ("a: i64[2, 3] in [-3, 3], b: i64[3] in [0, 9]", "einsum(a, b; labels = [0, 1, 1])"),
+        ("a: i32[2, 1] in [-3, 3], b: i32[3] in [0, 9]", "einsum(a, b; labels = [0, 1, 1])"),
     ],
 )
 def test_whole_numbers_are_given_to_its_own_functions(inputs: str, call: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.lower.labels import numbered
 from irlang.lower.lower import Lowered
 
 # Which only change the layout, or say what is known of it.
@@ -141,10 +142,15 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
             value = onnx.helper.get_attribute_value(attribute)
             if isinstance(value, (int, float, list)) and value != []:
                 found.append(np.asarray(value))
+            elif isinstance(value, bytes) and (labels := numbered(value.decode())):
+                found.append(np.asarray(labels))
         return found
-    parts = (part for call in _calls(lowered.code) for part in _given(call))
+    parts = [part for call in _calls(lowered.code) for part in _given(call)]
     written = (_number(part) for part in parts)
-    return [np.asarray(one) for one in written if one is not None] + list(lowered.params.values())
+    texts = (part.value for part in parts if isinstance(part, ast.Constant))
+    equations = (numbered(text) for text in texts if isinstance(text, str))
+    given = [np.asarray(one) for one in (*written, *equations) if one not in (None, [])]
+    return [*given, *lowered.params.values()]
 
 
 def _given(part: ast.AST) -> Iterator[ast.AST]:

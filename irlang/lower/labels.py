@@ -2,37 +2,67 @@
 
 from __future__ import annotations
 
+import itertools
 import string
+from collections.abc import Sequence
 from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.value import Value
 
+Shapes = Sequence[tuple[int, ...]]
 
-def _equation(call: Call[Any], shapes: list[tuple[int, ...]]) -> str | None:
-    """The text; None where an axis of size 1 serves longer ones, or letters run out."""
-    labels, sizes = list(call["labels"]), [size for shape in shapes for size in shape]
-    if any(
-        dict(zip(labels, sizes, strict=True))[n] != s for n, s in zip(labels, sizes, strict=True)
-    ):
+
+def _equation(call: Call[Any], shapes: Shapes, *, serves: bool) -> str | None:
+    """The text; None where letters run out, or an axis of size 1 serves longer ones and must not.
+
+    serves: whether it may. What is wrong with an equation is said as it is: of labels that are too
+    many or too few the last input has more or fewer, and those that no axis has are letters too.
+    """
+    labels, output = list(call["labels"]), list(call["output"])
+    sizes: dict[int, set[int]] = {}
+    for label, size in zip(labels, itertools.chain.from_iterable(shapes), strict=False):
+        sizes.setdefault(label, set()).add(size)
+    letters = _letters([*labels, *output])
+    served = any(1 in found and len(found) > 1 for found in sizes.values())
+    if letters is None or (served and not serves):
         return None
+    terms, rest = [], "".join(letters[label] for label in labels)
+    for shape in shapes[:-1]:
+        terms.append(rest[: len(shape)])
+        rest = rest[len(shape) :]
+    return f"{','.join([*terms, rest])}->{''.join(letters[label] for label in output)}"
+
+
+def _letters(labels: Sequence[int]) -> dict[int, str] | None:
+    """Each label's letter: that of its place in the alphabet, or else one after the other as they
+    come; None where there are not so many.
+    """
     names = dict.fromkeys(labels)
+    if all(0 <= label < len(string.ascii_letters) for label in names):
+        return {label: string.ascii_letters[label] for label in names}
     if len(names) > len(string.ascii_letters):
         return None
-    letters = dict(zip(names, string.ascii_letters, strict=False))
-    rest = iter(letters[label] for label in labels)
-    terms = ["".join(next(rest) for _ in shape) for shape in shapes]
-    return f"{','.join(terms)}->{''.join(letters[label] for label in call['output'])}"
+    return dict(zip(names, string.ascii_letters, strict=False))
 
 
-def native(function: str, repeats: bool) -> Native:
-    """repeats: whether a label may stand twice in one input."""
+def numbered(equation: str) -> list[int]:
+    """What labels the letters of an equation are; nothing of another text."""
+    if "->" not in equation or not set(equation) <= {*string.ascii_letters, *",->"}:
+        return []
+    return [string.ascii_letters.index(letter) for letter in equation if letter.isalpha()]
+
+
+def native(function: str, *, repeats: bool, serves: bool = False, integers: bool = False) -> Native:
+    """repeats: whether a label may stand twice in one input. serves: whether an axis of size 1
+    does for longer ones of its label. integers: whether these may be multiplied.
+    """
 
     def rule(call: Call[Any]) -> Value | None:
         values = call.family("xs")
-        spec = _equation(call, [value.shape for value in values])
-        if spec is None or DTYPES[call.out.dtype].kind == "int":
+        spec = _equation(call, [value.shape for value in values], serves=serves)
+        if spec is None or (DTYPES[call.out.dtype].kind == "int" and not integers):
             return None
         terms = spec.partition("->")[0].split(",")
         if not repeats and any(len(set(term)) < len(term) for term in terms):

@@ -418,7 +418,7 @@ TABLE: dict[str, Native] = {
     "argmax": _position("mx.np.argmax"),
     "argmin": _position("mx.np.argmin"),
     "cumsum": Native("mx.np.cumsum", _cumsum),
-    "einsum": native("mx.np.einsum", repeats=True),
+    "einsum": native("mx.np.einsum", repeats=True, serves=True, integers=True),
     "reshape": Native("mx.np.reshape", _reshape),
     "flatten": Native("mx.np.reshape", _reshape),
     "transpose": Native("mx.np.transpose", _transpose),

@@ -117,14 +117,15 @@ def broadcast(values: Sequence[Value]) -> tuple[int, ...]:
 
 
 def einsum_shape(spec: str, values: Sequence[Value]) -> tuple[int, ...]:
-    """The shape that an einsum gives."""
+    """The shape that an einsum gives: of an axis of size 1 that serves longer ones, their size. An
+    equation that does not fit the values, as of a call at fault, gives one all the same.
+    """
     terms, _, result = spec.partition("->")
-    sizes = {
-        letter: size
-        for term, value in zip(terms.split(","), values, strict=True)
-        for letter, size in zip(term, value.shape, strict=True)
-    }
-    return tuple(sizes[letter] for letter in result)
+    sizes: dict[str, int] = {}
+    for term, value in zip(terms.split(","), values, strict=True):
+        for letter, size in zip(term, value.shape, strict=False):
+            sizes[letter] = size if sizes.get(letter, 1) == 1 else sizes[letter]
+    return tuple(sizes.get(letter, 1) for letter in result)
 
 
 def reduced(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
