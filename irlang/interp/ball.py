@@ -15,11 +15,12 @@ from irlang.interp.running import Running
 class Ball:
     """Values and their radii; None is exact everywhere. For truth values: 1 is uncertain.
 
-    A sum of `terms` numbers keeps their total `magnitude`: what is added to it later may be added
-    in any order with them (a bias that starts the accumulation), and is rounded as often. Its
-    radius has gamma_(terms - 1 + spare) times the magnitude in it; a product counts as one term
-    more. What is added within the spare roundings leaves them as they are. `share` is what to
-    divide the radius by for a bound of the magnitude, where that is not there itself.
+    A sum of `terms` numbers keeps its `magnitude`, which no sum of some of them exceeds: what is
+    added to it later may be added in any order with them (a bias that starts the accumulation), and
+    is rounded as often. Its radius has gamma_(terms - 1 + spare) times the magnitude in it; a
+    product counts as one term more. What is added within the spare roundings leaves them as they
+    are. `share` is what to divide the radius by for a bound of the magnitude, where that is not
+    there itself.
 
     `least`: no true value is smaller, whatever the radius, nor is what any program computes there
     (a square, a sum of squares).
@@ -71,10 +72,18 @@ def least(ball: Ball) -> float:
 
 
 def magnitude(ball: Ball) -> Any:
-    """The sum of the magnitudes of what a value was summed from."""
+    """What no sum of some of what a value was summed from exceeds."""
     if ball.magnitude is None and ball.share:
         ball.magnitude = ball.radius / ball.share
     return np.abs(ball.value) + ball.bound if ball.magnitude is None else ball.magnitude
+
+
+def gross(ball: Ball) -> Any:
+    """The sum of the magnitudes of what a value was summed from: what is above zero and what is
+    below it have the value for their difference, and neither exceeds the magnitude.
+    """
+    size = magnitude(ball)
+    return size if ball.terms == 1 else 2 * size - np.abs(ball.value)
 
 
 def running(ball: Ball) -> Running:

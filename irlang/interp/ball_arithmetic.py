@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irlang.interp.ball import Ball, coarse, least, magnitude, running
+from irlang.interp.ball import Ball, coarse, gross, least, magnitude, running
 from irlang.interp.ball_precision import CORRECTLY, Precision
 from irlang.interp.ball_sure import certain, exactly, unrounded
 from irlang.interp.endless import settled_sum
@@ -76,8 +76,8 @@ class BallArithmetic(Precision):
         if a.terms == 1:
             return found
         more = 1 if function == "*" else 2  # roundings of each term: the reciprocal's is one
-        other = magnitude(b) if function == "*" else 1 / np.maximum(np.abs(b.value) - b.bound, 0)
-        total = magnitude(a) * other
+        other = gross(b) if function == "*" else 1 / np.maximum(np.abs(b.value) - b.bound, 0)
+        total = gross(a) * other
         grown = self.growth(a.terms - 1 + more)
         if b.terms == 1 or function == "/":
             terms = a.terms + more

@@ -107,7 +107,8 @@ _RULES = {
     ),
     "any_order": (
         "def any_order(v, r, slack, total, growth, largest):\n"
-        "    r = larger(r, slack + growth * total) if r > slack else r\n"
+        "    most = (total + abs(v) + slack) / 2.0\n"
+        "    r = larger(r, slack + growth * most) if r > slack else r\n"
         "    return bounded(v, r, abs(v), largest)\n"
     ),
     "greater": (

@@ -368,6 +368,7 @@ class _Writer(NumberWriter):
         if count == 1:
             return Number(value, EXACT if exact else other, least=floor)
         radius = self.fresh("e")
+        self.put(f"{last} = ({last} + abs({value}) + {other}) / 2.0")  # as `Precision.summed`
         self.put(
             f"{radius} = bounded({value}, {other} + {self.gamma(count - 1)} * {last} + "
             f"{self.flushed(count - 1, last)}, {last}, {self.limits[1]})"

@@ -37,6 +37,24 @@ class Precision:
             return gamma(roundings, self.unit)
         return max(gamma(roundings, self.dtype.unit), self.unit * min(roundings, 1))
 
+    def summed(
+        self, added: int, multiplied: int, total: Any, value: Any, slack: Any
+    ) -> tuple[Any, Any]:
+        """What the roundings of a sum of products do in any order, and its `magnitude`.
+
+        Every term is multiplied `multiplied` times, which rounds it. A partial sum is one of some
+        of the terms, so that none is larger than all that are above zero, or all below: half of
+        their magnitudes and of the size of their sum. m roundings of numbers that do not exceed a
+        bound, but for what was rounded before, make gamma_m times the bound at most: by induction
+        over the two parts of a sum it is (1 + u)^m - 1. A multiplication that is fused with an
+        addition rounds once for both. total: of the magnitudes, with the radii; slack: of these.
+        """
+        if self.arithmetic.halved:  # what a formula loses goes by all that it has looked at
+            return self.growth(added + multiplied) * total, total
+        once = self.growth(multiplied) * total
+        most = (total + np.abs(value) + slack) / 2 + once
+        return once + self.growth(added) * most, most
+
     def allowed(self, function: str) -> Allowance:
         """The allowance of a function; with half the digits one rounding, or what 1 cancels."""
         found = self.arithmetic.allowance(function)

@@ -1,9 +1,10 @@
 """Sums of products of balls by BLAS: the value in float64, what bounds its error in float32.
 
 The error of a sum of products has two parts (Higham, chapter 3): what the factors' own radii make
-of it, sum r_a (|b| + r_b) + |a| r_b, and the roundings, gamma_n sum (|a| + r_a)(|b| + r_b). Both
-are sums of products themselves, of numbers that are not negative, so that nothing cancels in them:
-single precision, rounded upwards, is enough for a bound and takes half the time.
+of it, sum r_a (|b| + r_b) + |a| r_b, and the roundings (`Precision.summed`), which go by
+sum (|a| + r_a)(|b| + r_b) and by the size of the sum. The first two are sums of products
+themselves, of numbers that are not negative, so that nothing cancels in them: single precision,
+rounded upwards, is enough for a bound and takes half the time.
 """
 
 from __future__ import annotations
@@ -138,15 +139,18 @@ def product_ball(
     a, b = (_Factor(product, number, tensors, evaluate) for number in (0, 1))
     value = product.multiply([f.operand(f.value) for f in (a, b)])
     terms = count(product)
-    counted = domain.growth(terms + spare)
+    of_terms, of_slack, of_sum = _roundings(domain, terms, spare)
+    counted = (of_terms + of_sum) / (1 + domain.growth(1))
     if (a.unknown or b.unknown) and np.isfinite(value).all():
         return Ball(value, np.full(value.shape, np.inf), terms + 1, spare=spare, share=counted)
     # one sum for the roundings and for what the radius of the first factor makes of it
-    growth = counted + domain.arithmetic.rougher(terms, 2, domain.unit)
+    growth = of_terms + domain.arithmetic.rougher(terms, 2, domain.unit)
     bound = _single if bounds_of(domain) is SINGLE else _double
-    radius = bound(product, (a, growth, 1 + growth), (b, 1, 1), terms)
+    radius = bound(product, (a, growth, of_slack + growth), (b, 1, 1), terms)
     if b.radius is not None:
-        radius += bound(product, (a, 1, 0), (b, 0, 1), terms)
+        radius += bound(product, (a, of_slack, 0), (b, 0, 1), terms)
+    if of_sum:
+        radius += of_sum * np.abs(value)
     radius += terms * domain.lost
     if domain.arithmetic.fast:
         most = _by_largest(product, *(f.operand(_double_of(f, 1, 1)) for f in (a, b)))
@@ -163,6 +167,16 @@ def product_ball(
     found = Ball(value, radius, terms + 1, spare=spare, share=counted)
     most = np.max(radius, initial=0.0)
     return found if most / counted + most <= domain.dtype.largest else domain.bounded(found)
+
+
+def _roundings(domain: Balls, terms: int, spare: int) -> tuple[float, float, float]:
+    """What the radius of a sum of products has of the magnitudes of its terms, of what the radii of
+    the factors make of it, and of its own size: `Precision.summed`, by coefficients.
+    """
+    if domain.arithmetic.halved:
+        return domain.growth(terms + spare), 1.0, 0.0
+    once, added = domain.growth(1), domain.growth(terms - 1 + spare)
+    return once + added / 2 + once * added, 1 + added / 2, added / 2
 
 
 def further(

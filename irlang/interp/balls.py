@@ -51,7 +51,7 @@ class Balls(BallFunctions):
         if found.radius is None:
             return found
         total, slack = sum(map(magnitude, terms)), sum(term.bound for term in terms)
-        radius = slack + self.growth(sum(term.terms for term in terms) - 1) * total
+        radius = slack + self.summed(len(terms) - 1, 0, total, found.value, slack)[0]
         # one order rounds nothing where all are multiples of a large unit: nor does another
         radius = np.where(found.radius > slack, np.maximum(found.radius, radius), found.radius)
         return self.bounded(replace(found, radius=radius))
@@ -135,7 +135,6 @@ class Balls(BallFunctions):
         if radius is None and whole:
             return Ball(value)
         size = np.abs(ball.value) if radius is None else np.abs(ball.value) + radius
-        growth = self.growth(count if kind == "prod" else count - 1)
         if kind == "prod":
             total = np.prod(size, axis=axes)
             slack = 0.0 if radius is None else total - np.abs(value)
@@ -145,14 +144,14 @@ class Balls(BallFunctions):
             least = np.prod(np.where(size > 0, np.minimum(size, 1.0), 1.0), axis=axes)
             most = np.prod(np.maximum(size, 1.0), axis=axes)
             slack = slack + np.where(least < self.tiny, np.abs(value), 0.0)
-            reach = slack + growth * total + self.lost
+            reach = slack + self.growth(count) * total + self.lost
             return Ball(value, np.where(most > self.dtype.largest, np.inf, reach))
         own = 0.0 if radius is None else np.sum(radius, axis=axes)
         if whole:
             return Ball(value, own)
-        total = np.sum(size, axis=axes)
+        made, total = self.summed(count - 1, 0, np.sum(size, axis=axes), value, own)
         floor = _together([ball])
-        radius = own + growth * total + self.flushed(count - 1, total)
+        radius = own + made + self.flushed(count - 1, total)
         sure = settled_sum(
             value,
             [(ball.value, ball.radius)],
@@ -191,7 +190,8 @@ class Balls(BallFunctions):
             total = widest
         terms = _terms([f.value for f in factors], rank)
         roundings = max(terms - 1 + len(factors) - 1, 1)
-        radius = slack + self.growth(max(roundings, 1)) * total + terms * self.lost
+        made, most = self.summed(terms - 1, roundings - terms + 1, total, value, slack)
+        radius = slack + made + terms * self.lost
         rougher = self.arithmetic.rougher(terms, len(factors), self.unit)
         if rougher > 0:
             radius = radius + rougher * total
@@ -211,7 +211,7 @@ class Balls(BallFunctions):
         apart = separable([(f.value, f.radius) for f in factors], rank)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
-        return self.bounded(Ball(value, radius, roundings + 1, total, least=floor))
+        return self.bounded(Ball(value, radius, roundings + 1, most, least=floor))
 
     def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:
         """The error of a fast algorithm: every element of a factor counts as its largest."""
