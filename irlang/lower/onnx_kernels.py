@@ -23,7 +23,10 @@ _READ_SINCE = {
 }  # fmt: skip
 # The opset that gave an operator the meaning, the attributes or the inputs that are written here.
 _MEANT_SINCE = {"Attention": 23, "Gelu": 20, "GroupNormalization": 21}
-_VALUES_SINCE = {("Pad", "mode", "wrap"): 19}
+_VALUES_SINCE = {
+    ("Pad", "mode", "wrap"): 19,
+    ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
+}
 
 # What has kernels at that opset, and none later, or none at one of those that are written.
 _GONE = frozenset(

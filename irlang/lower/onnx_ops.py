@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from irlang.dtypes import DTYPES
-from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import spatial
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
-_RESIZED = ("i8", "i32", "u8")  # beside reals of f32
 # Reductions that leave an element by itself as it is: that ONNX says of those of no axes. Of the
 # others it does not say whether the element is squared, say, all the same.
 _IDENTITIES = frozenset({"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin"})
@@ -251,9 +248,15 @@ def _pad(call: Onnx) -> Value | None:
     x, mode, build = call.input("x"), call["mode"], call.build
     if mode == "symmetric" or x.dtype not in build.runtime.kernels.get("Pad", ()):
         return None
-    inputs = [x.text, build.integers([*call["before"], *call["after"]]).text]
-    if mode == "constant":
-        inputs.append(build.number(call["fill"], x).text)
+    before, after = list(call["before"]), list(call["after"])
+    filling = build.number(call["fill"], x).text if mode == "constant" else ""
+    padded = [axis for axis, both in enumerate(zip(before, after, strict=True)) if any(both)]
+    if len(padded) == 1 and padded != [x.rank - 1]:  # that axis is named, others are not spoken of
+        (axis,) = padded
+        inputs = [x.text, build.integers([before[axis], after[axis]]).text, filling]
+        inputs.append(build.integers(padded).text)
+    else:
+        inputs = [x.text, build.integers([*before, *after]).text, *([filling] if filling else [])]
     return build.node("Pad", inputs, [call.out], mode=mode)[0]
 
 
@@ -283,46 +286,6 @@ def _blocks(op: str) -> Native:
         return call.build.op(op, [x], call.out.shape, **options)
 
     return Native(op, rule)
-
-
-def _resized(call: Onnx, x: Value, **options: Any) -> Value | None:
-    """Integers, which are only moved, where they have a kernel."""
-    sizes = call.build.integers(call.out.shape)
-    carried = call.build.cast(x, "f32") if x.dtype in ("f16", "bf16") else x
-    moves = options["mode"] == "nearest" and carried.dtype in _RESIZED
-    if carried.dtype != "f32" and not moves:
-        return None
-    info = TensorInfo(call.out.shape, carried.dtype)
-    found = call.build.node("Resize", [carried.text, "", "", sizes.text], [info], **options)[0]
-    return call.build.cast(found, x.dtype)
-
-
-def _upsample(call: Onnx) -> Value | None:
-    coordinates = {"coordinate_transformation_mode": "asymmetric"}
-    return _resized(call, call.input("x"), mode="nearest", nearest_mode="floor", **coordinates)
-
-
-def _resize(call: Onnx) -> Value | None:
-    """As ONNX Runtime has it: linear of two axes or three, cubic of two."""
-    x, mode, coord = call.input("x"), call["mode"], call["coord"]
-    ranks = {"nearest": (3, 4, 5), "linear": (4, 5), "cubic": (4,)}[mode]
-    if not spatial(call, x) or x.rank not in ranks or coord.startswith("tf_"):
-        return None
-    options: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coord}
-    if mode == "nearest":
-        options["nearest_mode"] = call["rounding"]
-    elif mode == "cubic":
-        options["cubic_coeff_a"] = float(call["cubic_coeff"])
-    if call["antialias"]:
-        # Between corners ONNX widens the weights by the quotient of the sizes, not by the step.
-        if not call["exclude_outside"] or coord == "align_corners":
-            return None
-        options |= {"antialias": 1, "exclude_outside": 1}
-    elif call["exclude_outside"] and mode == "linear":
-        return None
-    elif mode == "cubic":
-        options["exclude_outside"] = int(call["exclude_outside"])
-    return _resized(call, x, **options)
 
 
 _ARITHMETIC = (
@@ -387,6 +350,4 @@ ELEMENTS: dict[str, Native] = {
     "trilu": Native("Trilu", _trilu),
     "space_to_depth": _blocks("SpaceToDepth"),
     "depth_to_space": _blocks("DepthToSpace"),
-    "upsample": Native("Resize", _upsample),
-    "resize": Native("Resize", _resize),
 }

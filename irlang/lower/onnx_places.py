@@ -83,8 +83,21 @@ def _reverse_sequence(call: Onnx) -> Value | None:
     return call.build.node("ReverseSequence", [x.text, lengths.text], [call.out], **options)[0]
 
 
+def _tensordot(call: Onnx) -> Value | None:
+    """The last axis of one with the last but one of the other, or its only one: a matrix and a
+    vector, or two matrices, as `matmul` has no vectors.
+    """
+    a, b = call.input("a"), call.input("b")
+    summed = call.axes("a_axes", a.rank), call.axes("b_axes", b.rank)
+    joined = a.rank > 1 and b.rank > 2  # whose other axes come in another order
+    if joined or summed != ((a.rank - 1,), (max(b.rank - 2, 0),)):
+        return None
+    return call.build.op("MatMul", [a, b], call.out.shape)
+
+
 PLACES: dict[str, Native] = {
     "einsum": native("Einsum", repeats=True),
+    "tensordot": Native("MatMul", _tensordot),
     "sort": Native("TopK", _sort),
     "scatter_elements": _scatter("ScatterElements"),
     "scatter_nd": _scatter("ScatterND"),

@@ -18,13 +18,15 @@ from irlang.lower.onnx_kernels import PLAIN, Runtime
 from irlang.lower.onnx_layers import LAYERS
 from irlang.lower.onnx_ops import ELEMENTS
 from irlang.lower.onnx_places import PLACES
+from irlang.lower.onnx_resize import RESIZED
 from irlang.lower.onnx_selections import SELECTIONS
 from irlang.lower.onnx_signals import SIGNALS
 from irlang.lower.onnx_transformers import TRANSFORMERS
 from irlang.lower.value import Array, Value
 
 TABLE: dict[str, Native] = {
-    **ELEMENTS, **PLACES, **LAYERS, **IMAGES, **SIGNALS, **SELECTIONS, **TRANSFORMERS, **ONNX
+    **ELEMENTS, **PLACES, **LAYERS, **IMAGES, **SIGNALS, **SELECTIONS, **TRANSFORMERS, **RESIZED,
+    **ONNX,
 }  # fmt: skip
 
 
