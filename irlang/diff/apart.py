@@ -35,6 +35,7 @@ from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, with_edges_apart
+from irlang.gen.extreme import at_extreme
 from irlang.gen.layout import is_pointwise, swept
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
@@ -104,7 +105,21 @@ def cases_apart(
                 for again in range(_DRAWN)
             )
             made += islice((one for one in drawn if one is not None and able(one)), 1)
+        if not grad:
+            made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]
         yield from ((number, start, one) for one in made)
+
+
+def _at_extremes(made: Sequence[Case], catalog: Catalog, seed: int, own: Own) -> Iterator[Case]:
+    """The calls of some programs once more, each by itself, with a whole number at the end of 32 or
+    64 bits, where one is valid there; fed with usual numbers, so that it alone is odd.
+    """
+    for node in [node for case in made for node in case.graph.nodes]:
+        graph = at_extreme(node, catalog, seed, own)
+        if graph is not None:
+            case = with_balls(Case(graph, inputs(graph, seed), {}, catalog))
+            if case.balls is not None:
+                yield case
 
 
 def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:

@@ -24,6 +24,7 @@ from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
+from irlang.gen.extreme import has_extreme
 from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
 from irlang.interp.program import balls, precision
@@ -284,6 +285,8 @@ class Session:
         apart = result.detail.get("stage") in ("contract", "gradient")
         if result.status == "refused" and not apart and _unpromised(case, graph, outcome.balls):
             return _same(graph, target, "unstable", _reason(result))
+        if result.status == "refused" and not apart and any(map(has_extreme, graph.nodes)):
+            return _same(graph, target, "unsupported", _reason(result))  # it counts in fewer bits
         found = verdicts(graph, target, outcome, result)
         if outcome.refusal is not None or result.status != "ok":
             return found

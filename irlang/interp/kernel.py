@@ -9,7 +9,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
-from irlang.interp import kernel_cache
+from irlang.interp import kernel_cache, wide
 from irlang.interp.kernel_functions import COMPILED
 from irlang.interp.kernel_source import EMPTY, NONE, Source, generate
 from irlang.interp.schedule import Recurrence
@@ -21,8 +21,13 @@ _STATUS = 66  # kind, number of the read, and an index of as many axes as NumPy 
 
 
 def compiles(expr: eq.Expr) -> bool:
-    """Whether all functions in an expression can be compiled."""
-    return all(part.function in COMPILED for part in eq.walk(expr) if isinstance(part, eq.Apply))
+    """Whether all functions in an expression can be compiled, and int64 holds its numbers."""
+    return not any(
+        part.function not in COMPILED
+        if isinstance(part, eq.Apply)
+        else isinstance(part, (eq.Const, eq.Size)) and wide.is_wide(part.value)
+        for part in eq.walk(expr)
+    )
 
 
 def evaluate(

@@ -192,12 +192,13 @@ class Vector:
         if expr.kind in ("argmax", "argmin", "the"):
             return self._choose(expr.kind, body, condition, inner, frame)
         if condition is not None:
-            neutral: eq.Scalar = _NEUTRAL[expr.kind]
+            neutral = self.domain.number(_NEUTRAL[expr.kind])
             if np.asarray(self.domain.sample(body)).dtype.kind == "i":  # which no real number is
                 held = np.asarray(self.domain.sample(self._spread(condition, inner, rank)))
                 if np.all(np.any(held, axis=tuple(range(rank, held.ndim)))):  # of none it is one
-                    neutral = _WHOLE.get(expr.kind, neutral)
-            body = self.domain.select(condition, body, self.domain.number(neutral))
+                    least = _WHOLE.get(expr.kind)
+                    neutral = neutral if least is None else self.domain.array(np.asarray(least))
+            body = self.domain.select(condition, body, neutral)
         body = self._spread(body, inner, rank)
         if math.prod(inner.shape[rank:]) == 0:
             shape = tuple(np.shape(self.domain.sample(body))[:rank])
@@ -382,6 +383,8 @@ class Vector:
     @staticmethod
     def _whole(index: Any) -> Any:
         array = np.asarray(index)
+        if array.dtype.kind == "O":
+            array = np.asarray(np.clip(array, -(2**62), 2**62), dtype=np.int64)
         if array.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
                 return np.where(

@@ -170,7 +170,8 @@ def _view(read: eq.Read, frame: Frame, shape: tuple[int, ...]) -> View | None:
         for name, coefficient in one.coefficients.items():
             axis = frame.axes[name]
             begin, stop = frame.ranges[axis]
-            moves.append((axis, of, coefficient))
+            if stop - begin > 1:  # however far a step that nobody takes would go
+                moves.append((axis, of, coefficient))
             extents[axis] = stop - begin
             start += coefficient * begin
         first.append(start)

@@ -1,6 +1,7 @@
 """Integers that int64 does not hold: those of u64 are Python's own, in arrays of objects.
 
-Everything else keeps whole numbers in int64. Slow, and right: u64 is rare.
+So are numbers of a call near the ends of int64, which they would leave by what is added to them.
+Everything else keeps whole numbers in int64. Slow, and right: both are rare.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from irlang.scalar import SCALARS
 Array = np.ndarray[Any, np.dtype[Any]]
 _KINDS = {"real": np.dtype(np.float64), "int": np.dtype(np.int64), "bool": np.dtype(np.bool_)}
 _OBJECT = np.dtype(object)
+_FAR = 2**62  # from which on sizes and indices, added to a number, may leave int64
 _WHOLE = {name: np.frompyfunc(f, SCALARS[name].arity, 1) for name, f in ON_INTEGERS.items()}
 
 
@@ -28,12 +30,12 @@ def carrier(info: eq.TensorInfo) -> np.dtype[Any]:
 def is_wide(value: Any) -> bool:
     """Whether a value is of Python's integers."""
     if type(value) is int:
-        return not -(2**63) <= value < 2**63
+        return not -_FAR < value < _FAR
     return getattr(value, "dtype", None) == _OBJECT
 
 
 def number(value: Any) -> Any:
-    """A number; one beyond 64 bits with a sign as an array, so that NumPy leaves it alone."""
+    """A number; one that is wide as an array, so that NumPy leaves it alone."""
     return np.array(value, dtype=object) if is_wide(value) else value
 
 

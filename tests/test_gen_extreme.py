@@ -1,0 +1,119 @@
+"""Calls with whole numbers at the ends of 32 and 64 bits: valid, small, the same in all meanings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from irlang.arithmetic import STANDARD
+from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
+from irlang.diff.apart import cases_apart
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
+from irlang.gen.build import generate
+from irlang.gen.draw import Limits
+from irlang.gen.extreme import at_extreme, has_extreme
+from irlang.gen.pattern import pattern
+from irlang.graph import Graph
+from irlang.interp import exact, reference
+from irlang.interp.plain import load
+from irlang.interp.program import given_ball, node_balls
+from irlang.interp.values import inputs
+
+COUNTED = sorted(
+    op.name
+    for op in builtin()
+    if any(attr.type.name == "int" for attr in pattern(op).attrs.values())
+)
+
+
+def _drawn(name: str, seed: int, elements: int = 32) -> Graph | None:
+    graph = generate(builtin(), seed, apart=[name], limits=Limits(elements=elements)).graph
+    return at_extreme(graph.nodes[0], builtin(), seed) if graph.nodes else None
+
+
+@given(st.sampled_from(COUNTED), st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None)
+def test_the_oracle_bears_them(name: str, seed: int) -> None:
+    """Sums of what is near 2**63 are no wrapped ones, and nothing is read 2**63 elements on."""
+    graph = _drawn(name, seed)
+    assume(graph is not None)
+    assert graph is not None
+    node, values = graph.nodes[0], inputs(graph, seed)
+    assert has_extreme(node)
+    assert all(math.prod(graph.values[output].shape) <= 1024 for output in node.outputs)
+    expansion = node.expansion(builtin())
+    feeds = {formal: values[value] for formal, value in node.feeds().items()}
+    try:
+        right = exact.evaluate(expansion, feeds, digits=30, limit=2_000_000)
+    except InvalidInput as error:  # too much for it, or what is fed breaks a precondition
+        assume(error.diagnostics[0].code != "run.work")
+        with pytest.raises(InvalidInput):
+            reference.evaluate(expansion, feeds)
+        return
+    found = reference.evaluate(expansion, feeds)
+    infos = graph.values
+    given_ = {n: given_ball(infos[n], load(infos[n], values[n]), STANDARD) for n in graph.inputs}
+    balls = node_balls(node, given_, builtin(), "f32", STANDARD)
+    for formal, value in node.results().items():
+        wanted = np.asarray(right[formal].numpy(), np.float64)
+        got = np.asarray(found[formal], np.float64)
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+        ball = balls[value]
+        with np.errstate(invalid="ignore"):
+            off = np.abs(np.asarray(ball.value, np.float64) - wanted)
+            assert np.all((off <= np.asarray(ball.bound) + 1e-12) | ~np.isfinite(wanted))
+
+
+def test_every_kind_of_end_is_drawn() -> None:
+    drawn = {
+        number
+        for seed in range(120)
+        if (graph := _drawn("roll", seed)) is not None
+        for value in graph.nodes[0].attrs.values()
+        for number in (value if isinstance(value, tuple) else (value,))
+        if abs(number) >= 2**31 - 1
+    }
+    assert {2**31 - 1, 2**31, -(2**31), 2**32, 2**32 + 1, 2**63 - 1, -(2**63)} <= drawn
+
+
+def test_what_makes_no_difference_is_not_drawn() -> None:
+    """Padding by numbers is read where the word for it says so."""
+    for seed in range(60):
+        graph = _drawn("max_pool", seed)
+        if graph is not None and graph.nodes[0].attrs.get("pad", "valid") == "valid":
+            attrs = graph.nodes[0].attrs
+            for name in ("before", "after"):
+                value = attrs.get(name, 0)
+                assert all(
+                    abs(n) < 2**31 for n in (value if isinstance(value, tuple) else (value,))
+                )
+
+
+def test_they_stand_beside_calls_apart() -> None:
+    made = [case for *_, case in cases_apart(builtin(), 5, 0, ("roll", "tanh", "trilu"), False, 3)]
+    ends = [case for case in made if has_extreme(case.graph.nodes[0])]
+    assert {case.graph.nodes[0].op.name for case in ends} == {"roll", "trilu"}
+    assert all(len(case.graph.nodes) == 1 and not case.edge for case in ends)
+    usual = [case for case in made if len(case.graph.nodes) == 3]
+    assert len(usual) == 3
+    assert not any(has_extreme(n) for case in usual for n in case.graph.nodes)
+
+
+def test_a_target_may_say_that_a_number_does_not_fit() -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    cases = []
+    for seed in range(80):
+        graph = _drawn("avg_pool", seed, 256)
+        if graph is not None:
+            cases.append(Case(graph, inputs(graph, seed), {}, builtin()))
+    with Session(["torch"]) as session:
+        outcomes = session.compare(cases)
+    said = [(v.verdict, v.message) for o in outcomes for v in o.verdicts["torch"]]
+    assert any("overflow" in message for verdict, message in said if verdict == "unsupported")
+    assert not any(verdict == "refused" for verdict, _ in said)
