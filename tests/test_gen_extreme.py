@@ -1,4 +1,4 @@
-"""Calls with whole numbers at the ends of 32 and 64 bits: valid, small, the same in all meanings."""
+"""Calls with whole numbers at the ends of 32 and 64 bits: valid, small, and of one value."""
 
 from __future__ import annotations
 
