@@ -17,7 +17,7 @@ _TOLD = {
     "analyze.reachable": "An operation gives NaN or infinity for inputs inside their ranges: "
     "an input is shown, and a framework gave the same.",
     "analyze.possible": "An operation may give NaN or infinity for inputs inside their ranges: "
-    "it could be neither excluded nor shown.",
+    "no input that does it was found, nor a proof that there is none.",
 }
 
 

@@ -21,7 +21,8 @@ import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
-from irlang.analysis.report import tensor
+from irlang.analysis.report import conclusion
+from irlang.analysis.report_json import tensor
 from irlang.analysis.rules import ANY, numbers, rules
 from irlang.analysis.subject import Subject, subject
 from irlang.analysis.trace import trace
@@ -644,7 +645,7 @@ def test_what_is_unbounded_because_of_another_call_follows_from_it(frameworks: F
     reports = {report.call: (report.status, report.because) for report in found.reports}
     assert reports == {"a": ("reachable", ""), "y": ("possible", "a")}
     assert str(found).count("analyze.") == 1
-    assert "Follows from these, and is judged anew once they are mended: y" in str(found)
+    assert "is changed: y. Run the analysis again then." in str(found)
 
 
 def test_ways_out_are_not_tried_where_an_analysis_takes_long(
@@ -846,3 +847,36 @@ def test_what_goes_wrong_in_a_gradient_is_told_of_the_gradient(frameworks: Frame
     told = str(found)
     assert "in the gradient, the divisor is between 0 and 1: it may be 0" in told
     assert re.search(r"gives infinity at \[\d, \d\] of the gradient by x", told)
+
+
+@pytest.mark.parametrize(
+    ("body", "gradient", "told"),
+    [
+        ("y = divide(x, subtract(x, x))", False, "at y[0], which is divide(0, 0)"),
+        ("y = log(maximum(x, 0))", False, "which is log(0)"),
+        ("y = sqrt(abs(x))", True, "where sqrt(0) is differentiated"),
+        ("y = divide(1, reduce_sum(x; axes = [0], keepdims = true))", False, "divide(1, 0)"),
+    ],
+)
+def test_what_the_call_is_given_there_is_told(
+    body: str, gradient: bool, told: str, frameworks: Frameworks
+) -> None:
+    shape = "1" if "reduce" in body else "4"
+    found = judged(
+        model(body, "x: f32[4] in [-1, 1]", f"y: f32[{shape}]"), frameworks, gradient=gradient
+    )
+    assert told in str(found)
+
+
+def test_of_a_reduction_no_single_element_is_told(frameworks: Frameworks) -> None:
+    text = model("y = reduce_sum(square(x))", "x: f16[4] in [-200, 200]", "y: f16[]")
+    report = judged(text, frameworks).reports[-1]
+    assert report.witness
+    assert report.witness.shown
+    assert report.witness.shown.fed is None
+
+
+def test_an_imported_model_is_told_how_ranges_are_given(frameworks: Frameworks) -> None:
+    found = judged(model("y = log(x)", "x: f32[4]", "y: f32[4]"), frameworks)
+    assert "Write `in [low, high]` behind the type" in "\n".join(conclusion(found))
+    assert '--ranges FILE.json with {"x": [-1, 1]}' in "\n".join(conclusion(found, imported=True))

@@ -15,6 +15,7 @@ from typing import Self
 
 import numpy as np
 
+from irlang.analysis.element import fed
 from irlang.analysis.subject import Subject
 from irlang.analysis.trace import cone, is_finite, originates, results
 from irlang.diagnostics import InvalidInput
@@ -33,13 +34,16 @@ _ORDER = ("onnxruntime", "torch", "tf")  # the one that starts soonest first
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a framework gave. value: what is not finite there; index: where the first of it is."""
+    """What a framework gave. value: what is not finite there; index: where the first of it is. fed:
+    the operands of that element, where it is computed from one element of each.
+    """
 
     target: str
     version: str
     result: str
     index: tuple[int, ...]
     value: float
+    fed: tuple[float, ...] | None = None
 
 
 def _default_targets() -> tuple[str, ...]:
@@ -194,7 +198,8 @@ class Programs:
         wrong = np.isnan(numbers) if given_endless else ~np.isfinite(numbers)
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         version = self.frameworks.worker(target).hello().version
-        return Shown(target, version, bad, at, float(numbers[at]))
+        own_operands = fed(node, bad, at, loaded, self.subject.catalog)
+        return Shown(target, version, bad, at, float(numbers[at]), own_operands)
 
 
 def shown(graph: Graph) -> Graph:

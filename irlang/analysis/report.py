@@ -1,10 +1,10 @@
-"""Verdicts as diagnostics for people and SARIF, and as JSON for programs."""
+"""Verdicts as diagnostics, for people and SARIF."""
 
 from __future__ import annotations
 
-import base64
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,15 @@ from irlang.interp.range import Point, Range
 from irlang.interp.values import Array
 from irlang.render import visible
 
-MOST_LISTED = 10_000  # elements of a tensor that JSON lists; of more it has the bytes
-MOST_BYTES = 16_000_000  # of a tensor; more are in files only (--out)
 _MOST_NAMES = 6  # listed in a line
 _MOST_GRANTED = 3  # preconditions that are told
 _MOST_ALIKE = 3  # possible overflows that are shown
 _LARGE = frozenset({"sum", "prod", "*", "+", "-", "sq"})
 _NEAR = 2  # calls before the one that is reported, whose numbers are looked at
-_UNPROVED = "narrower ranges of the inputs, or a bound on what the call is given, may settle it"
+_UNPROVED = (
+    "state narrower ranges for the inputs, or bound what the call is given (clip, maximum): "
+    "that may settle it"
+)
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -68,7 +69,10 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
     if shown is not None:
         told = f"{what} gives {number(shown.value)} for inputs inside their ranges"
     else:
-        told = f"{what} may give NaN or infinity: this could be neither excluded nor shown"
+        told = (
+            f"{what} may give NaN or infinity: no input that does it was found, nor a proof that "
+            "there is none"
+        )
     if report.node != report.call:
         told = f"{report.node}: {told}"
     lies = f"{operand(report.point.function)} lies in {told_range(report.point.operand)}"
@@ -77,10 +81,10 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         label = f"in the gradient, {label}"
     notes = [Note(reason) for reason in (*reasons, *lost_numbers(report, subject))]
     if report.witness is not None:
-        notes += [Note(text) for text in told_witness(report.witness, subject)]
+        notes += [Note(text) for text in told_witness(report.witness, subject, report.point)]
     way = "" if reachable else _UNPROVED
     if guard:
-        way = f"write {guard.text}: {_within(guard.why)}"
+        way = f"write {guard.text}. {guard.why}"
     return Diagnostic(
         f"analyze.{report.status}", told, report.span,
         "error" if reachable else "warning", report.node,
@@ -124,20 +128,17 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     lines = [f"{name}: {_counted(found) or none}{_safe(found)}   ({found.seconds:.1f} s)"]
     alike = [report.node for report in _alike(found)]
     if alike:
-        lines.append(f"Possible in the same way, bounds being wide after many sums: {_some(alike)}")
+        told = "The same may happen, as little is known of how large sums of sums become"
+        lines.append(f"{told}: {_some(alike)}")
     following = [report.node for report in found.reports if report.because]
     if following:
-        told = "Follows from these, and is judged anew once they are mended"
-        lines.append(f"{told}: {_some(following)}")
+        told = "Not judged yet, as what a call above hands on may be of any size till it is changed"
+        lines.append(f"{told}: {_some(following)}. Run the analysis again then.")
     if subject.source.sizes:
         said = ", ".join(f"{name} = {size}" for name, size in subject.source.sizes.items())
         lines.append(f"Analysed for {said}. --bind NAME=NUMBER says another size.")
     if subject.assumed:
-        some = _some([subject.called(name) for name in subject.assumed])
-        lines.append(
-            f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers. "
-            "Write `in [low, high]` behind the type, or use --ranges."
-        )
+        lines.append(_told_ranges(subject, imported))
     for granted in found.granted[:_MOST_GRANTED]:
         call = subject.called(granted.node)
         told = f"Left out are inputs that {visible(call)} refuses: {granted.message}"
@@ -180,6 +181,16 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     return lines
 
 
+def _told_ranges(subject: Subject, imported: bool) -> str:
+    """Which ranges had to be assumed, and how to say others."""
+    some = _some([subject.called(name) for name in subject.assumed])
+    told = f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers"
+    if not imported:
+        return f"{told}. Write `in [low, high]` behind the type, or use --ranges."
+    form = visible(json.dumps({subject.called(subject.assumed[0]): [-1, 1]}))
+    return f"{told}. To say others, use --ranges FILE.json with {form} in that file."
+
+
 def _counted(found: Verdicts) -> str:
     """At how many places something was shown, or could not be excluded; nothing for none."""
     statuses = [report.status for report in found.reports if not report.because]
@@ -188,7 +199,7 @@ def _counted(found: Verdicts) -> str:
     if possible:
         may = f"it may at {possible} more" if shown else f"NaN or infinity may arise at {possible}"
         more = "" if shown else f" place{'s' if possible > 1 else ''}"
-        told.append(f"{may}{more}, which was neither shown nor excluded")
+        told.append(f"{may}{more}, for which neither an input nor a proof was found")
     return "; ".join(told)
 
 
@@ -224,11 +235,6 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown}, …" if len(names) > _MOST_NAMES else shown
 
 
-def _within(sentence: str) -> str:
-    """A sentence inside another."""
-    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
-
-
 def operand(function: str) -> str:
     """What decides at a point, in words."""
     return _OPERAND.get(function, f"what `{function}` is applied to")
@@ -251,8 +257,8 @@ def told_range(found: Range) -> str:
     return f"{ends} or is NaN" if found.nan else ends
 
 
-def told_witness(witness: Witness, subject: Subject) -> list[str]:
-    """The inputs that do it, and who says so."""
+def told_witness(witness: Witness, subject: Subject, point: Point) -> list[str]:
+    """The inputs that do it, who says so, and what the call is given there."""
     inputs = "; ".join(
         f"{subject.called(name)} {told_tensor(array)}" for name, array in witness.values.items()
     )
@@ -262,8 +268,17 @@ def told_witness(witness: Witness, subject: Subject) -> list[str]:
         lines.append("by the definitions; no installed framework shows the same")
     else:
         gives = f"{shown.target} {shown.version} gives {number(shown.value)}"
-        lines.append(f"{gives} at {told_place(shown, subject)}")
+        computed = "" if shown.fed is None else f", {_told_operands(point, shown.fed)}"
+        lines.append(f"{gives} at {told_place(shown, subject)}{computed}")
     return lines
+
+
+def _told_operands(point: Point, operands: Sequence[float]) -> str:
+    """What an element was computed from, in words."""
+    call = f"({', '.join(map(number, operands))})"
+    if point.stage == "gradient":
+        return f"where {point.operator.removesuffix('_gradient')}{call} is differentiated"
+    return f"which is {point.operator}{call}"
 
 
 def told_place(shown: Shown, subject: Subject) -> str:
@@ -305,101 +320,3 @@ def _short(value: Any) -> str:
 
 def _nested(array: Array, told: Any) -> Any:
     return told(array[()]) if not array.ndim else [_nested(item, told) for item in array]
-
-
-# ---- for programs -----------------------------------------------------------------------------
-
-
-def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) -> dict[str, Any]:
-    """What `irlang analyze --format json` prints.
-
-    files: of witnesses, by the name of the point's call. Numbers that JSON has no word for are
-    texts: `inf`, `-inf`, `nan`.
-    """
-    return {
-        "seconds": round(verdicts.seconds, 3),
-        "reports": [
-            _report(report, verdicts.subject, (files or {}).get(report.point.node))
-            for report in verdicts.reports
-        ],
-        "safe": len(verdicts.safe),
-        "proved": [_proved(point, verdicts.subject) for point in verdicts.safe],
-        "sizes": dict(verdicts.subject.source.sizes),
-        "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
-        "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
-        "granted": [
-            {"node": verdicts.subject.called(g.node), "code": g.code, "message": g.message}
-            for g in verdicts.granted
-        ],
-        "left_open": [verdicts.subject.called(name) for name in verdicts.left_open],
-        "left_out": [{"node": d.node, "message": d.message} for d in verdicts.subject.left_out],
-    }  # fmt: skip
-
-
-def _report(report: Report, subject: Subject, files: list[str] | None) -> dict[str, Any]:
-    point = report.point
-    return {
-        "node": report.node,
-        "operator": point.operator,
-        "stage": point.stage,
-        "status": report.status,
-        "range": [_plain(point.operand.low), _plain(point.operand.high)],
-        "function": point.function,
-        "reasons": list(point.reasons),
-        "witness": None if report.witness is None else _witness(report.witness, subject, files),
-        "guard": None if report.guard is None else report.guard.as_json(),
-        "because": report.because or None,
-        "call": report.call,
-        "file": report.span.file or subject.file,
-        "line": report.span.line,
-        "column": report.span.column,
-    }
-
-
-def _proved(point: Point, subject: Subject) -> dict[str, Any]:
-    return {
-        "node": subject.called(point.node),
-        "operator": point.operator,
-        "stage": point.stage,
-        "function": point.function,
-        "range": [_plain(point.operand.low), _plain(point.operand.high)],
-        "reasons": list(point.reasons),
-    }
-
-
-def _witness(witness: Witness, subject: Subject, files: list[str] | None) -> dict[str, Any]:
-    shown = witness.shown
-    return {
-        "inputs": {subject.called(n): tensor(array) for n, array in witness.values.items()},
-        "target": shown and shown.target,
-        "version": shown and shown.version,
-        "result": shown and shown.result,
-        "index": None if shown is None else list(shown.index),
-        "value": shown and _plain(shown.value),
-        "files": files,
-    }
-
-
-def tensor(array: Array) -> dict[str, Any]:
-    """A tensor: `values` is to be broadcast to `shape`; where there are too many it is null, and
-    `base64` has all elements as they lie in memory, little endian.
-    """
-    name = next(n for n, row in DTYPES.items() if row.numpy == array.dtype)
-    small = array
-    for axis in range(array.ndim):
-        first = small.take([0], axis) if small.shape[axis] else small
-        if small.shape[axis] and np.array_equal(np.broadcast_to(first, small.shape), small):
-            small = first
-    plain = small.astype(np.float64) if small.dtype.kind == "V" else small
-    listed = plain.tolist() if small.size <= MOST_LISTED else None
-    told: dict[str, Any] = {"dtype": name, "shape": list(array.shape), "values": listed}
-    if listed is None and array.nbytes <= MOST_BYTES:
-        little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
-        told["base64"] = base64.b64encode(little.tobytes()).decode("ascii")
-    return told
-
-
-def _plain(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"

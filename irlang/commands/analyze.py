@@ -93,7 +93,8 @@ def command(
     """
     from irlang.analysis.confirm import Frameworks
     from irlang.analysis.guards import mend
-    from irlang.analysis.report import conclusion, diagnostics, to_json
+    from irlang.analysis.report import conclusion, diagnostics
+    from irlang.analysis.report_json import to_json
     from irlang.analysis.subject import reread
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written

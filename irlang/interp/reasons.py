@@ -11,6 +11,14 @@ from irlang.interp.interval import Numbers
 from irlang.scalar import SCALARS, Scalar
 
 _BESIDE = 2.0**-10  # from a number at which a function may be infinite
+# How the operands of what may become too large are told, and what comes of them.
+_TERMS = {
+    "sum": ("the numbers that are added up are", "sum"),
+    "+": ("the numbers that are added are", "sum"),
+    "-": ("the numbers that are subtracted are", "difference"),
+    "prod": ("the numbers that are multiplied are", "product"),
+    "*": ("the numbers that are multiplied are", "product"),
+}
 STARVED = "the proofs about this call were cut short: there is much in it to be tried"
 
 
@@ -37,26 +45,27 @@ def decisive(function: str) -> str:
 
 def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     """Why an operation may leave the finite numbers."""
-    name = own.row.name
+    most = _most(own)
     row = SCALARS.get(function)
     if function == "/":
         if operand.holds(0.0):
             return f"the divisor is {span(operand, own)}: it may be 0"
         least = min(abs(end) for piece in operand.pieces for end in piece)
-        return (
-            f"the divisor may be as small as {least:.3g}: "
-            f"the quotient may be beyond the largest {name}"
-        )
+        return f"the divisor may be as small as {least:.3g}: the quotient may be beyond {most}"
     if function == "inf":
         return "an infinite number of the definition may be left in the result"
     if function == "index":
         return f"an index read from data is {span(operand)}: it may lie outside the tensor"
     if row is not None and row.arity == 1:
         return _of_function(row, operand, own)
+    if function not in _TERMS:
+        what = f"the operands of `{function}` are {span(operand, own)}"
+        return f"{what}: for some of these it is infinite, or no number"
+    terms, result = _TERMS[function]
     if operand.below or operand.above:
         why = "0 times an infinity" if function == "*" else "an infinity less an infinity"
-        return f"the terms are {span(operand)}, the infinite ends included: {why} is NaN"
-    return f"the terms are {span(operand)}: the result may be beyond the largest {name}"
+        return f"{terms} {span(operand)}, the infinite ends included: {why} is NaN"
+    return f"{terms} {span(operand, own)}: the {result} may be beyond {most}"
 
 
 def _of_function(row: Scalar, operand: Numbers, own: Arithmetic) -> str:
@@ -69,7 +78,12 @@ def _of_function(row: Scalar, operand: Numbers, own: Arithmetic) -> str:
     pole = _pole(row, operand)
     if pole is not None:
         return f"{reach}: the function is infinite at {pole:g}"
-    return f"{reach}: the result may be beyond the largest {own.row.name}"
+    return f"{reach}: the result may be beyond {_most(own)}"
+
+
+def _most(own: Arithmetic) -> str:
+    """The largest number of a type, in words."""
+    return f"{own.row.largest:.5g}, the largest number of {own.row.name}"
 
 
 def _pole(row: Scalar, operand: Numbers) -> float | None:
