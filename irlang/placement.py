@@ -45,7 +45,7 @@ def place(
         c or 0 for c in counts.values()
     ) != len(free):
         needed = fixed + len(used)
-        return f"{needed}{' or more' if open_ else ''} axes are needed, not {rank}"
+        return _needed(needed, bool(open_), rank)
     result: list[list[int]] = [[] for _ in dims]
     position = 0
     for i in range(len(dims)):
@@ -82,6 +82,13 @@ def _stated(
     return taken
 
 
+def _needed(count: int, more: bool, rank: int) -> str:
+    """Says how many axes an operand must have."""
+    if more:
+        return f"{count} or more axes are needed, not {rank}"
+    return f"1 axis is needed, not {rank}" if count == 1 else f"{count} axes are needed, not {rank}"
+
+
 def _in_order(lengths: list[int | None], rank: int) -> list[list[int]] | str:
     """`place` for a type without `@`."""
     open_ = lengths.count(None)
@@ -89,7 +96,7 @@ def _in_order(lengths: list[int | None], rank: int) -> list[list[int]] | str:
         return "the definition leaves it open which axes belong together"
     fixed = sum(length or 0 for length in lengths)
     if rank < fixed or (rank > fixed and not open_):
-        return f"{fixed}{' or more' if open_ else ''} axes are needed, not {rank}"
+        return _needed(fixed, bool(open_), rank)
     result: list[list[int]] = []
     position = 0
     for length in lengths:
