@@ -117,3 +117,16 @@ def test_a_target_may_say_that_a_number_does_not_fit() -> None:
     said = [(v.verdict, v.message) for o in outcomes for v in o.verdicts["torch"]]
     assert any("overflow" in message for verdict, message in said if verdict == "unsupported")
     assert not any(verdict == "refused" for verdict, _ in said)
+
+
+def test_nothing_is_as_long_even_where_it_is_empty() -> None:
+    """No array has 2**63 - 1 rows of nothing, and a recurrence makes one for what it went along."""
+    for name in ("matrix_power", "differences", "reshape", "cumsum"):
+        for seed in range(40):
+            limits = Limits(elements=32, empty=60)
+            graph = generate(builtin(), seed, apart=[name], limits=limits).graph
+            extreme = at_extreme(graph.nodes[0], builtin(), seed) if graph.nodes else None
+            if extreme is None:
+                continue
+            infos = extreme.nodes[0].expansion(builtin()).tensors.values()
+            assert all(size < 2**31 for info in infos for size in info.shape)

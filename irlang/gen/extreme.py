@@ -41,8 +41,7 @@ def at_extreme(
         instance = judge(node.op, given, attrs)
         if instance is None or instance.faults:
             continue
-        outputs = instance.outputs or ()
-        if any(math.prod(max(n, 1) for n in info.shape) > _ELEMENTS for _, info in outputs):
+        if any(_elements(info) > _ELEMENTS for _, info in instance.outputs or ()):
             continue
         demanded = demands(instance)
         if demanded is None:
@@ -78,9 +77,12 @@ def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
 
 def _work(expansion: eq.Expansion) -> int:
     """How many elements equations range over, of each and of what it reduces."""
-    return sum(
-        math.prod(equation.info.shape) * _ranged(equation.body) for equation in expansion.equations
-    )
+    return sum(_elements(one.info) * _ranged(one.body) for one in expansion.equations)
+
+
+def _elements(info: eq.TensorInfo) -> int:
+    """Of a tensor, its axes of none left out: no array has 2**63 - 1 rows of nothing either."""
+    return math.prod(max(size, 1) for size in info.shape)
 
 
 def _ranged(expr: eq.Expr) -> int:
