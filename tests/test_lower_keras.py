@@ -43,6 +43,11 @@ _CALLS = (
      _BOTH[1:], "LocallyConnected1D("),
     (_LSTM, f"lstm(x, w, r; {_SIGMOID})", _BOTH[1:], "hard_sigmoid"),
     (_LSTM, f"lstm(x, w, r; {_SIGMOID}, recurrent_beta = 0.3)", _BOTH[1:], ""),
+    (_LSTM, "lstm(x, w, r; alpha = 2, recurrent_beta = 0.3)", _BOTH, "LSTM("),  # not read
+    (_LSTM, "lstm(x, w, r; activation = elu, alpha = 2)", _BOTH, ""),
+    (_LSTM, "lstm(x, w, r; activation = relu, hidden_activation = relu)", _BOTH, "LSTM("),
+    (_LSTM, "lstm(x, w, r; activation = relu, hidden_activation = tanh)", _BOTH, ""),
+    (_LSTM, "lstm(x, w, r; activation = silu)", _BOTH[1:], 'activation="swish"'),
     ("x: f32[3, 4, 5]", "slice(x; axes = [-1, 0], begin = [1, 0], end = [3, -1])", _BOTH[:1],
      "ops.slice(x, (0, 0, 1), (2, 4, 2))"),
     ("x: f32[3, 4]", "slice(x; axes = 1, begin = 3, end = 0, step = -1)", _BOTH[:1], ""),

@@ -50,6 +50,12 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
 
 
+def test_an_axis_serves_axes_of_other_tensors_alone() -> None:
+    usable(_TARGET)
+    made = case("x: f32[1, 2]", "einsum(x; labels = [0, 0])")
+    assert lower(made.graph, _TARGET, made.catalog, made.params).native == set()
+
+
 @pytest.mark.parametrize(
     ("inputs", "call"),
     [

@@ -13,29 +13,39 @@ from irlang.lower.value import Value
 
 # Where the gates of Keras stand in the definitions.
 _GATES = {"LSTM": [0, 2, 3, 1], "GRU": [0, 1, 2]}
-_WORDS = {"linear": "linear", "silu": "silu", "exponential": "exponential"} | {
+# Words of every Keras for activations, those of Keras 2 in TensorFlow, and those of Keras 3 alone.
+_WORDS = {
     name: name
-    for name in ("tanh", "sigmoid", "relu", "elu", "selu", "relu6", "softplus", "softsign",
-                 "gelu", "mish")
+    for name in ("linear", "exponential", "tanh", "sigmoid", "relu", "elu", "selu", "softplus",
+                 "softsign")
 }  # fmt: skip
+_IN_TENSORFLOW = {**_WORDS, "silu": "swish", "gelu": "gelu"}
+_IN_KERAS_3 = {**_WORDS, **{name: name for name in ("silu", "gelu", "mish", "relu6")}}
+
+
+def _words(call: Keras) -> dict[str, str]:
+    if call.build.version == 3:
+        return _IN_KERAS_3
+    return _WORDS if call.build.backend == "theano" else _IN_TENSORFLOW
 
 
 def _activations(call: Keras, kind: str) -> dict[str, Any] | None:
     """The activations as arguments; None where Keras has not these, or other numbers in them."""
     found: dict[str, Any] = {}
+    words = _words(call)
     pairs = [("activation", "alpha", "beta", "tanh")]
     if kind in _GATES:
         pairs.append(("recurrent_activation", "recurrent_alpha", "recurrent_beta", "sigmoid"))
     for name, alpha, beta, usual in pairs:
         word = call[name]
         slope = 1 / 6 if call.build.version == 3 else 0.2
-        given = call.get(alpha, 0.2 if word == "hard_sigmoid" else 1)
-        if word == "hard_sigmoid" and (float(given), float(call.get(beta, 0.5))) == (slope, 0.5):
+        given = float(call.get(alpha, 0.2 if word == "hard_sigmoid" else 1))
+        if word == "hard_sigmoid" and (given, float(call.get(beta, 0.5))) == (slope, 0.5):
             found[name] = quoted(word)
-        elif word not in _WORDS or float(given) != 1:
+        elif word not in words or (word == "elu" and given != 1):  # no other reads a number
             return None
         elif word != usual or call.build.version == 2:
-            found[name] = quoted(_WORDS[word])
+            found[name] = quoted(words[word])
     return found
 
 
@@ -101,9 +111,12 @@ def _unusual(call: Keras, kind: str) -> bool:
     """Whether the call has what Keras lacks."""
     if call["clip"] != math.inf:
         return True
-    return kind == "LSTM" and (
-        call.has("p") or call["input_forget"] or call["hidden_activation"] != "same"
+    if kind != "LSTM":
+        return False
+    alike = call["hidden"] == call["activation"] and (
+        call["hidden"] != "elu" or call["hidden_alpha"] == call["alpha"]
     )
+    return call.has("p") or call["input_forget"] or not alike
 
 
 def _recurrent(kind: str, names: tuple[str, ...]) -> Native:

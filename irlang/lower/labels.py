@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +14,23 @@ Shapes = Sequence[tuple[int, ...]]
 
 
 def _equation(call: Call[Any], shapes: Shapes, *, serves: bool) -> str | None:
-    """The text; None where letters run out, or an axis of size 1 serves longer ones and must not.
+    """The text; None where letters run out, or an axis of size 1 serves longer ones and must not,
+    as it never does for another axis of its own tensor.
 
     serves: whether it may. What is wrong with an equation is said as it is: of labels that are too
     many or too few the last input has more or fewer, and those that no axis has are letters too.
     """
     labels, output = list(call["labels"]), list(call["output"])
-    sizes: dict[int, set[int]] = {}
-    for label, size in zip(labels, itertools.chain.from_iterable(shapes), strict=False):
-        sizes.setdefault(label, set()).add(size)
     letters = _letters([*labels, *output])
-    served = any(1 in found and len(found) > 1 for found in sizes.values())
-    if letters is None or (served and not serves):
+    if letters is None:
+        return None
+    sizes: dict[tuple[int, ...], set[int]] = {}  # by label, and by label and input
+    axes = ((which, size) for which, shape in enumerate(shapes) for size in shape)
+    for label, (which, size) in zip(labels, axes, strict=False):
+        sizes.setdefault((label,), set()).add(size)
+        sizes.setdefault((label, which), set()).add(size)
+    served = {key for key, found in sizes.items() if 1 in found and len(found) > 1}
+    if any(not serves or len(key) > 1 for key in served):
         return None
     terms, rest = [], "".join(letters[label] for label in labels)
     for shape in shapes[:-1]:
