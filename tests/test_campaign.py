@@ -23,6 +23,7 @@ from irlang.cli import status
 from irlang.commands.fuzz import command as fuzz
 from irlang.diff import batch, programs, runner
 from irlang.diff.apart import APART
+from irlang.diff.batch import _spoilt
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import Found, find
@@ -36,6 +37,7 @@ from irlang.gen.coverage import features
 from irlang.gen.draw import varied
 from irlang.gen.idiom import idioms
 from irlang.gen.pattern import pattern
+from irlang.gen.spoil import breakable
 from irlang.graph import Graph, with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
@@ -404,3 +406,12 @@ def test_some_programs_are_made_of_what_optimisers_look_for() -> None:
         called = {node.op.name for node in case.graph.nodes}
         assert called <= known | adapting
         assert called - adapting
+
+
+def test_of_few_operators_each_requirement_is_broken_a_few_times() -> None:
+    """And not 64 times beside every batch, which says the same again and again."""
+    few = Settings(("torch",), 3, BATCH, ops=("einsum",))
+    assert _spoilt(few, builtin()) == 4 * len(breakable(builtin(), ["einsum"])) == 16
+    assert _spoilt(replace(few, ops=()), builtin()) == 64
+    many = replace(few, ops=("conv", "max_pool", "lstm", "einsum"), grad=True)
+    assert _spoilt(many, builtin()) == 16

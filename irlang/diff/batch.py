@@ -29,14 +29,17 @@ from irlang.diff.runner import Case, Outcome, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features
+from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import differentiates, spelt
+from irlang.lower.narrows import narrower
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
 _WEAK = ("rounding", "unstable")
 _SHARE = 3  # one in so many programs of weak verdict has its calls judged one by one
 _SPOILT = 64  # requirements that are broken beside the programs of a batch
+_TURNS = 4  # of one of them, where a campaign has but few operators
 # Of calls apart a campaign without gradients has one in so many more with them; of spoilt calls
 # one with gradients has one in so many.
 _QUARTER = 4
@@ -119,7 +122,7 @@ class _Batch:
         )  # fmt: skip
         self._pieces = pieces(settings, number, catalog, session.can_run, share)
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
-        spoilt = -(-count * _SPOILT // (_QUARTER * BATCH if settings.grad else BATCH))
+        spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
         self._spoilt = iter(range(first, first + spoilt))
         self.found: list[Found] = []
         self.cut = False
@@ -253,6 +256,15 @@ def _judged_all(
         judged.append((case, outcome))
         keep(found[before:])
     return judged
+
+
+def _spoilt(settings: Settings, catalog: Catalog) -> int:
+    """How many requirements are broken beside the programs of a whole batch."""
+    most = _SPOILT // (_QUARTER if settings.grad else 1)
+    if not settings.ops:
+        return most
+    plans = (breakable(catalog, settings.ops, narrower(name)) for name in settings.targets)
+    return min(most, _TURNS * sum(map(len, plans)))
 
 
 def _known(graph: Graph, catalog: Catalog) -> Graph:
