@@ -360,6 +360,40 @@ def test_operators_that_are_wrong_together_are_named_together(
     assert "wrong only together" in (tmp_path / "issue.md").read_text()
 
 
+# fires where five calls follow one another of which only the last is asked for
+CHAIN = (
+    r"(?s)(\w+) = torch\.tanh\((\w+)\)([^\n]*\n +)(\w+) = torch\.exp\(\1\)([^\n]*\n +)"
+    r"(\w+) = torch\.sin\(\4\)([^\n]*\n +)(\w+) = torch\.cos\(\6\)([^\n]*\n +)"
+    r"(\w+) = torch\.{last}\(\8\)(?=(?:(?!return [^\n]*\b(?:\1|\4|\6|\8)\b).)*$)"
+)
+CHAINED = (
+    r"\1 = torch.tanh(\2)\3\4 = torch.exp(\1)\5\6 = torch.sin(\4)\7\8 = torch.cos(\6)\9\g<10> = "
+)
+
+
+@pytest.mark.parametrize("wrong", ["1 + torch.abs(\\8)", "[\\8][1]"])
+def test_a_fusion_of_many_calls_is_named_by_all_of_them(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+) -> None:
+    monkeypatch.setattr("irlang.diff.finding.SECONDS", 60.0)  # however busy the machine is
+    signatures = set()
+    for last in ("atan", "sinh"):
+        with monkeypatch.context() as patch:
+            plant(patch, CHAIN.replace("{last}", last), CHAINED + wrong)
+            calls = ["negate", "tanh", "exp", "sin", "cos", last, "relu"]
+            body = "\n".join(f"  v{n + 1} = {call}(v{n})" for n, call in enumerate(calls))
+            head = "model m(v0: f32[2, 3]) -> v7: f32[2, 3]"
+            found = _found(session, f"{head} {{\n{body}\n}}")
+        assert found.operator == f"tanh + exp + sin + cos + {last}"
+        signatures.add(found.signature)
+    assert len(signatures) == 2
+    write(found, tmp_path, "f-001")
+    issue = (tmp_path / "issue.md").read_text()
+    assert f"tanh + exp + sin + cos + {last}" in issue.splitlines()[0]
+    fused = "wrong only together" in issue
+    assert fused == (found.verdict.verdict != "refused")
+
+
 # ---- the page of a campaign
 
 

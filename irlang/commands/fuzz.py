@@ -228,7 +228,10 @@ def _run(campaign: Campaign, seconds: float | None, form: str) -> None:
 
 def _line(found: dict[str, Any]) -> str:
     """A finding as it is shown when it is met."""
-    return f"{found['id']}  {found['verdict']}  {found['target']}  {found['operator']}"
+    from irlang.diff.report_words import together
+
+    calls = together(found["operator"].split(" + "))
+    return f"{found['id']}  {found['verdict']}  {found['target']}  {calls}"
 
 
 def _show(campaign: Campaign, report: dict[str, Any]) -> None:
@@ -308,11 +311,14 @@ def _findings(found: list[dict[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from irlang.diff.report_words import first_words
+    from irlang.diff.report_words import first_words, together
     from irlang.diff.verdict import worded, worst_first
     from irlang.render import visible
 
-    findings = [{**f, "verdict": worded(f)} for f in worst_first(found)]
+    findings = [
+        {**f, "verdict": worded(f), "operator": together(f["operator"].split(" + "))}
+        for f in worst_first(found)
+    ]
     table = Table(box=None, pad_edge=True)
     for heading, key in (("finding", "id"), ("verdict",) * 2, ("target",) * 2, ("operator",) * 2):
         widest = max(len(heading), *(len(f[key]) for f in findings[:_SHOWN]))

@@ -34,16 +34,17 @@ _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjo
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
 _WITHOUT_VALUES = frozenset({"refused", "crash", "timeout", "memory"})
 _ONCE = " once"  # at the end of the signature of what was not repeated
-_FEW = 3  # calls whose names together say what is wrong
+_NAMED = 12  # calls whose names together say what is wrong: a fusion takes a dozen at most
 
 
 @dataclass(slots=True)
 class Found:
     """One disagreement.
 
-    operator: the culprit's; operators that are wrong only together as `pad + max_pool`; `program`
-    where there are many. attributes: those that a reduction has left. reduced: the smallest case
-    that still shows it. others: the verdicts of other targets on that. expected: the oracle's
+    operator: the culprit's; operators that are wrong only together as `pad + max_pool`, all that
+    the reduction has left; `program` where they are more than a fusion takes. attributes: those
+    that a reduction has left. reduced: the smallest case that still shows it. others: the verdicts
+    of other targets on that. expected: the oracle's
     balls, got: the target's values, both of the reduced case. versions: of all targets, with
     those of Python and NumPy. fault: what makes the program invalid, and
     requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
@@ -213,7 +214,7 @@ def _reduced(
     if grad and verdict.verdict in _WITHOUT_VALUES:
         verdict = replace(verdict, stage="backward")
     nodes = but_the_sum(reduced.graph)
-    names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _FEW else "program"
+    names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program"
     attributed = [n for n in nodes if name is None or n.op.name == name] or nodes
     result = outcome.results.get(target)
     return Found(

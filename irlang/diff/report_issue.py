@@ -19,7 +19,7 @@ from irlang.diff.calls import open_values
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
-from irlang.diff.report_words import first_words, last_words
+from irlang.diff.report_words import first_words, last_words, together
 from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
@@ -93,12 +93,13 @@ def _about(found: Found) -> str:
         lowered = lower(case.graph, found.target, case.catalog, case.params)
         names = [] if lowered.unsupported else named(lowered)
         names = [one for one in names if _alike(one) == _alike(found.operator)] or names
-        own = " + ".join(names) if len(names) <= _FEW else ""
+        own = together(names)
     said = given if len(given) <= _SHORT else ""
     if not own or _alike(own) == _alike(found.operator):
-        name = own or found.operator
+        name = own or together(found.operator.split(" + "))
         return f"{name}({said})" if said else name
-    return f"{own} ({', '.join(part for part in (found.operator, said) if part)})"
+    spelt = together(found.operator.split(" + "))
+    return f"{own} ({', '.join(part for part in (spelt, said) if part)})"
 
 
 def _program_of(found: Found, count: int) -> str:
@@ -106,9 +107,9 @@ def _program_of(found: Found, count: int) -> str:
     case = found.reduced
     lowered = lower(case.graph, found.target, case.catalog, case.params)
     names = [] if lowered.unsupported else named(lowered)
-    if found.verdict.stage == "backward" or not 0 < len(names) <= _FEW:
+    if found.verdict.stage == "backward" or not names:
         return f"a program of {count} calls"
-    return f"{' + '.join(names)} ({count} calls)"
+    return f"{together(names)} ({count} calls)"
 
 
 def _alike(name: str) -> str:
@@ -161,7 +162,9 @@ def _what(found: Found) -> list[str]:
     size = f"{elements} element{'s' * (elements != 1)} of input"
     count = f"{len(nodes)} call{'s' * (len(nodes) != 1)}"
     lines = [f"The program below has {count} ({calls}) and {size}."]
-    if " + " in found.operator:
+    if " + " in found.operator and found.verdict.verdict in _LOST:
+        lines.append("With fewer calls it was not seen: it is these together that show it.")
+    elif " + " in found.operator:
         lines.append(
             "Each call by itself is right: with the values between them as results, the "
             "disagreement goes. They are wrong only together, as after a fusion."

@@ -11,6 +11,7 @@ from typing import Any
 from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
 from irlang.diff.report_graph import svg
+from irlang.diff.report_words import together
 from irlang.diff.verdict import FINDINGS, SEVERITY, worded, worst_first
 from irlang.docs.page import STYLE
 from irlang.interp.shape import check
@@ -110,7 +111,8 @@ def _index(findings: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         f'<tr><td><a href="#{escape(f["id"])}">{escape(f["id"])}</a></td>'
         + "".join(
-            f"<td>{escape(s)}</td>" for s in (str(f["operator"]), worded(f), str(f["target"]))
+            f"<td>{escape(s)}</td>"
+            for s in (together(str(f["operator"]).split(" + ")), worded(f), str(f["target"]))
         )
         + f'<td class="number">{f["operators"]}</td><td class="number">'
         f"{f.get('elements', '')}</td></tr>"

@@ -7,6 +7,7 @@ use to whoever mends it, and in the way of whoever reads a title or a table.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # What stands around the reason, the outermost first: taken away where something is left.
 _AROUND = tuple(
@@ -25,7 +26,15 @@ _AROUND = tuple(
 # What a process prints behind its last words: where it was, which its signal says as well.
 _TRACE = re.compile(r"^(?:Fatal Python error|Current thread|Thread 0x|Extension modules)", re.M)
 _SHORT = 20  # characters of a first sentence that says too little by itself
+_CALLS = 5  # names of calls on one line
 _LAST = 400  # characters of the last words that are of interest
+
+
+def together(calls: Sequence[str]) -> str:
+    """The names of calls that are wrong together, in their order; the first where they are many."""
+    if len(calls) <= _CALLS:
+        return " + ".join(calls)
+    return f"{' + '.join(calls[: _CALLS - 1])} + … ({len(calls)} calls)"
 
 
 def essence(message: str) -> str:
