@@ -11,6 +11,7 @@ import pytest
 
 from irlang.arithmetic import STANDARD
 from irlang.diff import batch, refine, runner
+from irlang.diff.calls import judge_call
 from irlang.diff.refine import ELEMENTS, Refiner
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS, Verdict, judge, of_values, only_estimated
@@ -157,3 +158,55 @@ def test_the_sign_of_a_zero_is_no_finding() -> None:
         assert not of_values([replace(verdict, stage="backward")])
         assert not of_values([replace(verdict, verdict="refused")])
         assert not batch._proved(session, case, "torch")
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+def test_what_an_elimination_has_a_hundred_roundings_off_is_found(thorough: bool) -> None:
+    """Balls allow twenty times what the derivative does, and yet half of the digits."""
+    graph, values = model(
+        """
+        model m(a: f32[2, 2] in [-1, 1], b: f32[2, 3] in [-1, 1]) -> y: f32[2, 3] {
+          y = solve(a, b)
+        }
+        """
+    )
+    values["a"] = np.array([[0.5, 0.75], [-0.75, 1.0]], np.float32)
+    values["b"] = np.array([[0.3, -0.7, 0.9], [0.6, 0.2, -0.4]], np.float32)
+    known = balls(graph, values, CATALOG, "f32")
+    refiner = Refiner(graph, values, CATALOG, thorough)
+
+    def found(a: Array) -> tuple[str, str]:
+        got = np.linalg.solve(a.astype(np.float64), values["b"]).astype(np.float32)
+        before = judge("y", "target", graph.values["y"], known["y"], got)
+        (after,) = refiner.refined([before], known, {"y": got}, "target", STANDARD)
+        return before.verdict, after.verdict
+
+    assert found(values["a"]) == ("agrees", "agrees")
+    scaled = values["a"].astype(np.float64)
+    scaled[0, 0] *= 1 + 1e-5
+    assert found(scaled) == ("agrees", "inaccurate")
+
+
+def test_a_call_by_itself_is_looked_at_by_its_derivative_too() -> None:
+    graph, values = model(
+        """
+        model m(a: f32[2, 2] in [-1, 1], b: f32[2, 1] in [-1, 1]) -> y: f32[2, 1] {
+          s = add(b, b)
+          y = solve(a, s)
+        }
+        """
+    )
+    values["a"] = np.array([[0.5, 0.75], [-0.75, 1.0]], np.float32)
+    case = Case(graph, values, {}, CATALOG)
+    node = graph.nodes[1]
+    fed = {"a": values["a"], "s": np.array([[0.9], [-0.4]], np.float32)}
+
+    def found(a: Array) -> str:
+        got = np.linalg.solve(a.astype(np.float64), fed["s"]).astype(np.float32)
+        (verdict,) = judge_call(case, node, fed, {"y": got}, "target")
+        return verdict.verdict
+
+    assert found(values["a"]) == "agrees"
+    scaled = values["a"].astype(np.float64)
+    scaled[0, 0] *= 1 + 1e-5
+    assert found(scaled) == "inaccurate"

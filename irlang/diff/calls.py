@@ -15,8 +15,9 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
+from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, only_shapes, softened
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, Port
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import without
@@ -98,7 +99,34 @@ def judge_call(
         if value in given
     ]
     infos = {value: values[value] for value in node.outputs}
-    return softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)))
+    verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)))
+    if unknown is not None or not finite:  # of which the derivative does not know
+        return verdicts
+    return _closer(case, node, fed, given, target, arithmetic, verdicts, found)
+
+
+def _closer(
+    case: Case,
+    node: Node,
+    fed: Mapping[str, Array],
+    given: Mapping[str, Array],
+    target: str,
+    arithmetic: Arithmetic,
+    verdicts: list[Verdict],
+    found: Mapping[str, Ball],
+) -> list[Verdict]:
+    """Verdicts on a call's results, looked at by its derivative where the target is strange."""
+    results = {v.name: v.name for v in verdicts}
+    named = {*fed, *results}
+    graph = Graph(
+        "call",
+        inputs={name: Port(case.graph.values[name]) for name in fed},
+        nodes=[node],
+        outputs=results,
+        values={name: info for name, info in case.graph.values.items() if name in named},
+    )
+    refiner = Refiner(graph, fed, case.catalog, thorough=False)
+    return refiner.refined(verdicts, found, given, target, arithmetic)
 
 
 def _judge_open(

@@ -3,6 +3,9 @@
 A row of the derivative costs about as much as the program, so that only elements are asked for: of
 those whose radius is wide, the ones that a target has farthest off. They decide. The others have no
 radius then; a target is nearer to the oracle there.
+
+It is asked, too, of elements that are farther off than targets mostly are, whatever their balls
+allow: those of an elimination allow twenty times what the derivative does.
 """
 
 from __future__ import annotations
@@ -27,9 +30,10 @@ from irlang.interp.program import precision
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ELEMENTS = 16  # of each output
-_WEAK = frozenset({"unstable", "rounding"})
+_AGREES = "agrees"
+_WEAK = frozenset({"unstable", "rounding", _AGREES})
 _PROVED = 1 << 15  # elements of a program in which what an estimate speaks against is proved
-_STRANGE = 256.0  # roundings of an output's largest element that are reason to look closer
+_STRANGE = 16.0  # roundings of an output's largest element that are reason to look closer
 
 
 @dataclass(slots=True)
@@ -110,6 +114,8 @@ class Refiner:
                 again = judge(name, target, info, found(own, estimates), got)
         if again.verdict == "unstable":
             return None
+        if verdict.verdict == _AGREES and again.verdict not in FINDINGS:
+            return None
         if again.verdict in FINDINGS:
             if estimates:
                 again = replace(again, message="by an estimate", estimated=True)
@@ -135,9 +141,10 @@ class Refiner:
             error = np.abs(got.reshape(-1).astype(np.float64) - right)
         scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
         wide = ~(radius <= math.sqrt(unit) * scale)
-        error = np.where(wide & np.isfinite(right), np.where(np.isnan(error), np.inf, error), -1.0)
-        least = 0.0 if self.thorough else _STRANGE * unit * scale
-        if not scale or not np.any(error > least):
+        strange = _STRANGE * unit * scale
+        asked = np.isfinite(right) & (wide | (error > strange))
+        error = np.where(asked, np.where(np.isnan(error), np.inf, error), -1.0)
+        if not scale or not np.any(error > (0.0 if self.thorough else strange)):
             return np.zeros(0, int), wide
         places = np.argsort(-error, kind="stable")[:ELEMENTS]
         return places[error[places] >= 0], wide
@@ -156,8 +163,7 @@ class Refiner:
         shape = np.shape(ball.value)
         before = np.broadcast_to(np.asarray(ball.bound, np.float64), shape).reshape(-1)
         radius = np.where(wide, np.inf, before)
-        found = order.radius(value, places)
-        radius[places] = found
+        radius[places] = np.fmin(order.radius(value, places), before[places])
         middle = np.array(ball.value, dtype=np.float64).reshape(-1)
         middle[places] = order.value(value).reshape(-1)[places]
         # What may pass the largest number of the type may be infinite.
