@@ -37,7 +37,7 @@ from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, with_edges_apart
 from irlang.gen.extreme import at_extreme
 from irlang.gen.layout import is_pointwise, swept
-from irlang.gen.pattern import pattern
+from irlang.gen.pattern import has_slopes, pattern
 from irlang.gen.ranges import demands
 from irlang.graph import Graph, Node
 from irlang.interp.values import initial_values, inputs
@@ -88,6 +88,8 @@ def cases_apart(
     a program of one call. each: how many stand beside any batch.
     """
     names = list(ops) or [op.name for op in catalog]
+    if grad and not ops:  # what has no derivative by anything says nothing of one
+        names = [op.name for op in catalog if has_slopes(op)]
     rounds = Rounds(names, [name for name in names if name in native], seed)
 
     def preferred(graph: Graph) -> bool:

@@ -42,7 +42,7 @@ _SPOILT = 64  # requirements that are broken beside the programs of a batch
 _TURNS = 4  # of one of them, where a campaign has but few operators
 # Of calls apart a campaign without gradients has one in so many more with them; of spoilt calls
 # one with gradients has one in so many.
-_QUARTER = 4
+_SLOPED, _QUARTER = 2, 4
 _SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoilt
 _PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
 _COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
@@ -114,7 +114,7 @@ class _Batch:
         # What differentiates by itself is asked for some gradients in any campaign.
         slopes = [] if settings.grad else [t for t in settings.targets if differentiates(t)]
         self._sloped = session.among(slopes)
-        each = APART // _QUARTER if slopes else 0
+        each = APART // _SLOPED if slopes else 0
         self._gradients = cases_apart(
             catalog, settings.seed, number, settings.ops, True, -(-count * each // BATCH),
             self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
@@ -141,7 +141,7 @@ class _Batch:
 
     def slope(self, share: float) -> bool:
         """The same with gradients, in a campaign that asks for none elsewhere."""
-        return self._call(self._sloped, self._gradients, ceil(_AT_ONCE * share / _QUARTER), True)
+        return self._call(self._sloped, self._gradients, ceil(_AT_ONCE * share / _SLOPED), True)
 
     def _call(
         self, session: Session, made: Iterator[tuple[int, int, Case]], count: int, grad: bool

@@ -151,10 +151,27 @@ def _make(op: ast.Op) -> Pattern:
     return made
 
 
+def has_slopes(op: ast.Op) -> bool:
+    """Whether there may be a derivative: of a result that may be real, by an input that may be."""
+    return all(
+        any(map(_may_be_real, (_allowed(op, item.type.dtype) for item in items)))
+        for items in (op.inputs, op.outputs)
+    )
+
+
+def _may_be_real(dtypes: frozenset[str]) -> bool:
+    return not dtypes or any(DTYPES[dtype].kind == "real" for dtype in dtypes)
+
+
+def _allowed(op: ast.Op, dtype: str) -> frozenset[str]:
+    """The types that a word for a type stands for; none where an attribute says the type."""
+    return CLASSES.get(dict(op.dtypes).get(dtype, dtype), frozenset({dtype} & DTYPES.keys()))
+
+
 def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
     classes = dict(op.dtypes)
     dtype = item.type.dtype
-    allowed = CLASSES.get(classes.get(dtype, dtype), frozenset({dtype} & DTYPES.keys()))
+    allowed = _allowed(op, dtype)
     dims = item.type.dims
     at = [
         part.id for dim in dims if dim.at for part in ast.walk(dim.at) if isinstance(part, ast.Name)
