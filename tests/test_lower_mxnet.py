@@ -16,7 +16,7 @@ from tests.lower_calls import case, disagreement
 from tests.test_lower_text import lowered, ran, usable
 
 _TARGET = "mxnet-1.6"
-_INPUTS = "x: f32[2, 3, 4] in [-3, 3], s: f32[3] in [-2, 2], v: f32[3] in [0, 2]"
+_INPUTS = "x: f32[2, 3, 4] in [-3, 3], s: f32[3] in [-2, 2], v: f32[3] in [0, 2], w: f32[5, 4]"
 
 # A call, the type of its result, and what the program has to say.
 _OWN = (
@@ -28,6 +28,12 @@ _OWN = (
     ("reduce_variance(x; axes = [-1], correction = 1)", "f32[2, 3]", "ddof=1"),
     ("reduce_std(x; axes = [1], correction = 2)", "f32[2, 4]", "ddof=2"),
     ("avg_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
+    ("matmul(x, w; transpose_b = true)", "f32[2, 3, 5]", "mx.np.dot(x, "),
+    (
+        "cosine_window(; size = 6, terms = [0.42, 0.5, 0.08], periodic = false)",
+        "f32[6]",
+        "mx.np.blackman(6, ",
+    ),
     ("lp_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
 )
 
@@ -62,6 +68,8 @@ def test_an_axis_serves_axes_of_other_tensors_alone() -> None:
         ("a: i32[5] in [-9, 9], b: i32[5] in [1, 4]", "modulo(a, b)"),
         ("a: i64[5] in [-3, 3], b: i64[5] in [0, 9]", "power(a, b)"),
         ("a: i64[2, 3] in [-3, 3], b: i64[3] in [0, 9]", "einsum(a, b; labels = [0, 1, 1])"),
+        ("a: i32[4] in [-9, 9], b: i32[4] in [-9, 9]", "lcm(a, b)"),
+        ("x: i32[2, 3] in [0, 1]", "nonzero(x; size = 8)"),
         ("a: i32[2, 1] in [-3, 3], b: i32[3] in [0, 9]", "einsum(a, b; labels = [0, 1, 1])"),
     ],
 )

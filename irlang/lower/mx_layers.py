@@ -20,9 +20,14 @@ _WIDE = ("f32", "f64")
 
 
 def _matmul(call: Mx) -> Value | None:
-    """Of matrices, and of a batch of them along one axis."""
+    """Of matrices, of a batch of them along one axis, and of more of them by one matrix."""
     a, b = call.input("a"), call.input("b")
-    if a.dtype not in _WIDE or a.rank != b.rank or a.rank not in (2, 3):
+    if a.dtype not in _WIDE:
+        return None
+    if a.rank > b.rank == 2 and not call["transpose_a"]:
+        matrix = call.build.transpose(b, (1, 0)) if call["transpose_b"] else b
+        return call.value(invoke("mx.np.dot", a, matrix))
+    if a.rank != b.rank or a.rank not in (2, 3):
         return None
     if a.rank == 3:
         if a.shape[0] != b.shape[0]:

@@ -10,6 +10,7 @@ from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_layers import LAYERS
+from irlang.lower.selections import MX_SELECTIONS
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.value import Value
 
@@ -379,12 +380,26 @@ def _linspace(call: Mx) -> Value:
     return call.value(invoke("mx.np.linspace", *ends, call["count"], dtype=dtype))
 
 
+_WINDOWS = {
+    (0.5, 0.5): "mx.np.hanning", (0.54, 0.46): "mx.np.hamming",
+    (0.42, 0.5, 0.08): "mx.np.blackman",
+}  # fmt: skip
+
+
+def _cosine_window(call: Mx) -> Value | None:
+    """Windows that end where they begin."""
+    function = _WINDOWS.get(tuple(map(float, call["terms"])))
+    if function is None or call["periodic"] or call.out.dtype not in _WIDE:
+        return None
+    return call.value(invoke(function, call["size"], dtype=call.build.dtype(call.out.dtype)))
+
+
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal floor ceil trunc sqrt exp expm1 log log1p sin cos "
     "tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh acosh=arccosh "
     "atanh=arctanh maximum minimum equal not_equal less less_equal greater greater_equal "
     "round=rint cbrt log2 log10 atan2=arctan2 hypot copysign deg2rad=radians rad2deg=degrees "
-    "bit_xor=bitwise_xor logical_not"
+    "bit_xor=bitwise_xor logical_not lcm"
 )
 
 TABLE: dict[str, Native] = {
@@ -451,5 +466,7 @@ TABLE: dict[str, Native] = {
     "arange": Native("mx.np.arange", _arange),
     "linspace": Native("mx.np.linspace", _linspace),
     "one_hot": Native("mx.npx.one_hot", _one_hot),
+    "cosine_window": Native("mx.np.hanning, hamming, blackman", _cosine_window),
+    **MX_SELECTIONS,
     **LAYERS,
 }

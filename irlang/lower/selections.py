@@ -55,6 +55,12 @@ _TF = Spelling(
     "{joined}[{colons}:{size}]",
 )
 
+_MX = Spelling(
+    "mx.np.concatenate([{found}, {filling}], axis={axis})",
+    "mx.np.full({shape}, {number}, dtype={dtype})",
+    "{joined}[{colons}:{size}]",
+)
+
 
 def _filled(name: str, rule: Rule, eager: bool = True) -> Native:
     """A row whose result has room for `size`."""
@@ -143,6 +149,16 @@ def _jax_unique(call: Call[Any]) -> Sequence[Value] | None:
     return call.value(found), call.value(f"{counts}{cast}", 1), call.value(f"{places}{cast}", 2)
 
 
+def _mx_unique(call: Call[Any]) -> Sequence[Value] | None:
+    """MXNet finds nothing in a tensor without elements but a type of its own."""
+    x = call.input("x")
+    if call["order"] != "sorted" or not x.shape[0] or x.dtype == "f16":
+        return None
+    options = {"return_inverse": True, "return_counts": True}
+    found, places, counts = _several(call, invoke("mx.np.unique", x, **options), 3)
+    return _MX.room(call, found), _MX.room(call, counts, 1), call.value(places, 2)
+
+
 TORCH_SELECTIONS = {
     "nonzero": _nonzero(_TORCH, "torch.nonzero"),
     "compress": _compress(
@@ -162,4 +178,8 @@ JAX_SELECTIONS = {
     "nonzero": _filled("jnp.nonzero", _jax_nonzero, eager=False),
     "compress": _filled("jnp.compress", _jax_compress, eager=False),
     "unique": _filled("jnp.unique", _jax_unique, eager=False),
+}
+MX_SELECTIONS = {
+    "nonzero": _nonzero(_MX, "mx.npx.nonzero"),
+    "unique": _filled("mx.np.unique", _mx_unique),
 }
