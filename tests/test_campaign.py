@@ -116,6 +116,33 @@ def test_a_store_that_is_at_fault_is_refused(
     assert "error[" in capsys.readouterr().err
 
 
+def test_a_campaign_of_so_many_programs_goes_on_without_a_limit_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float | None] = []
+    monkeypatch.setattr("irlang.commands.fuzz._run", lambda _, seconds, __: given.append(seconds))
+    for started, name in ((SETTINGS, "counted"), (replace(SETTINGS, seconds=7.0), "timed")):
+        Campaign(tmp_path / name, started).close()
+        status(["fuzz", "--resume", str(tmp_path / name)])
+        status(["fuzz", "--resume", str(tmp_path / name), "--time", "3s"])
+    assert given == [None, 3.0, 7.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--targets", "torch"], ["--programs", "1"], ["--seed", "1"], ["--jobs", "1"],
+        ["--ops", "relu"], ["--grad"], ["--out", "other"], ["--known", "known.toml"],
+    ],
+)  # fmt: skip
+def test_a_campaign_goes_on_as_it_was_started(
+    option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Campaign(tmp_path, SETTINGS).close()
+    assert status(["fuzz", "--resume", str(tmp_path), "--time", "1s", *option]) == 2
+    assert "error[usage.resume]" in capsys.readouterr().err
+
+
 def test_a_program_is_made_again_from_its_seed() -> None:
     seeds = [program_seed(7, number) for number in range(6)]
     texts = []

@@ -92,7 +92,8 @@ def command(
     from irlang.diff.campaign import Campaign, Settings
     from irlang.lower.target import require_installed, usual
 
-    if resume is not None and (out is not None or seed is not None or programs is not None):
+    of_its_start = (targets, programs, seed, jobs, ops, out, profile, known)
+    if resume is not None and (grad or any(given is not None for given in of_its_start)):
         raise fail(
             "usage.resume",
             "--resume goes on as the campaign was started",
@@ -112,7 +113,7 @@ def command(
         for name in campaign.settings.targets:
             require_installed(name)
         _operators(",".join(campaign.settings.ops))
-        seconds = seconds or campaign.settings.seconds or 60.0
+        seconds = seconds or campaign.settings.seconds
     else:
         names = tuple(split_names(targets, ",".join(usual())))
         for name in names:
