@@ -6,11 +6,16 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from irlang.analysis.trace import trace
 from irlang.api import loads
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Param, Port
@@ -82,3 +87,39 @@ def test_what_lies_outside_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [fault.what for fault in violations(graph, CATALOG, 3)[0]]
     assert any("no point is possible" in what for what in told)
     assert any("the range is" in what for what in told)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_order_is_kept_by_functions_and_multiples_as_far_as_rounding_keeps_it(
+    data: st.DataObject,
+) -> None:
+    """f(k (a + w)) - f(k a), all operations rounded: proofs say on which side of 0 it is."""
+    function = data.draw(
+        st.sampled_from(["sigmoid", "tanh", "exp", "erf", "sqrt", "softplus", "cosh", "square"])
+    )
+    dtype = data.draw(st.sampled_from(["f32", "f16"]))
+    low = 0.0 if function == "sqrt" else data.draw(st.sampled_from([-3.0, -1.0, 0.0]))
+    wide = data.draw(st.sampled_from([(0.0, 1.0), (0.0, 1e-3), (-1e-3, 1.0), (-1.0, 0.0)]))
+    times = data.draw(st.sampled_from([(0.5, 2.0), (0.0, 1.0), (-2.0, -0.5), (-1.0, 1.0)]))
+    if function == "sqrt":
+        wide, times = (0.0, abs(wide[1])), (0.0, 1.0)
+    text = f"""nnir 1
+    model m(a: {dtype}[40] in [{low}, 3], w: {dtype}[40] in [{wide[0]}, {wide[1]}],
+        k: {dtype}[40] in [{times[0]}, {times[1]}]) -> y: {dtype}[40] {{
+      y = subtract({function}(multiply(k, add(a, w))), {function}(multiply(k, a)))
+    }}"""
+    model = loads(text)
+    found = analyse(model.graph, model.catalog).values["y"]
+    numbers = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    values = {}
+    for name, port in model.graph.inputs.items():
+        assert port.within is not None
+        ends = [np.asarray(end).astype(DTYPES[dtype].numpy) for end in port.within]
+        drawn = numbers.uniform(*port.within, 40)
+        if name == "w":
+            drawn[::3], drawn[1::3] = 0, drawn[1::3] * 1e-5
+        values[name] = np.clip(drawn.astype(DTYPES[dtype].numpy), *ends)
+    y = trace(model.graph, values, model.catalog, rounding=True)["y"]
+    assert found.low <= y.min()
+    assert y.max() <= found.high

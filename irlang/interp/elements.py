@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from irlang import equations as eq
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
-from irlang.interp.regions import Region, Tensor
-from irlang.interp.unfolding import instance, source, specialised
+from irlang.interp.regions import Ends, Region, Tensor
+from irlang.interp.unfolding import instance, source, specialised, within
 
 _SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
 
@@ -94,6 +95,16 @@ class Elements(Proofs):
         """An element, what it is a copy of, and what that is computed as."""
         found = [*self.copies(expr, box), self.meaning(expr, box)]
         return [one for at, one in enumerate(found) if one not in found[:at]]
+
+    def stays(self, found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
+        """Whether the values of free indices lie within their bounds, those from data as well."""
+
+        def read(index: eq.Expr) -> Ends | None:
+            numbers = self.interval(index, box, {})
+            known = numbers.finite and bool(numbers.pieces)
+            return (math.floor(numbers.low), math.ceil(numbers.high)) if known else None
+
+        return within(found, free, box, read)
 
     def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
         """An element, and what it is a copy of."""

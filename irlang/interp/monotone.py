@@ -1,5 +1,6 @@
 """Comparisons that rounding keeps: a number that is no more than another is no more when both are
-rounded to a type, and no number of the type lies between a sum and what that is rounded to.
+rounded to a type, and no number of the type lies between a sum and what that is rounded to. Nor do
+multiples and rising functions change the order of two numbers.
 
 So a corner that lies beyond another stays there, and the union of two areas, less the part that
 they share, is no less than this part, whatever is lost on the way.
@@ -9,14 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.interval import Numbers
+from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import Sums
+from irlang.scalar import SCALARS
 
 _COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
@@ -40,9 +45,15 @@ class Monotone(Sums):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box)
-        if isinstance(term, eq.Apply) and term.function in ("+", "-"):
+        if not isinstance(term, eq.Apply):
+            return
+        if term.function in ("+", "-"):
             yield from self._moved(term, below, box, facts)
             yield from self._shifted(term, below, rest, box, facts)
+        elif term.function in ("*", "/"):
+            yield from self._stretched(term, below, rest, box, facts)
+        elif len(term.args) == 1:
+            yield from self._mapped(term, below, rest, box, facts)
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """No value of a sum of two elements is above this, by what is rounded to one of them."""
@@ -136,6 +147,59 @@ class Monotone(Sums):
                 continue
             if self._no_less(first, below, box, facts):
                 yield Sum({other: 1.0})
+
+    def _stretched(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Elements of `rest` that are the same multiple of a number that is smaller, or larger."""
+        for other in rest.factors:
+            look = self.meaning(other, box)
+            if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            turns = (False, True) if term.function == "*" else (False,)
+            for own, its in product(turns, turns):
+                (one, times), (same, its_times) = (
+                    args[::-1] if turned else args
+                    for args, turned in ((term.args, own), (look.args, its))
+                )
+                if not set(self.copies(times, box)) & set(self.copies(its_times, box)):
+                    continue
+                size = self.interval(times, box, facts)
+                positive = size.low >= 0
+                if size.empty or not (positive or size.high <= 0):
+                    continue
+                if self._no_less((one, same), below == positive, box, facts):
+                    yield Sum({other: 1.0})
+                    break
+
+    def _mapped(
+        self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Elements of `rest` that are the same function of a number that is smaller, or larger,
+        where it rises, or falls, all the way between both.
+        """
+        row = SCALARS[term.function]
+        known = row.monotone is not None and row.kind in ("real", "same")
+        for other in rest.factors if known and self.kind(term) == "real" else ():
+            look = self.meaning(other, box)
+            if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            way = hull(join(*(self.interval(one.args[0], box, facts) for one in (term, look))))
+            if not (way.finite and way.pieces):
+                continue
+            if any(way.low < turn < way.high for turn in row.monotone or ()):
+                continue
+            values, _ = self.own.apply(row.name, [way], "real")
+            if not values.finite:  # a pole, or the end of the domain
+                continue
+            first, last = (float(row.numpy(np.float64(end))) for end in (way.low, way.high))
+            pair = term.args[0], look.args[0]
+            if self._no_less(pair, below == (first <= last), box, facts):
+                error = 0.0
+                if row.ulps > 0.5:  # it need not be monotone once it is rounded
+                    largest = max(values.magnitude, row.least)
+                    error = 4 * (row.ulps + 1) * self.own.row.unit * largest + 2 * self.own.least
+                yield Sum({other: 1.0}, error=error)
 
     def _both_no_less(
         self, pairs: Sequence[Sequence[eq.Expr]], below: bool, box: Limits, facts: Facts

@@ -19,7 +19,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.unfolding import inner_box, instance, match, settled, within
+from irlang.interp.unfolding import inner_box, instance, match, settled
 from irlang.scalar import SCALARS
 
 AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it
@@ -74,7 +74,7 @@ class Ranked(Monotone):
         free = {name: inner[name] for name, _ in term.binders}
         for pattern, target in product(self.looks(term.body, inner), self.looks(other, box)):
             found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and within(found, free, box):
+            if match(pattern, target, free, found) and self.stays(found, free, box):
                 return True
         return False
 

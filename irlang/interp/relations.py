@@ -106,6 +106,8 @@ class Relations(Areas):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind == "sum":
+            found = self.aside(partial(self.by_single, expr, found, box))
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_weights, expr, found, box))

@@ -17,7 +17,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Ends
 from irlang.interp.squares import Squares
-from irlang.interp.unfolding import inner_box, match, within
+from irlang.interp.unfolding import inner_box, match
 
 _NO_LESS = "the divisor is no less than the dividend"
 
@@ -144,7 +144,7 @@ class Shares(Squares):
         outer = {name: ends for name, ends in box.items() if name not in free}
         for pattern, target in product(self.looks(inner, box), tops):
             found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and within(found, free, outer):
+            if match(pattern, target, free, found) and self.stays(found, free, outer):
                 return True
         return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import combinations
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -146,24 +147,26 @@ class Squares(Pooled):
             yield from self._by_middle(term, box)
 
     def _by_squares(self, term: eq.Apply, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
-        """Half the squares of both factors, or of what they are multiples of, where these are
-        elements of `rest`.
+        """Half the squares of two factors, or of what they are multiples of, where these are
+        elements of `rest`; as often as the other factors are large.
         """
-        found: list[eq.Expr] = []
-        times, error = 1.0, 2 * self.own.least
-        for factor, other in (term.args, term.args[::-1]):
-            met = self._square_among(rest, factor, box)
-            if met is None:
-                return
-            square, scale, off = met
-            found.append(square)
-            times *= abs(scale)
-            error += 2 * off * self.interval(other, box, {}).magnitude
-        half = -0.5 * times if below else 0.5 * times
-        size = sum(self.interval(one, box, {}).magnitude for one in found)
-        error += 2 * self.own.row.unit * size * max(times, 1.0)
-        if math.isfinite(error):
-            yield Sum({found[0]: half}, error=error).plus(Sum({found[1]: 1.0}), half)
+        _, factors = self._factors(term, box, _FACTORS)
+        sizes = [self.interval(factor, box, {}).magnitude for factor in factors]
+        if not math.isfinite(math.prod(max(size, 1.0) for size in sizes)):
+            return
+        met = [self._square_among(rest, factor, box) for factor in factors]
+        for (own, one), (its, other) in combinations(enumerate(met), 2):
+            if one is None or other is None:
+                continue
+            apart = math.prod(size for at, size in enumerate(sizes) if at not in (own, its))
+            times = apart * abs(one[1] * other[1])
+            error = 2 * apart * (one[2] * sizes[its] + other[2] * sizes[own])
+            size = sum(self.interval(square, box, {}).magnitude for square, _, _ in (one, other))
+            error += len(factors) * self.own.row.unit * size * max(times, 1.0)
+            error += len(factors) * self.own.least * math.prod(max(size, 1.0) for size in sizes)
+            half = -0.5 * times if below else 0.5 * times
+            if math.isfinite(error):
+                yield Sum({one[0]: half}, error=error).plus(Sum({other[0]: 1.0}), half)
 
     def _square_among(
         self, rest: Sum, expr: eq.Expr, box: Limits

@@ -13,16 +13,16 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Elements, Sum
+from irlang.interp.elements import Sum
 from irlang.interp.interval import may
 from irlang.interp.range_eval import Limits
+from irlang.interp.singles import Singles
 from irlang.interp.unfolding import (
     anonymous,
     inner_box,
     instance,
     match,
     settled,
-    within,
 )
 from irlang.scalar import SCALARS
 
@@ -42,7 +42,7 @@ _ORDERED = frozenset(
 )
 
 
-class Sums(Elements):
+class Sums(Singles):
     """An evaluator that knows between which numbers a sum of elements lies."""
 
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
@@ -357,6 +357,7 @@ class Sums(Elements):
         alike = anonymous(term)
         for other in rest.factors:
             its = self.meaning(other, box)
+            its = self.single(its, box) or its
             if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
                 its = eq.Reduce(
                     term.kind, its.binders, None if its.kind == "the" else its.where, its.body
@@ -365,7 +366,7 @@ class Sums(Elements):
                 yield from [Sum({other: 1.0})] * same
             for pattern, target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
-                if match(pattern, target, free, found) and within(found, free, box):
+                if match(pattern, target, free, found) and self.stays(found, free, box):
                     yield Sum({other: 1.0})
         if term.kind == "sum" or len(rest.factors) < 2:
             return
@@ -374,7 +375,7 @@ class Sums(Elements):
             found = {}
             # a term that is a sum of elements of `rest`
             whole = match(part, other, free, found) and len(found) == len(free)
-            if whole and within(found, free, box):
+            if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
 
 

@@ -296,6 +296,9 @@ def _index_match(
 ) -> bool:
     pattern = canonical(eq.substitute(pattern, found))
     left, right = affine(pattern), affine(target)
+    if right is None and isinstance(pattern, eq.Index) and pattern.name in free.keys() - found:
+        found[pattern.name] = target  # an index that is read from data
+        return True
     if left is None or right is None:
         return pattern == target or _parts_match(pattern, target, free, found)
     unknown = [name for name in left.coefficients if name in free and name not in found]
@@ -321,10 +324,18 @@ def _parts_match(
     return all(_index_match(a, b, free, found) for a, b in pairs)
 
 
-def within(found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
-    """Whether the values of free indices lie within their bounds for all indices of a box."""
+def within(
+    found: Mapping[str, eq.Expr],
+    free: Limits,
+    box: Limits,
+    read: Callable[[eq.Expr], Ends | None] = lambda _: None,
+) -> bool:
+    """Whether the values of free indices lie within their bounds for all indices of a box.
+
+    read: between which numbers those lie that are read from data; None where nothing is known.
+    """
     for name, value in found.items():
-        ends = ends_of(value, box)
+        ends = ends_of(value, box) or read(value)
         if ends is None or ends[0] < free[name][0] or ends[1] > free[name][1]:
             return False
     return True

@@ -1,0 +1,92 @@
+"""Sums of which one term counts: those whose others are multiplied by 0, as by a one-hot vector.
+
+Such a sum is one of the terms, whichever it is: no more than the largest, no less than the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irlang import equations as eq
+from irlang.interp.elements import Elements
+from irlang.interp.interval import Numbers, join, number
+from irlang.interp.range_eval import Limits
+from irlang.interp.unfolding import inner_box
+
+_FACTORS = 3  # products inside one another
+
+
+class Singles(Elements):
+    """An evaluator that knows which sums are one of their terms."""
+
+    def by_single(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A sum, less what none of its terms is, where one of them counts at most."""
+        for term, certain in self._singles(expr, box):
+            inner = inner_box(expr, box)
+            if inner is None or term.body is None:
+                continue
+            made = self.value(term.body, inner, {})
+            made = made if certain else join(made, number(0.0))
+            if made.finite and made.pieces:
+                found = self.cut(found, made.low, made.high, "one term of a sum counts")
+        return found
+
+    def single(self, expr: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """The term that a sum is, as `the` of all of them; None where it may be none of them."""
+        if not isinstance(expr, eq.Reduce):
+            return None
+        return next((term for term, certain in self._singles(expr, box) if certain), None)
+
+    def _singles(self, expr: eq.Reduce, box: Limits) -> Iterator[tuple[eq.Reduce, bool]]:
+        """The term that counts in a sum as `the` of all, and whether there is one for sure."""
+        inner = inner_box(expr, box)
+        if expr.kind != "sum" or len(expr.binders) != 1 or expr.where is not None:
+            return
+        if inner is None or expr.body is None:
+            return
+        name = expr.binders[0][0]
+        for factors in self._taken_apart(expr.body, inner, _FACTORS):
+            for at, factor in enumerate(factors):
+                place = self._one_at(factor, name, inner)
+                if place is None:
+                    continue
+                rest = (*factors[:at], *factors[at + 1 :])
+                where = eq.Apply("==", (eq.Index(name), place))
+                lies = self.interval(place, box, {})
+                certain = lies.finite and inner[name][0] <= lies.low <= lies.high <= inner[name][1]
+                yield eq.Reduce("the", expr.binders, where, _product(rest)), certain
+                return
+
+    def _taken_apart(
+        self, expr: eq.Expr, inner: Limits, depth: int
+    ) -> Iterator[tuple[eq.Expr, ...]]:
+        """The factors of a product, those that are products themselves taken apart or not."""
+        term = self.meaning(expr, inner)
+        if depth and isinstance(term, eq.Apply) and term.function == "*":
+            for left in self._taken_apart(term.args[0], inner, depth - 1):
+                for right in self._taken_apart(term.args[1], inner, depth - 1):
+                    yield (*left, *right)
+        yield (expr,)
+
+    def _one_at(self, factor: eq.Expr, name: str, inner: Limits) -> eq.Expr | None:
+        """The index at which an expression is 1, where it is 0 at all others."""
+        term = self.meaning(factor, inner)
+        condition = None
+        if isinstance(term, eq.Apply) and term.function == "real":
+            condition = self.meaning(term.args[0], inner)
+        elif isinstance(term, eq.Apply) and term.function == "select":
+            ends = [self.interval(arm, inner, {}).only for arm in term.args[1:]]
+            condition = self.meaning(term.args[0], inner) if ends == [1.0, 0.0] else None
+        if not isinstance(condition, eq.Apply) or condition.function != "==":
+            return None
+        for one, other in (condition.args, condition.args[::-1]):
+            if self.meaning(one, inner) == eq.Index(name) and name not in eq.indices(other):
+                return other
+        return None
+
+
+def _product(factors: Sequence[eq.Expr]) -> eq.Expr:
+    made: eq.Expr | None = None
+    for factor in factors:
+        made = factor if made is None else eq.Apply("*", (made, factor))
+    return eq.Const(1.0) if made is None else made
