@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from irlang import special
+from irlang.catalog import builtin
+from irlang.equations import TensorInfo
+from irlang.expand import expand, instantiate
+from irlang.interp import exact, reference
 from irlang.scalar_values import erf
 
 
@@ -53,3 +57,16 @@ def test_the_error_function_is_good_to_a_unit() -> None:
     np.testing.assert_array_equal(ends, [[-1, 0, 0], [1, 1, np.nan]])
     assert np.signbit(ends[0, 1])
     assert not np.signbit(ends[0, 2])
+
+
+@pytest.mark.parametrize("order", ["zero", "one"])
+def test_bessel_functions_at_infinity_are_no_product_of_nothing(order: str) -> None:
+    """i0 and i1 grow without end: their scaled forms vanish, which says nothing of them."""
+    op = builtin().op("bessel_i")
+    assert op is not None
+    call = instantiate(op, {"x": TensorInfo((3,), "f32")}, {"order": order})
+    expansion = expand(call, builtin())
+    given = {"x": np.array([np.inf, -np.inf, np.nan])}
+    wanted = [np.inf, -np.inf if order == "one" else np.inf, np.nan]
+    for meaning in (reference.evaluate, lambda e, v: {"y": exact.evaluate(e, v)["y"].numpy()}):
+        np.testing.assert_array_equal(meaning(expansion, given)["y"], wanted)
