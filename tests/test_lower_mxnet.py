@@ -28,6 +28,9 @@ _OWN = (
     ("reduce_variance(x; axes = [-1], correction = 1)", "f32[2, 3]", "ddof=1"),
     ("reduce_std(x; axes = [1], correction = 2)", "f32[2, 4]", "ddof=2"),
     ("avg_pool(x; window = 3, ceil_mode = true)", "f32[2, 3, 2]", 'pooling_convention="full"'),
+    ("atan2(1.5, x)", "f32[2, 3, 4]", "mx.np.arctan2(1.5, x)"),
+    ("power(2, x)", "f32[2, 3, 4]", "mx.np.power(2.0, x)"),
+    ("maximum(x, 0.5)", "f32[2, 3, 4]", "mx.np.maximum(x, 0.5)"),
     ("matmul(x, w; transpose_b = true)", "f32[2, 3, 5]", "mx.np.dot(x, "),
     (
         "cosine_window(; size = 6, terms = [0.42, 0.5, 0.08], periodic = false)",

@@ -25,6 +25,21 @@ def _signed(sign: str) -> Native:
     return Native(f"a {sign} b", rule)
 
 
+def _or_number(function: str) -> Native:
+    """Of two operands, of which one may be a number: MXNet has kernels of its own for that."""
+
+    def rule(call: Mx) -> Value:
+        return call.value(invoke(function, *_operands(call)))
+
+    return Native(function, rule)
+
+
+def _operands(call: Mx) -> list[str]:
+    values = list(call.values.values())
+    written = all(value.literal is not None for value in values)
+    return [call.build.full(value) if written else call.build.inner(value) for value in values]
+
+
 def _divide(call: Mx) -> Value | None:
     if call.out.kind == "int":
         return None
@@ -114,16 +129,15 @@ def _norm(call: Mx) -> Value | None:
 
 
 def _modulo(call: Mx) -> Value | None:
-    values = [call.build.full(value) for value in call.values.values()]
     own = call["sign_of"] == "divisor" and (call.out.dtype in _WIDE or call.out.kind == "int")
-    return call.value(invoke("mx.np.mod", *values)) if own else None
+    return call.value(invoke("mx.np.mod", *_operands(call))) if own else None
 
 
 def _power(call: Mx) -> Value | None:
     types = {value.dtype for value in call.values.values()}
     if len(types) > 1 or not (types <= {*_WIDE} or call.out.kind == "int"):
         return None  # of numbers of two types it has none
-    return call.value(invoke("mx.np.power", *map(call.build.full, call.values.values())))
+    return call.value(invoke("mx.np.power", *_operands(call)))
 
 
 def _activation(kind: str, **only: Any) -> Native:
@@ -397,16 +411,24 @@ def _cosine_window(call: Mx) -> Value | None:
 _FUNCTIONS = (
     "negate=negative abs sign square reciprocal floor ceil trunc sqrt exp expm1 log log1p sin cos "
     "tan asin=arcsin acos=arccos atan=arctan sinh cosh tanh asinh=arcsinh acosh=arccosh "
-    "atanh=arctanh maximum minimum equal not_equal less less_equal greater greater_equal "
-    "round=rint cbrt log2 log10 atan2=arctan2 hypot copysign deg2rad=radians rad2deg=degrees "
-    "bit_xor=bitwise_xor logical_not lcm"
+    "atanh=arctanh round=rint cbrt log2 log10 deg2rad=radians rad2deg=degrees logical_not "
+    "bit_xor=bitwise_xor lcm"
+)
+_OF_TWO = (
+    "maximum minimum equal not_equal less less_equal greater greater_equal atan2=arctan2 hypot "
+    "copysign"
 )
 
+
+def _named(listed: str) -> dict[str, str]:
+    """The functions of `mx.np` by the names of the operators that they are."""
+    pairs = (item.partition("=") for item in listed.split())
+    return {name: f"mx.np.{function or name}" for name, _, function in pairs}
+
+
 TABLE: dict[str, Native] = {
-    **{
-        name: plain(f"mx.np.{function or name}")
-        for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
-    },
+    **{name: plain(function) for name, function in _named(_FUNCTIONS).items()},
+    **{name: _or_number(function) for name, function in _named(_OF_TWO).items()},
     "add": _signed("+"),
     "subtract": _signed("-"),
     "multiply": _signed("*"),
