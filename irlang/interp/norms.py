@@ -160,18 +160,21 @@ class Norms(Shares):
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend."""
         found = super()._most(expr, box, divisor)
-        sum_ = self.of_products(expr.args[0], box)
-        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
-            return found
-        share = self.of_lengths(expr.args[1], sum_, False)
-        if not share:
-            return found
-        sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
-        least = sum_.count * self.own.least
-        # squares, and products of two sums of them, may have been flushed to 0
-        lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
-        rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
-        return min(found, rounding / share + lost / divisor.low)
+        for part, times in self._multiples(expr.args[0], box):
+            sum_ = self.of_products(part, box)
+            if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+                continue
+            share = self.of_lengths(expr.args[1], sum_, False)
+            if not share:
+                continue
+            sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
+            least = sum_.count * self.own.least
+            # squares, and products of two sums of them, may have been flushed to 0
+            lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
+            rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
+            most = times * (rounding / share + lost / divisor.low)
+            found = min(found, most + 2 * self.own.least / divisor.low)
+        return found
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
