@@ -414,3 +414,27 @@ def test_a_call_apart_that_nobody_prefers_is_drawn_all_the_same(name: str) -> No
     ]
     assert sum([n.op.name for n in one.graph.nodes] == ["tanh", name] for one in made) >= 18
     assert all(not check(parse(one.text), builtin()).diagnostics for one in made)
+
+
+def test_numbers_of_a_list_are_drawn_from_several() -> None:
+    """A scale of one half alone says little of scales."""
+    drawn = {
+        number
+        for seed in range(60)
+        for node in generate(builtin(), seed, apart=["resize"]).graph.nodes
+        for number in np.atleast_1d(node.attrs.get("scale", 0.0)).tolist()
+    }
+    assert len(drawn - {0, 0.5}) > 2
+
+
+def test_beside_axes_that_are_named_there_may_be_none() -> None:
+    """A vector that a matrix is multiplied by has one axis, which is the one that is summed."""
+    ranks = {
+        len(graph.values[node.inputs["b"]].shape)
+        for seed in range(60)
+        for graph in [generate(builtin(), seed, apart=["tensordot"]).graph]
+        for node in graph.nodes
+        if isinstance(node.inputs["b"], str)
+        and len(node.instance.binding.scope.names["b_axes"]) == 1
+    }
+    assert 1 in ranks

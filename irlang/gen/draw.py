@@ -267,6 +267,10 @@ REALS: tuple[Recipe, ...] = (
 )
 
 
+# One number an axis, as a scale or a share of it: what all formats hold.
+_FRACTIONS = (0.5, 0.25, 0.75, 1.0, 1.5, 2.0, 3.0)
+
+
 def default_number(attr: ast.Attr) -> float | None:
     """The default of an attribute, if it is written as a number."""
     node, sign = attr.default, 1
@@ -301,4 +305,4 @@ def attribute(
         return bool(chooser.below(2))
     if kind.name == "dtype":
         return chooser.pick([*limits.reals, *limits.ints, "bool"])
-    return 0.5 if kind.name == "real" else 1
+    return chooser.pick(_FRACTIONS) if kind.name == "real" else 1

@@ -138,7 +138,9 @@ class Tensors(Settled):
                     count = chooser.below(3)
                     return draw.shape(chooser, count, Limits(budget, self.limits.length))
         most = max(0, min(3, self.limits.rank - slot.fixed))
-        rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(1, most)
+        # Beside axes that an attribute names there may be no others: a vector is one of these.
+        least = 0 if slot.placed else 1
+        rank = min(most, chooser.pick(_RANKS)) if slot.fixed else chooser.between(least, most)
         if slot.fixed and self.bare:
             rank = chooser.below(2) * rank
         rank = self.told(key, rank)
