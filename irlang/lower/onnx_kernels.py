@@ -38,7 +38,8 @@ _BEFORE = 21
 # are there for the types that networks are made of.
 _USUAL = 18
 _EXPANDED = frozenset({"f32"})  # in which all has kernels that an operator is made of
-PLAIN = frozenset({"f32", "i32", "i64", "bool"})
+_WIDENED = frozenset({"f16"})  # what ONNX Runtime itself converts where there is no kernel
+PLAIN = frozenset({"f32", "f16", "i32", "i64", "bool"})
 
 _EVERY = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool"
 _ARITHMETIC = "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"
@@ -182,7 +183,7 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     known = KERNELS if release >= _NARROW_BEFORE else _NARROW
     usual = Runtime(_USUAL, _READ_SINCE[_USUAL][1], _narrowed(_USUAL, known))
     if opset == OPSET:
-        found = Runtime(kernels=_narrowed(opset, kernels) if kernels else KERNELS)
+        found = Runtime(kernels=_narrowed(opset, kernels or KERNELS))
     else:
         lacks = _UNFED if release < _FED_SINCE else {}
         found = Runtime(opset, ir_version, _narrowed(opset, kernels or known), lacks)
@@ -204,6 +205,8 @@ def _narrowed(opset: int, kernels: Mapping[str, frozenset[str]]) -> dict[str, fr
         if known is not None and there is nothing and _is_composed(known):
             there = _EXPANDED
         found[op] = types & allowed & (allowed if there is None else there)
+        if "f32" in found[op]:  # around whose kernel a runtime puts conversions of its own
+            found[op] |= _WIDENED & allowed
     return found
 
 
