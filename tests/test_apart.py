@@ -448,3 +448,36 @@ def test_gradients_are_asked_of_what_may_have_some() -> None:
     asked = [node.op.name for *_, c in cases_apart(builtin(), 5, 0, ("argmax", "tanh"), True, 4)
              for node in c.graph.nodes]  # fmt: skip
     assert "argmax" in asked  # whoever names it is given it
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_at_last_a_call_is_given_what_it_needs_and_no_more(seed: int) -> None:
+    """Frameworks have layers for few of the operands and labels that a definition allows."""
+
+    def needed(graph: Graph) -> bool:
+        return graph.nodes[-1].inputs.keys() == {"x", "w", "r"}
+
+    def labelled(graph: Graph) -> bool:
+        node = graph.nodes[-1]
+        types = {name: graph.values[str(value)].dtype for name, value in node.inputs.items()}
+        return types in ({"logits": "f32", "labels": kind} for kind in ("i32", "i64"))
+
+    for name, preferred in (("lstm", needed), ("cross_entropy", labelled)):
+        drawn = generate(builtin(), seed, apart=[name], preferred=preferred).graph
+        assert preferred(drawn)
+
+
+def test_whole_numbers_are_divided_by_those_below_nothing() -> None:
+    """The least one by -1 among them, whose remainder ends a process that asks the processor."""
+    met = set()
+    for seed in range(60):
+        case = case_apart(builtin(), seed, ["modulo"], False, 3)
+        for node in case.graph.nodes if case is not None else ():
+            a, b = (case.values[name] for name in node.operands())
+            if a.dtype.kind != "i" or not {a.ndim, b.ndim} <= {len(np.broadcast(a, b).shape)}:
+                continue
+            left, right = np.broadcast_arrays(a, b)
+            least = left == np.iinfo(a.dtype).min
+            met |= {"end"} if np.any(least & (right == -1)) else set()
+            met |= {"signs"} if np.any((left > 0) & (right < -1)) else set()
+    assert met == {"end", "signs"}

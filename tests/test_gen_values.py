@@ -5,14 +5,16 @@ import math
 import numpy as np
 import pytest
 
+from irlang import ast
 from irlang.catalog import builtin
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
+from irlang.gen.edge import whole_edges
 from irlang.gen.judge import judge
 from irlang.gen.pattern import Pattern, pattern
-from irlang.gen.ranges import fan_in, usual
+from irlang.gen.ranges import admitted, demands, fan_in, usual
 from irlang.gen.tame import Tamers
 from irlang.interp import vector
 from irlang.parser import parse
@@ -123,3 +125,36 @@ def test_factors_are_drawn_at_which_terms_vanish() -> None:
         for node in generate(builtin(), seed, ops=["gemm"], size=(1, 1)).graph.nodes
     }
     assert {0.0, 0.5, 2.0} <= drawn
+
+
+def test_numbers_on_the_other_side_of_what_is_ruled_out_are_admitted() -> None:
+    """A divisor is drawn from one side of 0; at edges it may be on the other one too."""
+    infos = {name: TensorInfo((2, 3), "i32") for name in "ab"}
+
+    def of(operator: str) -> list[int]:
+        op = builtin().op(operator)
+        assert op is not None
+        call = judge(op, infos, {})
+        assert call is not None
+        within = demands(call)
+        assert within is not None
+        assert within["b"][0] > 0
+        return admitted(call, within, whole_edges)["b"]
+
+    assert {-1, -2, 1, 2, -(2**31), 2**31 - 1} <= set(of("modulo"))
+    assert 0 not in of("modulo")
+    assert {-2, 2, -(2**31)} <= set(of("divide"))
+    assert not {0, -1} & set(of("divide"))  # by -1 the least number has no quotient
+
+
+def test_what_hangs_on_other_elements_admits_nothing() -> None:
+    """Boundaries that rise do so beside one another: none is right by itself."""
+    text = """op own(x: i32[N]) -> y: i32[N] {
+      require rising: all(i < N - 1) x[i] < x[i + 1] + 1 and 3 <= x[i] else "not"
+      y[i] = x[i]
+    }"""
+    (op,) = parse(text).items
+    assert isinstance(op, ast.Op)
+    call = judge(op, {"x": TensorInfo((4,), "i32")}, {})
+    assert call is not None
+    assert admitted(call, {"x": (3, 5)}, whole_edges) == {}

@@ -34,11 +34,11 @@ from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
-from irlang.gen.edge import Kinds, with_edges_apart
+from irlang.gen.edge import Kinds, whole_edges, with_edges_apart
 from irlang.gen.extreme import at_extreme
 from irlang.gen.layout import is_pointwise, swept
 from irlang.gen.pattern import has_slopes, pattern
-from irlang.gen.ranges import demands
+from irlang.gen.ranges import admitted, demands
 from irlang.graph import Graph, Node
 from irlang.interp.values import initial_values, inputs
 
@@ -223,8 +223,9 @@ def _at_edges(
     crossing = [] if alike or not seed // _ALIKE % _CROSSED else _pointwise(graph, catalog)
     along = _swept(graph, catalog)
     edged = with_edges_apart(
-        graph, of_inputs if alike else drawn, seed, bound, kinds, mixed, crossing, along
-    )
+        graph, of_inputs if alike else drawn, seed, bound, kinds, mixed, crossing, along,
+        _admitted(graph),
+    )  # fmt: skip
     if alike:
         rest = {name: array for name, array in drawn.items() if name in graph.params}
         edged = {**edged, **with_edges_apart(graph, rest, seed, bound, kinds, mixed)}
@@ -278,6 +279,17 @@ def _bound(graph: Graph, grad: bool) -> frozenset[str]:
             operand = node.inputs[formal]
             found.update((operand,) if isinstance(operand, str) else operand)
     return frozenset(found)
+
+
+def _admitted(graph: Graph) -> dict[str, list[int]]:
+    """Whole numbers at edges that tensors may be beside the ranges that are demanded of them."""
+    found: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        within = demands(node.instance) or {}
+        numbers = admitted(node.instance, within, whole_edges) if within else {}
+        given = node.feeds()
+        found |= {given[formal]: some for formal, some in numbers.items() if formal in given}
+    return found
 
 
 def _weights(graph: Graph) -> frozenset[str]:

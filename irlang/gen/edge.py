@@ -8,7 +8,7 @@ that stand apart hide nothing from each other: there every tensor has a palette 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -123,6 +123,7 @@ def with_edges_apart(
     mixed: bool = False,
     crossing: Collection[tuple[str, ...]] = (),
     along: Mapping[str, frozenset[int]] = MappingProxyType({}),
+    admitted: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> dict[str, Array]:
     """Drawn inputs or parameters with some elements at an edge, each tensor from one palette.
 
@@ -131,7 +132,8 @@ def with_edges_apart(
     finite numbers, or of smooth ones. mixed: from all palettes in every tensor, each as often: an
     operator that goes element by element is at all edges at once, in many pairs. crossing: operands
     of calls that do, whose edges are to meet one another in all pairs. along: axes that reductions
-    go along, by tensor. A constant that the program writes stays.
+    go along, by tensor. admitted: whole numbers that some of what is bound may be beside its range.
+    A constant that the program writes stays.
     """
     random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])
     drawn = {name: array for name, array in values.items() if not _written(graph, name)}
@@ -145,7 +147,7 @@ def with_edges_apart(
     for operands in crossing:
         lone = sum(name in apart for name in set(operands)) == 1
         palette = tuple(dict.fromkeys(every)) if lone else _CROSSED_OF[kinds]
-        found |= _crossed(graph, apart, random, palette, bound, operands)
+        found |= _crossed(graph, apart, random, palette, bound, operands, admitted)
     for name, array in apart.items():
         axes = along.get(name, frozenset())
         share = _SWEPT if axes else _SCENES
@@ -153,7 +155,7 @@ def with_edges_apart(
             some = (*palettes, *(_STARTING if kinds == "all" else ()))
             found |= _in_scenes(graph, name, array, random, some, axes)
     rest = {name: array for name, array in drawn.items() if name not in found}
-    return {**values, **found, **_with(graph, rest, random, palettes, bound)}
+    return {**values, **found, **_with(graph, rest, random, palettes, bound, admitted)}
 
 
 def _crossed(
@@ -163,6 +165,7 @@ def _crossed(
     palette: Palette,
     bound: Collection[str],
     operands: tuple[str, ...],
+    admitted: Mapping[str, Sequence[int]],
 ) -> dict[str, Array]:
     """The operands of a call at all edges in turn, each for as long as the one before needs."""
     found: dict[str, Array] = {}
@@ -172,9 +175,10 @@ def _crossed(
         if name not in values or place.info.kind == "bool":
             continue
         numbers = _numbers(place.info, palette, place.within, name in bound)
+        numbers = _beside(numbers, admitted.get(name, ()))
         if not len(numbers):
             continue
-        if name not in bound:
+        if name not in bound or name in admitted:
             _widen(graph, name, place)
         begin = int(random.integers(each * len(numbers)))
         found[name] = crossed(values[name].shape, numbers, each, begin)
@@ -217,6 +221,7 @@ def _with(
     random: np.random.Generator,
     palettes: tuple[Palette, ...],
     bound: Collection[str],
+    admitted: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> dict[str, Array]:
     found = {}
     for name, array in values.items():
@@ -227,7 +232,8 @@ def _with(
             continue
         palette = palettes[int(random.integers(len(palettes)))]
         numbers = _numbers(info, palette, within, name in bound)
-        if name not in bound:
+        numbers = _beside(numbers, admitted.get(name, ()))
+        if name not in bound or name in admitted:
             _widen(graph, name, place)
         where = np.asarray(random.random(array.shape) < float(random.choice(_SHARES)))
         where.reshape(-1)[random.integers(array.size)] = True
@@ -278,6 +284,17 @@ def _numbers(
     wide = numbers.astype(np.float64)
     last = np.array([end for end in within if np.isfinite(end)], dtype.numpy)
     return np.concatenate([numbers[(wide >= within[0]) & (wide <= within[1])], last])
+
+
+def _beside(numbers: Array, more: Sequence[int]) -> Array:
+    """Whole numbers, and others beside them."""
+    return np.unique([*numbers.tolist(), *more]).astype(numbers.dtype) if len(more) else numbers
+
+
+def whole_edges(info: TensorInfo) -> list[int]:
+    """Whole numbers at which functions of a type of integers are at an edge."""
+    low, high = map(int, integer_range(info.dtype))
+    return [low, high, *(n for n in (*_WHOLE, -2, -3, *_WIDE) if low < n < high)]
 
 
 def _widen(graph: Graph, name: str, place: Port | Param) -> None:

@@ -9,7 +9,7 @@ several tensors, values of all are tried together, and the largest box gives a r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -60,6 +60,51 @@ def demands(instance: Instance) -> dict[str, Range] | None:
                     return None
                 found[name] = (inner[0], inner[-1])
     return found
+
+
+def admitted(
+    instance: Instance, within: Mapping[str, Range], wanted: Callable[[TensorInfo], Sequence[int]]
+) -> dict[str, list[int]]:
+    """Whole numbers that inputs may have outside of the ranges that are demanded of them: a divisor
+    may be anything but 0, on both sides of it.
+
+    within: those ranges. wanted: the numbers that are asked for. One is admitted that every element
+    of an input may be by itself, whatever the others are, and those of other inputs in their range.
+    """
+    found: dict[str, list[int]] = {}
+    for names, conditions in _groups([condition for _, condition in instance.deferred]):
+        infos = {name: info for name in names if (info := _info(instance, name)) is not None}
+        grids = {name: _candidates(conditions, info, len(names)) for name, info in infos.items()}
+        if len(infos) < len(names) or math.prod(map(len, grids.values())) > _MOST_POINTS:
+            continue
+        for name in within.keys() & infos.keys():
+            info = infos[name]
+            if DTYPES[info.dtype].kind != "int" or not all(_each(c, name) for c in conditions):
+                continue
+            others = [
+                [n for n in grids[other] if within[other][0] <= n <= within[other][1]]
+                if other in within
+                else grids[other]
+                for other in names
+                if other != name
+            ]
+            rest = [other for other in names if other != name]
+            found[name] = [
+                number
+                for number in wanted(info)
+                if all(
+                    _holds(condition, {name: number, **dict(zip(rest, point, strict=True))})
+                    for point in product(*others)
+                    for condition in conditions
+                )
+            ]
+    return found
+
+
+def _each(condition: eq.Expr, name: str) -> bool:
+    """Whether a condition is on every element of an input by itself."""
+    reads = [p for p in eq.walk(condition) if isinstance(p, eq.Read) and _formal(p.tensor) == name]
+    return len({(part.tensor, part.index) for part in reads}) <= 1
 
 
 def _formal(tensor: str) -> str:

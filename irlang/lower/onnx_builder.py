@@ -231,7 +231,15 @@ class OnnxBuilder:
         """Rounded toward minus infinity; `Div` of integers truncates."""
         if DTYPES[a.dtype].kind == "real":
             return self.apply("floor", [self.apply("/", [a, b])])
-        return self.apply("/", [self.apply("-", [a, self._remainder(a, b)]), b])
+        rest = self._remainder(a, b)
+        known = self._constants.get(b.text)
+        if a.dtype.startswith("u") or (known is not None and bool((known[1] > 0).all())):
+            return self.apply("/", [self.apply("-", [a, rest]), b])
+        zero, whole = self.number(0, a), self.apply("/", [a, b])  # `a - rest` may overflow
+        signs = [self.apply("<", [value, zero]) for value in (a, b)]
+        below = self.op("Xor", signs, broadcast([a, b]))
+        less = self.apply("and", [self._differs(rest, zero), below])
+        return self.where(less, self.apply("-", [whole, self.number(1, whole)]), whole)
 
     def _remainder(self, a: Value, b: Value) -> Value:
         """With the sign of the divisor; for reals `Mod` has only that of the dividend."""
