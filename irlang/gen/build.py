@@ -34,8 +34,10 @@ _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
 _APART_TRIES = 16  # calls of an operator that is to be called apart, one of which is preferred
 _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
-# Of these, before integers of all widths are drawn, and before the usual real numbers are.
-_OWN_INTS, _OWN_REALS = 2, 10
+# Of these, before integers of all widths are drawn, before the usual real numbers are, by turns
+# with the usual integers (of labels and places some frameworks have no others), and before nothing
+# is given that need not be.
+_OWN_INTS, _OWN_REALS, _OWN_LEAN = 2, 10, 12
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 _SAID = 60  # percent of these that have attributes of an idiom or none, where there is an idiom
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
@@ -175,13 +177,20 @@ class _Builder(Calls):
             tries = drawn = 0
             put_back: Callable[[], None] | None = None
             while tries < _APART_DRAWS and drawn < _APART_TRIES:
-                if tries == _OWN_INTS:
-                    self.limits = replace(usual, ints=_WIDTHS)
-                elif tries == _OWN_REALS:
-                    self.limits = replace(self.limits, reals=Limits().reals)
+                wide = tries >= _OWN_INTS and (tries < _OWN_REALS or tries % 2 == 1)
+                self.limits = replace(
+                    usual,
+                    ints=_WIDTHS if wide else usual.ints,
+                    reals=usual.reals if tries < _OWN_REALS else Limits().reals,
+                )
+                fixed = self.known(name)
+                lean = tries >= _OWN_LEAN
                 undo = mark(self.graph, self.live, self.by_name)
                 tries += 1
-                if not self.call(self.kit.patterns[name], [], 0, self.known(name)):
+                fixed = replace(
+                    fixed, plain=fixed.plain or lean, said=fixed.said and not lean, lean=lean
+                )
+                if not self.call(self.kit.patterns[name], [], 0, fixed):
                     continue
                 drawn += 1
                 if preferred(_lone(self.graph)):

@@ -49,13 +49,15 @@ class Fixed:
     """What is settled of a call before it is drawn.
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
-    plain: whether all others have their defaults, where that can be. said: whether none has.
+    plain: whether all others have their defaults, where that can be. said: whether none has. lean:
+    whether no other input is given that need not be.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
     plain: bool = False
     said: bool = False
+    lean: bool = False
 
 
 NOTHING = Fixed()

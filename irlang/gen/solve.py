@@ -81,7 +81,8 @@ class _Solver(Tensors):
         slots = [
             s
             for s in self.made.slots
-            if s.item.name not in found and (s.item.default is None or chooser.below(2))
+            if s.item.name not in found
+            and (s.item.default is None or (not self.fixed.lean and chooser.below(2)))
         ]
         if len(slots) > 1 and self.order and not found:
             wanted = self.live[self.order[0]].info

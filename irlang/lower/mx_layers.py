@@ -103,6 +103,7 @@ def _conv_transpose(call: Mx) -> Value | None:
     if (
         not 1 <= rank <= _MOST_SPACE
         or spread
+        or not call.out.shape[1]
         or any(a > b for a, b in zip(after, before, strict=True))
     ):
         return None
