@@ -227,6 +227,9 @@ def compare(binding: Binding, pending: Pending) -> None:
                 raise
             binding.complete = False
             continue
+        if isinstance(wanted, (str, tuple)):
+            message = f"a size is {show(wanted)}, not an integer"
+            raise fail("definition.size", message, expression.span)
         if wanted != actual:
             text = print_expr(expression)
             told = f"{text} = {wanted}" if text != str(wanted) else text

@@ -75,6 +75,53 @@ op diagonal[T: float](x: T[N]) -> y: T[N, N] {
     assert _codes(text) == [("definition.duplicate", 3, "the index `n` is bound twice")]
 
 
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        (
+            "x: T[N, S, S..]",
+            "`S..` is the sizes of any number of axes; `S` is the size of one axis",
+        ),
+        ("x: T[N, S..], z: T[S, N]", "`S` is the size of one axis; `S` is the sizes of any"),
+        ("x: T[N, C], z: T[C, x]", "`x` is the size of one axis; `x` is a tensor"),
+        ("x: T[N, T]", "`T` is the size of one axis; `T` is an element type"),
+        (
+            "x: T[by..]; by: int = 2",
+            "`by..` is the sizes of any number of axes; `by` is the size of",
+        ),
+        ("x: T[N, by]; by: int[1] = 2", "`by` is the size of one axis; `by` is the sizes of any"),
+        ("x: T[N, by]; by: {a, b} = a", "`by` is the size of one axis; `by` is a word"),
+    ],
+)
+def test_a_name_stands_for_one_thing_in_the_types(declared: str, told: str) -> None:
+    text = f"""nnir 1
+op f[T: float]({declared}) -> y: T[] {{
+  y[] = 0
+}}
+
+model m(x: f32[2, 3], z: f32[3, 2]) -> y: f32[] {{
+  y = f(x{", z" if "z:" in declared else ""})
+}}
+"""
+    ((code, line, message),) = _codes(text)
+    assert (code, line) == ("definition.axes", 2)
+    assert told in message
+
+
+def test_a_size_that_is_no_number_is_told() -> None:
+    text = """nnir 1
+op f[T: float](x: T["a"]) -> y: T[] {
+  y[] = 0
+}
+
+model m(x: f32[3]) -> y: f32[] {
+  y = f(x)
+}
+"""
+    ((code, _, message),) = _codes(text)
+    assert (code, message) == ("definition.size", "a size is a, not an integer")
+
+
 def test_equations_in_a_circle_are_found_without_running_them() -> None:
     text = """nnir 1
 op f[T: float](x: T[N]) -> y: T[N] {

@@ -17,6 +17,7 @@ from irlang.diagnostics import Diagnostic, InvalidInput, Span
 from irlang.dtypes import CLASSES, DEFAULT_OF_KIND, DTYPES
 from irlang.interp.frame import suggestion
 from irlang.interp.openness import open_faults
+from irlang.interp.roles import role_faults
 from irlang.interp.terms import oversize
 from irlang.known import BUILTINS, PRELUDE
 from irlang.laws import LAWS
@@ -85,7 +86,7 @@ class _Walk:
             s.name: len(s.params) for s in op.body if isinstance(s, ast.Let) and s.params
         }
         self._duplicates()
-        self.found += open_faults(op)
+        self.found += open_faults(op) + role_faults(op)
         for item in op.inputs:
             self._type(item.type, names | {item.family} - {""}, variables)
             if item.default is not None:
