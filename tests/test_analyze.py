@@ -343,7 +343,10 @@ def test_a_guard_changes_nothing_where_nothing_is_wrong(rule: Any) -> None:
     settings = {"axis": "1", "axes": "[1]", "keepdims": "false", "correction": "0", **small}
     settings |= {"most": "10", "sign_of": "divisor"}
     lets = "\n".join(f"let {name} = {settings[name]}" for name in rule.settings)
-    inputs = ", ".join(f"{name}: f32[2, 3] in [0.1, 0.9]" for name in sorted(rule.tensors))
+    ends = {name: within for name, within in rule.within.items() if math.isfinite(within[1])}
+    inputs = ", ".join(
+        f"{name}: f32[2, 3] in {list(ends.get(name, (0.1, 0.9)))}" for name in sorted(rule.tensors)
+    )
     sides = f"before = {print_expr(rule.before)}\nafter = {print_expr(rule.after)}"
     if rule.before.function == "acosh":
         inputs = inputs.replace("[0.1, 0.9]", "[1.1, 1.9]")
@@ -880,3 +883,38 @@ def test_an_imported_model_is_told_how_ranges_are_given(frameworks: Frameworks) 
     found = judged(model("y = log(x)", "x: f32[4]", "y: f32[4]"), frameworks)
     assert "Write `in [low, high]` behind the type" in "\n".join(conclusion(found))
     assert '--ranges FILE.json with {"x": [-1, 1]}' in "\n".join(conclusion(found, imported=True))
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "gradient", "written"),
+    [
+        ("y = power(x, -2)", "x: f32[4] in [-3, 3]", False, "where(greater(abs(x), 1e-6), x"),
+        ("y = power(x, -0.5)", "x: f32[4] in [0, 3]", False, "power(maximum(x, 1e-6), -0.5)"),
+        ("y = log(x)", "x: f16[4] in [0, 1]", False, "log(maximum(x, 0.0001))"),
+        ("y = log(x)", "x: bf16[4] in [0, 1]", False, "log(maximum(x, 1e-6))"),
+        ("y = divide(100, x)", "x: f16[4] in [0, 1]", False, "maximum(x, 0.01)"),
+        ("y = log1p(negate(x))", "x: f16[4] in [0, 1]", False, "-0.999)"),
+        ("y = log(add(softmax(x), 1e-9))", "x: f16[4] in [-30, 30]", False, "log_softmax(x;"),
+        ("y = log(add(sigmoid(x), 1e-9))", "x: f16[4] in [-30, 30]", False, "log_sigmoid(x)"),
+        ("y = atan2(x, x)", "x: f32[4] in [-1, 1]", True, "atan2(x, where(greater(abs(x), 1e-6)"),
+    ],
+)
+def test_a_guard_changes_no_more_than_it_has_to(
+    body: str, inputs: str, gradient: bool, written: str
+) -> None:
+    result = inputs.partition(" in ")[0].replace("x:", "y:")
+    new, used = mend(ready(model(body, inputs, result)), gradient=gradient)
+    assert len(used) == 1
+    assert written in new.text
+    found = analyse(new.graph, new.catalog, gradient=gradient)
+    assert all(point.status == "safe" for point in found.points)
+
+
+def test_both_logarithms_of_a_probability_are_mended_by_its_score(frameworks: Frameworks) -> None:
+    """The name of the first call in a statement becomes that of the second when that is edited."""
+    text = model("p = sigmoid(x)\ny = add(log(p), log(subtract(1, p)))", "x: f32[3] in [-200, 200]",
+        "y: f32[3]")  # fmt: skip
+    found = judged(text, frameworks)
+    guards = [report.guard.text for report in found.reports if report.guard]
+    assert guards == ["log_sigmoid(x)", "log_sigmoid(negate(x))"]
+    assert [guard.text for guard in mend(found.subject)[1]] == guards

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any
 
 from irlang.adjoint_graph import PREFIX
@@ -22,6 +24,7 @@ from irlang.graph import Node
 from irlang.interp.range import Analysis, Point, Step, analyse
 from irlang.parser import parse
 
+_MOST_COMPARED = 200  # calls between the first that an edit changes and the last
 _MOST_ROUNDS = 20  # of guards that become possible when others are written
 
 
@@ -244,12 +247,38 @@ def _outcome(
     found = analyse(
         again.graph, again.catalog, gradient=gradient, domain=domain, flush=again.flush, known=known
     )
-    calls = {node.name: node.op.name for node in again.graph.nodes}
+    names = _as_before(subject.source.nodes, again.graph.nodes)
+    calls = {names[node.name]: node.op.name for node in again.graph.nodes}
     calls |= {PREFIX + name: f"{op}_gradient" for name, op in calls.items()}
-    left = unsafe(found.points)
+    names |= {PREFIX + new: PREFIX + old for new, old in names.items()}
+    left = {names.get(name, name): point for name, point in unsafe(found.points).items()}
     following = {n for n, p in left.items() if p.after and p.stage == "gradient"}
     operators = {name: point.operator for name, point in left.items()}
     return _Outcome(operators, calls, frozenset(following), found.steps)
+
+
+def _as_before(old: Sequence[Node], new: Sequence[Node]) -> dict[str, str]:
+    """The names of calls after an edit, and those that the same calls had before it.
+
+    A call inside a statement is named by its operator and a number, so that an edit may leave its
+    name to another. One that was not there has a name that no call had.
+    """
+    names = {node.name: node.name for node in new}
+    ops = [[(node.name, node.op.name) for node in nodes] for nodes in (old, new)]
+    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*ops, strict=False)))
+    behind = zip(*(list(reversed(one[start:])) for one in ops), strict=False)
+    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], behind))
+    left, right = old[start : len(old) - end], new[start : len(new) - end]
+    if len(left) > _MOST_COMPARED:
+        return names
+    taken = {node.name for node in old}
+    names |= {node.name: f"{node.name}'" for node in right if node.name in taken}
+    same = SequenceMatcher(
+        None, [node.op.name for node in left], [node.op.name for node in right], autojunk=False
+    )
+    for first, second, size in same.get_matching_blocks():
+        names |= {right[second + at].name: left[first + at].name for at in range(size)}
+    return names
 
 
 def mend(

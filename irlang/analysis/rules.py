@@ -28,6 +28,9 @@ from irlang.scope import Scope
 
 ANY = "call"  # the function of a rule that is about every operator
 _LISTED = 1e7  # a whole number that is smaller is written with all of its digits
+_TINY = 1e-6  # what a logarithm may start at in a type whose numbers are that small
+_ROUNDINGS = 2, 8  # next to 1, that a small number is
+_SMALL, _ONE = "small", "one"
 _MOST = "most"  # the setting that stands for as large a number as can be proved to do
 
 
@@ -74,10 +77,24 @@ def numbers(dtype: DType) -> dict[str, float]:
     far below 1. large: an exponent that leaves room for a sum of exponentials. far: a score so far
     from all others that its exponential is 0 beside theirs.
     """
-    small = 10.0 ** math.ceil(math.log10(8 * dtype.unit))
     far = 10.0 ** min(16, math.floor(math.log10(dtype.largest)))
     large = math.floor(0.9 * math.log(dtype.largest))
-    return {"small": small, "one": 1 - small, "large": large, "far": far}
+    small = smalls(dtype)[-1]
+    return {_SMALL: small, _ONE: 1 - small, "large": large, "far": far}
+
+
+def smalls(dtype: DType) -> tuple[float, ...]:
+    """What `small` may stand for in an element type, the least first, as that changes least: a
+    number that may be lost beside 1, one that is two roundings there at least, and eight.
+    """
+    least = max(_TINY, _power_of_ten(dtype.tiny))
+    shown = [_power_of_ten(times * dtype.unit) for times in _ROUNDINGS]
+    return (*(one for one in (least,) if one < shown[0]), *dict.fromkeys(shown))
+
+
+def _power_of_ten(number: float) -> float:
+    """The least that is no less than a number."""
+    return 10.0 ** math.ceil(math.log10(number))
 
 
 def bounds(dtype: DType) -> tuple[float, ...]:
@@ -186,12 +203,32 @@ def rewritings(
         if rule.before.function != node.op.name and not (unsafe and rule.before.function == ANY):
             continue
         ladder = bounds(dtype) if _MOST in rule.settings else (0.0,)
-        made = partial(_rewriting, rule, node, call, text, dtype, values)
-        first = made(ladder[0])
-        if first is not None:
-            # what fits with no bound but a wider one changes nothing
-            ends = bisect_left(ladder, True, key=lambda most: made(most) is None)
-            yield replace(first, looser=_Looser(made, ladder[1:ends]))
+        for known in _tried(rule, dtype):
+            made = partial(_rewriting, rule, node, call, text, known, values)
+            first = made(ladder[0])
+            if first is not None:
+                # what fits with no bound but a wider one changes nothing
+                ends = bisect_left(ladder, True, key=partial(_is_idle, made))
+                yield replace(first, looser=_Looser(made, ladder[1:ends]))
+
+
+def _is_idle(made: Callable[[float], Rewriting | None], most: float) -> bool:
+    """Whether nothing changes with a bound."""
+    return made(most) is None
+
+
+def _tried(rule: Rule, dtype: DType) -> Iterator[dict[str, float]]:
+    """What the names of numbers in a rule stand for, one choice after the other."""
+    usual, choices = numbers(dtype), smalls(dtype)
+    near = [small for small in choices if 1 - small != 1 and small >= 2 * dtype.unit]
+    if _SMALL in rule.settings:
+        for small in choices:
+            yield {**usual, _SMALL: small, _ONE: 1 - max(small, near[0])}
+    elif _ONE in rule.settings:
+        for small in near:
+            yield {**usual, _ONE: 1 - small}
+    else:
+        yield usual
 
 
 def _rewriting(
@@ -199,12 +236,15 @@ def _rewriting(
     node: Node,
     call: ast.Call,
     text: Written,
-    dtype: DType,
+    known: Mapping[str, float],
     values: Mapping[str, Range],
     most: float,
 ) -> Rewriting | None:
-    """A call after a rule, with a number for `most`; None where the rule does not fit."""
-    settings = {**numbers(dtype), _MOST: most}
+    """A call after a rule, with a number for `most`; None where the rule does not fit.
+
+    known: what the other names of numbers stand for.
+    """
+    settings = {**known, _MOST: most}
     match = _Match({n: _number(v) for n, v in settings.items() if n in rule.settings})
     if rule.before.function == ANY:
         made = _any(rule, node, call, text.graph, values, match, most)
