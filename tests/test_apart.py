@@ -481,3 +481,14 @@ def test_whole_numbers_are_divided_by_those_below_nothing() -> None:
             met |= {"end"} if np.any(least & (right == -1)) else set()
             met |= {"signs"} if np.any((left > 0) & (right < -1)) else set()
     assert met == {"end", "signs"}
+
+
+def test_what_has_no_value_is_asked_for_all_the_same() -> None:
+    """A histogram of NaN says nothing, and must end no process."""
+    aside: list[Case] = []
+    for seed in range(28):
+        case_apart(builtin(), 5000 + seed, ["histogram", "tanh"], False, seed % 7, aside=aside)
+    assert {node.op.name for case in aside for node in case.graph.nodes} == {"histogram"}
+    assert all(len(case.graph.nodes) == 1 and case.edge for case in aside)
+    wild = [array for case in aside for array in case.values.values() if array.dtype.kind == "f"]
+    assert any(np.isnan(array).any() for array in wild)

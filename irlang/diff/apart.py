@@ -99,7 +99,8 @@ def cases_apart(
         turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
-        case = case_apart(catalog, start, called, grad, around, preferred)
+        aside: list[Case] = []
+        case = case_apart(catalog, start, called, grad, around, preferred, aside)
         made = [case] if case is not None and able(case) else []
         for name in set_aside(called, made):
             drawn = (
@@ -107,6 +108,7 @@ def cases_apart(
                 for again in range(_DRAWN)
             )
             made += islice((one for one in drawn if one is not None and able(one)), 1)
+        made += [one for one in aside if able(one)]
         if not grad:
             made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]
         yield from ((number, start, one) for one in made)
@@ -163,12 +165,15 @@ def case_apart(
     grad: bool,
     around: int = 0,
     own: Own = lambda _: True,
+    aside: list[Case] | None = None,
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
     around: how often the whole catalogue has had its turn before. own: calls of which it is true
-    are preferred. Where edges in all operands of a call leave it without a value, as infinities
-    that cancel do, or break a precondition, as a scale below 0 does, one operand alone is at edges.
+    are preferred. aside: calls that the edges leave without a value are added, each by itself: they
+    must end no process. Where edges in all operands of a call leave it without a value, as
+    infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone is
+    at edges.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
@@ -190,6 +195,8 @@ def case_apart(
         unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
         if not unknown:
             break
+        if turn == 0 and aside is not None and case is not None and not grad:
+            aside += [one for _, one in taken_apart(case, unknown)]
         kept |= {node.name: kept.get(node.name, -1) + 1 for node in unknown}
     if case is None or (smooth and unknown):
         return None
