@@ -172,8 +172,8 @@ def case_apart(
     around: how often the whole catalogue has had its turn before. own: calls of which it is true
     are preferred. aside: calls that the edges leave without a value are added, each by itself: they
     must end no process. Where edges in all operands of a call leave it without a value, as
-    infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone is
-    at edges.
+    infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone
+    is at edges.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
