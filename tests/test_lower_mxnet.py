@@ -59,6 +59,24 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
     assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
 
 
+@pytest.mark.parametrize(
+    ("inputs", "call"),
+    [
+        (
+            "x: f32[3], y: f32[3]",
+            "smooth_l1(x, y; beta = 2, reduction = none)",
+        ),  # whose root is not
+        ("x: f32[2, 3], w: f32[3, 0]", "dense(x, w)"),
+    ],
+)
+def test_what_it_has_no_number_for_is_composed(inputs: str, call: str) -> None:
+    usable(_TARGET)
+    made = case(inputs, call)
+    assert lower(made.graph, _TARGET, made.catalog, made.params).native == set()
+    made = case("a: f32[3], b: f32[3]", "smooth_l1(a, b; beta = 0.25, reduction = none)")
+    assert lower(made.graph, _TARGET, made.catalog, made.params).native == {"y"}
+
+
 def test_an_axis_serves_axes_of_other_tensors_alone() -> None:
     usable(_TARGET)
     made = case("x: f32[1, 2]", "einsum(x; labels = [0, 0])")

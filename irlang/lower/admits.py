@@ -119,6 +119,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "embedding": {"in_vocab": "mx.npx.embedding: what is too large stands for the last vector"},
         "gather": {"in_range": "mx.np.take, mode wrap: an index goes round the axis"},
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
+        "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
     },
     "onnxruntime": {
         "*": _WRAPS,

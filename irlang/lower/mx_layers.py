@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,11 @@ def _matmul(call: Mx) -> Value | None:
     return call.value(invoke("mx.np.dot", *sides))
 
 
-def _dense(call: Mx) -> Value:
-    """The weight has its axes in the other order."""
+def _dense(call: Mx) -> Value | None:
+    """The weight has its axes in the other order, and something in them."""
     x, w = call.input("x"), call.input("w")
+    if not w.shape[1]:
+        return None
     given = [x, call.build.transpose(w, (1, 0)), *([call.input("b")] if call.has("b") else [])]
     options = {"num_hidden": w.shape[1], "no_bias": not call.has("b"), "flatten": False}
     return call.value(invoke("mx.npx.fully_connected", *given, **options))
@@ -237,10 +240,13 @@ def _smooth_l1(call: Mx) -> Value | None:
     """Of a difference, of which MXNet's parameter is the root of the reciprocal of beta."""
     if call["beta"] <= 0 or call["reduction"] != "none":
         return None
+    root = float(call["beta"]) ** -0.5
+    if Fraction(root) ** 2 * Fraction(call["beta"]) != 1:
+        return None  # of which there is no more than a rounded one
     prediction, target = call.input("prediction"), call.input("target")
     build = call.build
     error = build.apply("-", [prediction, target])
-    text = invoke("mx.npx.smooth_l1", error, scalar=float(call["beta"]) ** -0.5)
+    text = invoke("mx.npx.smooth_l1", error, scalar=root)
     return call.value(text)
 
 

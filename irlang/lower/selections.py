@@ -6,7 +6,7 @@ Definitions have room for so much: what is found is filled up, and cut off. JAX 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irlang.lower.call import Call, Native, Rule
@@ -181,5 +181,5 @@ JAX_SELECTIONS = {
 }
 MX_SELECTIONS = {
     "nonzero": _nonzero(_MX, "mx.npx.nonzero"),
-    "unique": _filled("mx.np.unique", _mx_unique),
+    "unique": replace(_filled("mx.np.unique", _mx_unique), constant=("x",)),
 }
