@@ -183,6 +183,7 @@ class Norms(Shares):
         yield from super()._bounds(atom, below, rest, box, facts)
         if not below:
             yield from self._by_sizes(atom, rest, box)
+            yield from self._by_square_of_sum(atom, rest, box)
         inner = None if below else self.square_of(self.meaning(atom, box), box)
         sum_ = None if inner is None else self.of_products(inner, box)
         if sum_ is None or sum_.count * self.own.row.unit > 0.125:
@@ -217,6 +218,30 @@ class Norms(Shares):
                 size = self.interval(other, box, {}).magnitude
                 error = 4 * (count + 4) * self.own.row.unit * size
                 yield Sum({other: 1.0}, error=error + math.sqrt(count * self.own.least))
+
+    def _by_square_of_sum(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The square of a sum of numbers that are not negative, for the sum of their squares."""
+        squares = self._summed(atom, box)
+        base = None if squares is None else self.square_of(*squares)
+        if squares is None or base is None:
+            return
+        for other in rest.factors:
+            total = self.square_of(other, box)
+            terms = None if total is None else self._summed(total, box)
+            if terms is None or list(terms[1].values()) != list(squares[1].values()):
+                continue
+            if not self.interval(*terms, {}).low >= 0:
+                continue
+            renamed: dict[str, eq.Expr] = {
+                a: eq.Index(b) for a, b in zip(squares[1], terms[1], strict=True)
+            }
+            bases = [settled(eq.substitute(one, renamed)) for one in self.looks(base, squares[1])]
+            if any(look in bases for look in self.looks(*terms)):
+                count = math.prod(terms[1][name][1] + 1 for name in terms[1].keys() - box.keys())
+                size = self.interval(other, box, {}).magnitude
+                error = 4 * (count + 4) * self.own.row.unit * size
+                if math.isfinite(error):
+                    yield Sum({other: 1.0}, error=error + 4 * count * self.own.least)
 
     def _summed(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, Limits] | None:
         """The terms of a sum, and the box with their indices."""

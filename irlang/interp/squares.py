@@ -231,7 +231,7 @@ class Squares(Pooled):
         return inner is not None and any(one in looks for one in self.looks(inner, box))
 
     def _by_mean_of_squares(self, term: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
-        """The mean of the squares, for the square of a mean."""
+        """The mean of the squares, for the square of a mean; as often as both are multiples."""
         inner = self.square_of(term, box)
         mean = None if inner is None else self._mean(inner, box)
         if mean is None:
@@ -240,24 +240,31 @@ class Squares(Pooled):
             of_squares = self._mean(other, box)
             if of_squares is None or of_squares[1] != mean[1]:
                 continue
-            (body, count, own), (squares, _, its) = mean, of_squares
+            (body, count, own, scale), (squares, _, its, times) = mean, of_squares
             base = self.square_of(squares, its)
-            if base is None:
+            if base is None or times <= 0:
                 continue
             renamed: dict[str, eq.Expr] = {a: eq.Index(b) for a, b in zip(own, its, strict=False)}
             looks = [settled(eq.substitute(one, renamed)) for one in self.looks(body, own)]
             if any(one in looks for one in self.looks(base, its)):
-                size = self.interval(other, box, {}).magnitude
-                size = max(size, self.value(body, own, {}).magnitude ** 2)
-                error = (4 * count + 8) * self.own.row.unit * size + 4 * self.own.least
-                yield Sum({other: 1.0}, error=error)
+                ratio = scale**2 / times
+                size = ratio * self.interval(other, box, {}).magnitude
+                size = max(size, (scale * self.value(body, own, {}).magnitude) ** 2)
+                error = (4 * count + 8) * self.own.row.unit * size
+                error += 4 * self.own.least * max(1.0, ratio * count)
+                if math.isfinite(error):
+                    yield Sum({other: ratio}, error=error)
 
-    def _mean(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, int, Limits] | None:
-        """The terms of a mean, how many they are, and the box with their indices at the end."""
+    def _mean(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, int, Limits, float] | None:
+        """The terms of a mean, how many they are, the box with their indices at the end, and what
+        times the mean an expression is: the sum itself is as many times it.
+        """
         for look in self.looks(expr, box):
-            if not isinstance(look, eq.Apply) or look.function not in ("/", "*"):
-                continue
-            for total, times in (look.args, look.args[::-1]):
+            pairs: list[tuple[eq.Expr, eq.Expr | None]] = [(look, None)]
+            if isinstance(look, eq.Apply) and look.function in ("/", "*"):
+                pairs = [(look.args[0], look.args[1]), (look.args[1], look.args[0])]
+                pairs = pairs[: 1 + (look.function == "*")]
+            for total, times in pairs:
                 reduce = self.meaning(total, box)
                 if not isinstance(reduce, eq.Reduce) or reduce.kind != "sum":
                     continue
@@ -265,10 +272,11 @@ class Squares(Pooled):
                 if inner is None or reduce.where is not None or reduce.body is None:
                     continue
                 count = math.prod(inner[name][1] + 1 for name, _ in reduce.binders)
-                share = self.value(times, box, {}).only
-                if share is None:
+                share = 1.0 if times is None else self.value(times, box, {}).only
+                if not share:
                     continue
-                near = share / count if look.function == "/" else share * count
-                if abs(near - 1) <= 2 * self.own.row.unit:
-                    return reduce.body, count, inner
+                divided = isinstance(look, eq.Apply) and look.function == "/"
+                near = count / share if divided else share * count
+                near = 1.0 if abs(near - 1) <= 2 * self.own.row.unit else near
+                return reduce.body, count, inner, near
         return None
