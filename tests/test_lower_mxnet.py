@@ -62,10 +62,7 @@ def test_what_numpy_has_a_value_for_is_asked_of_it(call: str) -> None:
 @pytest.mark.parametrize(
     ("inputs", "call"),
     [
-        (
-            "x: f32[3], y: f32[3]",
-            "smooth_l1(x, y; beta = 2, reduction = none)",
-        ),  # whose root is not
+        ("a: f32[3], b: f32[3]", "smooth_l1(a, b; beta = 2, reduction = none)"),  # by its root
         ("x: f32[2, 3], w: f32[3, 0]", "dense(x, w)"),
     ],
 )
