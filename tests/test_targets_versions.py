@@ -147,11 +147,13 @@ def test_the_registry_is_read_at_the_opset_that_is_written() -> None:
 
 
 def test_what_a_release_expands_it_has() -> None:
-    """ONNX says what these are made of: a release without kernels of them runs that."""
+    """ONNX says what these are made of: a release without kernels of them runs that, and where it
+    has kernels of f32 halves are converted for these.
+    """
     told = {"Relu": frozenset({"f32", "f64"})}
     found = runtime((1, 20, 1), told).kernels
-    assert found["Mish"] == found["GroupNormalization"] == {"f32"}
-    assert found["Relu"] == {"f32", "f64"}
+    assert found["Mish"] == found["GroupNormalization"] == {"f32", "f16"}
+    assert found["Relu"] == {"f32", "f64", "f16"}
     assert found["DeformConv"] == found["Erf"] == frozenset()
 
 
