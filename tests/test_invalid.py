@@ -924,3 +924,12 @@ def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:
         assert lowered is not None
         assert isinstance(lowered.code, str)
         assert "torch.topk" in lowered.code
+
+
+def test_the_ends_of_64_bits_are_among_the_numbers_that_spoil() -> None:
+    told: set[object] = set()
+    for seed in range(160):
+        for one in spoils(builtin(), seed, ["max_pool", "conv", "top_k"]):
+            value = one.changed.value if isinstance(one.changed, SetAttr) else ()
+            told.update(value if isinstance(value, tuple) else (value,))
+    assert {2**63 - 1, -(2**63)} <= told

@@ -25,9 +25,9 @@ from irlang.signature import Given
 _VALUES = 32  # of one attribute that are tried
 _TYPES = 24  # of one input
 _NEAREST = 0.5  # of the ways of changing something begin with the least change
-# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64, and one whose
-# square does not fit into 32.
-_HUGE = (2**31, -(2**31) - 1, 2**62)
+# Whole numbers that do not fit into 32 bits, or whose products do not fit into 64, the last that do
+# fit into these, and one whose square does not fit into 32.
+_HUGE = (2**31, -(2**31) - 1, 2**62, 2**63 - 1, -(2**63))
 _WIDE = 2**16
 # So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
 # small multiple comes out as 0 there.
