@@ -291,21 +291,23 @@ def test_the_example_accepts_what_is_known(target: str, package: str, name: str)
 
 
 @pytest.mark.parametrize(
-    ("target", "package", "name", "numbers"),
+    ("target", "package", "call", "numbers"),
     [
-        ("torch", "torch", "instance_norm", [1.0, 1.001]),
-        ("keras:tensorflow", "keras", "layer_norm", [9.9981, 9.9919]),
+        ("torch", "torch", "y = instance_norm(x)", [1.0, 1.001]),
+        ("keras:tensorflow", "keras", "y = layer_norm(x)", [9.9981, 9.9919]),
+        ("tf", "tensorflow", "y, mean, var = batch_norm_train(x)", [1.0, 1.001]),
+        ("onnxruntime:plain", "onnxruntime", "y = instance_norm(x)", [1.0, 1.001]),
     ],
 )
 def test_a_normalisation_with_its_scale_multiplied_in_agrees(
-    target: str, package: str, name: str, numbers: list[float]
+    target: str, package: str, call: str, numbers: list[float]
 ) -> None:
-    """PyTorch computes x * s - mean * s, of which little is left where the mean is large; so does
-    Keras.
+    """PyTorch computes x * s - mean * s, of which little is left where the mean is large; so do
+    Keras, TensorFlow and ONNX Runtime.
     """
     pytest.importorskip(package, reason=f"{package} is not installed")
     shape = f"f32[1, 1, {len(numbers)}]"
-    text = f"nnir 1\nmodel m(x: {shape}) -> y: {shape} {{\n  y = {name}(x)\n}}\n"
+    text = f"nnir 1\nmodel m(x: {shape}) -> y: {shape} {{\n  {call}\n}}\n"
     graph = check(parse(text, "m"), CATALOG).graphs[0]
     case = Case(graph, {"x": np.array([[numbers]], np.float32)}, {}, CATALOG)
     with Session([target]) as session:

@@ -75,6 +75,14 @@ PROFILES = (
         (("distributes", True),),
     ),
     Accepted(
+        "onnxruntime:plain", "InstanceNormalization computes x * scale + (bias - mean * scale)",
+        (("distributes", True),),
+    ),
+    Accepted(
+        "tf", "tf.nn.batch_normalization computes x * scale + (offset - mean * scale)",
+        (("distributes", True),),
+    ),
+    Accepted(
         "tf:graph", "Grappler's remapper and arithmetic optimizer fold and fuse calls",
         (("distributes", True),),
     ),
