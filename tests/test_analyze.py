@@ -918,3 +918,15 @@ def test_both_logarithms_of_a_probability_are_mended_by_its_score(frameworks: Fr
     guards = [report.guard.text for report in found.reports if report.guard]
     assert guards == ["log_sigmoid(x)", "log_sigmoid(negate(x))"]
     assert [guard.text for guard in mend(found.subject)[1]] == guards
+
+
+def test_what_the_first_framework_keeps_more_digits_of_another_shows() -> None:
+    """On a processor, ONNX Runtime computes all of this in f32, where 1.0001 - p is not 0."""
+    body = "p = sigmoid(x)\ny = log(subtract(1.0001, p))"
+    text = model(body, "x: f16[6] in [-9, 9]", "y: f16[6]")
+    with Frameworks(("onnxruntime", "torch")) as made:
+        [report] = judged(text, made).reports
+    assert report.status == "reachable"
+    assert report.witness
+    assert report.witness.shown
+    assert report.witness.shown.target == "torch"

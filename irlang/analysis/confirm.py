@@ -135,18 +135,22 @@ class Programs:
             )
         return self._lowered[target]
 
-    def confirm(self, wanted: Sequence[tuple[Node, Mapping[str, Array]]]) -> list[Shown | None]:
+    def confirm(
+        self, wanted: Sequence[tuple[Node, Mapping[str, Array]]], *, others: bool = False
+    ) -> list[Shown | None]:
         """For every call and the inputs that should break it: what a framework gives there.
 
-        The first that can run the graph is asked, or all that were named, until one shows it.
-        Where the model draws numbers, it is asked a few times.
+        The first that can run the graph is asked, or all that were named, until one shows it;
+        `others` asks those behind the first. Where the model draws numbers, it is asked a few
+        times.
         """
-        if len(wanted) and self.first() is None:
+        if len(wanted) and not others and self.first() is None:
             return [self._alone(node, values) for node, values in wanted]
         found: list[Shown | None] = [None] * len(wanted)
         times = _DRAWS if open_values(self.graph, 0, self.subject.catalog) else 1
         able = (t for t in self.frameworks.targets if not self.lowered(t).unsupported)
-        for target in able if self.frameworks.named else itertools.islice(able, 1):
+        ends = (1, None) if others else (0, None if self.frameworks.named else 1)
+        for target in itertools.islice(able, *ends):
             for _ in range(times):
                 left = [number for number, one in enumerate(found) if one is None]
                 had = self.values(target, [wanted[number][1] for number in left]) if left else []

@@ -118,6 +118,21 @@ class Search:
                 self._pursue(node, watched[node.name], until, plainer, attempt)
         return self.found
 
+    def elsewhere(self) -> dict[str, Witness]:
+        """What was found, with what other frameworks show where the first shows nothing: one may
+        keep more digits between the calls of a model in half precision than another.
+        """
+        unshown = {name: one for name, one in self.found.items() if one.shown is None}
+        if unshown and not self.frameworks.named:
+            nodes = {node.name: node for node in self.graph.nodes}
+            programs = Programs(self.subject, self.graph, self.frameworks)
+            asked = programs.confirm(
+                [(nodes[name], one.values) for name, one in unshown.items()], others=True
+            )
+            for (name, one), shown in zip(unshown.items(), asked, strict=True):
+                self.found[name] = Witness(one.values, shown)
+        return self.found
+
     def _limit(self) -> float:
         """When the search ends, unless something is found before."""
         return min(self._end, self._last + self._patience)

@@ -193,6 +193,7 @@ def _witnessed(
         if wanted:
             start = frameworks.clock()
             search = Search(subject, whole, frameworks, seed)
-            found.update(search.run(wanted, left))
+            search.run(wanted, left)
+            found.update(search.elsewhere())
             left = max(0.0, left - (frameworks.clock() - start))
     return [replace(report, witness=found.get(report.point.node)) for report in reports]
