@@ -357,7 +357,18 @@ def test_operators_that_are_wrong_together_are_named_together(
     found = _found(session, FUSABLE)
     assert found.operator == "add + negate"
     write(found, tmp_path, "f-001")
-    assert "wrong only together" in (tmp_path / "issue.md").read_text()
+    assert "fed with the same numbers, is right" in (tmp_path / "issue.md").read_text()
+
+
+def test_a_call_that_is_wrong_in_its_program_alone_is_named_with_what_stands_there(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("irlang.diff.finding.SECONDS", 60.0)
+    beside = PAIR.partition("(?=")[0]  # whether or not the sum is a result
+    plant(monkeypatch, beside, r"\1 = \2\3\n\4torch.abs(\1)")
+    found = _found(session, FUSABLE)
+    assert found.operator == "add + negate"
+    assert [node.op.name for node in found.reduced.graph.nodes] == ["add", "negate"]
 
 
 # fires where five calls follow one another of which only the last is asked for
@@ -390,7 +401,7 @@ def test_a_fusion_of_many_calls_is_named_by_all_of_them(
     write(found, tmp_path, "f-001")
     issue = (tmp_path / "issue.md").read_text()
     assert f"tanh + exp + sin + cos + {last}" in issue.splitlines()[0]
-    fused = "wrong only together" in issue
+    fused = "fed with the same numbers, is right" in issue
     assert fused == (found.verdict.verdict != "refused")
 
 

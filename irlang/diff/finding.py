@@ -153,12 +153,15 @@ def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
 
 
 def charge(session: Session, case: Case, seed: int, target: str, culprit: Culprit) -> Found:
-    """The finding of a call that is wrong by itself, reduced from that call where it still is."""
+    """The finding of a call that is wrong by what it was fed, reduced from that call where it still
+    is. Where it is not, what stands around it has to do with it, and is named with it.
+    """
     alone = isolate(case, culprit)
     again = session.only(target).compare([alone])[0].verdicts[target]
     shows = gravest([v.verdict for v in again]) in FINDINGS
     start = alone if shows else case
-    made = _reduced(session, case, start, seed, target, culprit.node, culprit.verdict)
+    blamed, verdict = culprit.node, culprit.verdict
+    made = _reduced(session, case, start, seed, target, blamed, verdict, alone=shows)
     return _tried_again(session, _in_parts(session, made))
 
 
@@ -194,7 +197,10 @@ def _reduced(
     target: str,
     culprit: Node | None,
     verdict: Verdict,
+    *,
+    alone: bool = True,
 ) -> Found:
+    """The finding, reduced. alone: whether the culprit shows it by itself, and is named alone."""
     name = culprit.op.name if culprit is not None else None
     grad = verdict.stage == "backward"
     made = reduce(
@@ -215,10 +221,11 @@ def _reduced(
         verdict = replace(verdict, stage="backward")
     nodes = but_the_sum(reduced.graph)
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program"
-    attributed = [n for n in nodes if name is None or n.op.name == name] or nodes
+    blamed = name if alone else None
+    attributed = [n for n in nodes if blamed is None or n.op.name == blamed] or nodes
     result = outcome.results.get(target)
     return Found(
-        seed, target, _classed(whole, verdict), name or names,
+        seed, target, _classed(whole, verdict), blamed or names,
         _attributes(attributed), session.workers[target].hello().version, reduced, whole,
         made.trials if made is not None else 0,
         {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()

@@ -166,8 +166,8 @@ def _what(found: Found) -> list[str]:
         lines.append("With fewer calls it was not seen: it is these together that show it.")
     elif " + " in found.operator:
         lines.append(
-            "Each call by itself is right: with the values between them as results, the "
-            "disagreement goes. They are wrong only together, as after a fusion."
+            "Each call by itself, fed with the same numbers, is right: they are wrong only "
+            "together, as after a fusion."
         )
     if not found.repeated:
         lines.append(

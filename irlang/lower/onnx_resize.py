@@ -140,9 +140,14 @@ def _resized(
 
 
 def _upsample(call: Onnx) -> Value | None:
-    x, coordinates = call.input("x"), {"coordinate_transformation_mode": "asymmetric"}
-    scales = [1, 1, *call["scale"]]
-    return _resized(call, x, scales=scales, mode="nearest", nearest_mode="floor", **coordinates)
+    return _resized(
+        call,
+        call.input("x"),
+        scales=[1, 1, *call["scale"]],
+        mode="nearest",
+        nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric",
+    )
 
 
 RESIZED: dict[str, Native] = {
