@@ -210,3 +210,24 @@ def test_a_call_by_itself_is_looked_at_by_its_derivative_too() -> None:
     scaled = values["a"].astype(np.float64)
     scaled[0, 0] *= 1 + 1e-5
     assert found(scaled) == "inaccurate"
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+@pytest.mark.parametrize("got", [1.0, -0.5])
+def test_where_a_choice_is_in_doubt_either_is_right(got: float, thorough: bool) -> None:
+    """The ball lies around the middle of the two, and the derivative's value is one of them."""
+    graph, values = model(
+        """
+        model m(x: f32[1] in [0, 2]) -> y: f32[1] {
+          y = where(less(multiply(x, 0.1), 0.1), 1.0, -0.5)
+        }
+        """
+    )
+    values["x"] = np.ones(1, np.float32)
+    known = balls(graph, values, CATALOG, "f32")
+    result = np.full(1, got, np.float32)
+    before = judge("y", "target", graph.values["y"], known["y"], result)
+    assert before.verdict not in FINDINGS
+    refiner = Refiner(graph, values, CATALOG, thorough)
+    (after,) = refiner.refined([before], known, {"y": result}, "target", STANDARD)
+    assert after.verdict not in FINDINGS

@@ -163,9 +163,11 @@ class Refiner:
         shape = np.shape(ball.value)
         before = np.broadcast_to(np.asarray(ball.bound, np.float64), shape).reshape(-1)
         radius = np.where(wide, np.inf, before)
-        radius[places] = np.fmin(order.radius(value, places), before[places])
         middle = np.array(ball.value, dtype=np.float64).reshape(-1)
-        middle[places] = order.value(value).reshape(-1)[places]
+        found = order.radius(value, places)
+        tighter = found < before[places]  # else the ball, around its own middle
+        radius[places] = np.where(tighter, found, before[places])
+        middle[places] = np.where(tighter, order.value(value).reshape(-1)[places], middle[places])
         # What may pass the largest number of the type may be infinite.
         beyond = np.abs(middle) + radius > DTYPES[self.graph.values[value].dtype].largest
         radius[wide & beyond] = np.inf
