@@ -26,6 +26,7 @@ from irlang.catalog import builtin
 from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
 from irlang.diff import gradients, report_folder, runner
+from irlang.diff.apart import case_apart
 from irlang.diff.finding import find, find_gradient, write
 from irlang.diff.programs import trainable
 from irlang.diff.reduce_files import to_text
@@ -708,3 +709,15 @@ def test_the_command_says_in_which_stage_it_starts(
 
 
 _DROPPED = PLANTED["a dropped term"][2]
+
+
+def test_what_a_graph_has_no_gradient_of_is_no_refusal() -> None:
+    """TensorFlow says it in other words in a graph than where it runs operator by operator."""
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    case = case_apart(builtin(), 3, ["adjust_contrast"], True)
+    assert case is not None
+    with Session(["tf", "tf:graph"]) as session:
+        (outcome,) = session.compare([case], grad=True)
+    for verdicts in outcome.verdicts.values():
+        told = {v.name: v.verdict for v in verdicts if v.name.startswith("d_x")}
+        assert set(told.values()) == {"unsupported"}

@@ -401,6 +401,7 @@ _LOST = {"crash": "crash", "timeout": "timeout", "memory": "memory"}
 # What frameworks say of an operator that they have no gradient of.
 _NO_SLOPE = re.compile(
     r"derivative for|not differentiable|_backward\S* not implemented|gradient registry has no"
+    r"|No gradient defined for"
     r"|[Gg]radients for .* are not supported"
 )
 

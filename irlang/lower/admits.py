@@ -18,7 +18,12 @@ _FACTORS = ("a", "b", "a.rank", "b.rank")
 
 _WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and products do"}
 
-# By framework and operator, `*` for all: the requirements, and what is documented instead.
+_CLAMPED = "XLA, Gather, Scatter: what is read out of bounds is clamped, what is written left out"
+    "XLA, Gather and Scatter: what is read out of bounds is clamped, what is written left out"
+)
+
+# By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
+# documented instead.
 _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "torch": {
         "*": _WRAPS,
@@ -87,6 +92,12 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "conv": {"channels": "Conv2D: the input's depth is a multiple of the filter's, in groups"},
         "global_max_pool": {"x.rank": "tf.reduce_max over no axis"},
         "global_avg_pool": {"x.rank": "tf.reduce_mean over no axis"},
+    },
+    "tf:xla": {
+        "*": {
+            "divisor": "XLA: integers divided by 0 give what the implementation says",
+            "in_range": _CLAMPED,
+        }
     },
     "jax": {
         "matrix_power": {"power": "jnp.linalg.matrix_power: below 0 the inverse is raised"},
@@ -172,12 +183,13 @@ def admitted(target: str, operator: str, code: str, called: Collection[str] = ()
 
     code: of the fault. called: the target's own operators that the program has, if it is known.
     """
-    framework = describe(target).framework
-    if _STRICTER.get((framework, operator)) in called:
+    told = describe(target)
+    if _STRICTER.get((told.framework, operator)) in called:
         return ""
-    rows = _ADMITS.get(framework, {})
     name = code.partition(".")[2]
-    return rows.get(operator, {}).get(name, "") or rows.get("*", {}).get(name, "")
+    rows = (_ADMITS.get(key, {}) for key in (f"{told.framework}:{told.mode}", told.framework))
+    said = (by.get(one, {}).get(name, "") for by in rows for one in (operator, "*"))
+    return next(filter(None, said), "")
 
 
 def fixed(target: str, operator: str) -> Mapping[str, str]:
