@@ -19,8 +19,6 @@ _FACTORS = ("a", "b", "a.rank", "b.rank")
 _WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and products do"}
 
 _CLAMPED = "XLA, Gather, Scatter: what is read out of bounds is clamped, what is written left out"
-    "XLA, Gather and Scatter: what is read out of bounds is clamped, what is written left out"
-)
 
 # By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
 # documented instead.
