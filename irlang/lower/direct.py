@@ -30,7 +30,8 @@ _PARTS = frozenset(
     {"real", "imag", "stack", "complex", "view_as_real", "view_as_complex", "resolve_conj"}
     | {"contiguous"}
 )
-_CHOOSING = frozenset({"gather", "take"})  # which put parts of weights into the order of the target's own
+# Which put parts of weights into the order of the target's own.
+_CHOOSING = frozenset({"gather", "take"})
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
