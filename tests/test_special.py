@@ -11,7 +11,8 @@ import pytest
 from irlang import special
 from irlang.catalog import builtin
 from irlang.equations import TensorInfo
-from irlang.expand import expand, instantiate
+from irlang.expand import expand
+from irlang.instance import instantiate
 from irlang.interp import exact, reference
 from irlang.scalar_values import erf
 
