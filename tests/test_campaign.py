@@ -29,7 +29,7 @@ from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import Found, find
 from irlang.diff.programs import BATCH, make_case, program_seed
 from irlang.diff.runner import Outcome, Session
-from irlang.diff.seen import Seen, calls_of
+from irlang.diff.seen import Seen, calls_of, symptom_of
 from irlang.diff.store import Store
 from irlang.diff.verdict import Verdict
 from irlang.gen.build import generate
@@ -262,6 +262,19 @@ def test_what_another_process_has_looked_into_is_known() -> None:
     assert looked == [4, 8, 16]
     assert seen.symptoms == other.symptoms
     assert seen.known() == other.known()
+
+
+def test_a_symptom_hides_what_is_no_graver_than_it() -> None:
+    """A number that is wrong at an edge, or a few digits less, hides none that is wrong by usual
+    values.
+    """
+    grave = [
+        symptom_of("torch", "tanh", Verdict("y", "torch", said, expected=1.0, got=2.0), edge)
+        for said, edge in (("inaccurate", False), ("wrong", True), ("wrong", False))
+    ]
+    for at, known in enumerate(grave):
+        seen = Seen(symptoms={known})
+        assert [seen.knows(one) for one in grave] == [place <= at for place in range(3)]
 
 
 def test_a_known_fault_explains_no_call_that_lacks_what_it_needs() -> None:

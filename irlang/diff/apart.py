@@ -399,8 +399,8 @@ def judge_apart(
                 if len(found) < _MOST and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad)
                 for alone, judged, its in shown:
-                    symptom = symptom_of(target, operator, its)
-                    if symptom in seen.symptoms or len(found) >= _MOST:
+                    symptom = symptom_of(target, operator, its, case.edge)
+                    if seen.knows(symptom) or len(found) >= _MOST:
                         continue
                     heard = seen.heard(target, judged.verdicts[target])
                     if not heard:

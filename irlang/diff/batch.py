@@ -347,8 +347,8 @@ def _at_edges(
     amiss = []
     for culprit in culprits(session.only(target), case, target):
         amiss.append(at_edge(culprit.verdict.verdict))
-        symptom = symptom_of(target, culprit.node.op.name, culprit.verdict)
-        if symptom not in SEEN.symptoms and len(found) < _LOCALISED:
+        symptom = symptom_of(target, culprit.node.op.name, culprit.verdict, case.edge)
+        if not SEEN.knows(symptom) and len(found) < _LOCALISED:
             found.append(charge(session, case, seed, target, culprit))
             if found[-1].repeated:  # what was there once hides nothing
                 SEEN.symptoms.add(symptom)

@@ -22,6 +22,7 @@ from irlang.scope import show
 _LEARNT = 2  # times that a culprit has been met which another process has looked into
 _BEHIND = 6  # calls of an operator in which others than the worst element are looked for
 _SAME = 2  # refusals for one reason that are looked into
+_OF_NUMBERS = ("inaccurate", "edge", "nonfinite", "wrong")  # from the least to the gravest
 
 Symptom: TypeAlias = tuple[str, str, str, str, str, str]
 # The calls that are wrong, each an operator with the attributes that a reduction has left to it.
@@ -60,6 +61,14 @@ class Seen:
         for culprit in known[0]:
             self.culprits.setdefault(culprit, _LEARNT)
         self.symptoms |= known[1]
+
+    def knows(self, symptom: Symptom) -> bool:
+        """Whether a symptom has been looked into, or what is as grave and alike in all else."""
+        target, verdict, *rest = symptom
+        if verdict not in _OF_NUMBERS:
+            return symptom in self.symptoms
+        graver = _OF_NUMBERS[_OF_NUMBERS.index(verdict) :]
+        return any((target, one, *rest) in self.symptoms for one in graver)
 
     def note(self, found: Found) -> None:
         """Remembers the calls that a finding blames, and those that are composed of them."""
@@ -107,10 +116,15 @@ class Seen:
         return self.refusals[reason] > _SAME
 
 
-def symptom_of(target: str, operator: str, verdict: Verdict) -> Symptom:
-    """What is known of a defect before it is reduced: enough not to look into it twice."""
+def symptom_of(target: str, operator: str, verdict: Verdict, edge: bool) -> Symptom:
+    """What is known of a defect before it is reduced: enough not to look into it twice.
+
+    edge: whether it was fed with values at the edges of their types, where a wrong number says
+    nothing of one by usual values, as a few digits less do not of a wrong number.
+    """
     kinds = number_kind(verdict.expected), number_kind(verdict.got)
-    return target, at_edge(verdict.verdict), operator, verdict.stage, *kinds
+    said = at_edge(verdict.verdict) if edge else verdict.verdict
+    return target, said, operator, verdict.stage, *kinds
 
 
 def calls_of(operator: str, attributes: Mapping[str, str]) -> Calls:
