@@ -411,3 +411,11 @@ def test_what_is_rounded_may_be_as_large_as_its_ball() -> None:
     unit = 2.0**-24
     assert np.all(found.bound >= a.bound + b.bound + unit * 1.47)
     assert abs(largest - found.value[0]) <= found.bound[0] + unit * 1.47  # of the two constants
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_radius_that_no_number_holds_is_infinite_and_warns_of_nothing() -> None:
+    ball = Ball(np.zeros(2), np.array([np.finfo(np.float64).max, 1.0]))
+    radius = rounding.oracle_error(ball, 2.0**-24)
+    assert radius[0] == np.inf
+    assert 1.0 < radius[1] < 1.0001

@@ -256,8 +256,10 @@ def _asked(mask: eq.Equation) -> eq.Equation:
 def oracle_error(ball: Ball, unit: float) -> Any:
     """The radius with the oracle's own rounding, done in float64, added to it.
 
-    unit: the least unit roundoff of the calls that it came through.
+    unit: the least unit roundoff of the calls that it came through. A radius that is larger than
+    any number is infinite.
     """
     if ball.radius is None:
         return None
-    return np.asarray(ball.radius * (1 + 2.0**-53 / unit))
+    with np.errstate(over="ignore"):
+        return np.asarray(ball.radius * (1 + 2.0**-53 / unit))
