@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,8 @@ from irlang.diff.invalid import _Programs, _tells
 from irlang.gen.spoil import breakable, spoils
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
-from irlang.lower.pool import Program
+from irlang.lower.pool import Program, Worker
+from irlang.lower.target import describe
 from tests.lower_calls import case
 from tests.test_lower_text import ran, usable
 
@@ -90,6 +93,30 @@ def test_layers_on_theano_are_handed_their_arguments(inputs: str, call: str) -> 
     made = case(inputs, call)
     lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
     assert is_direct(lowered, shaped=True)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call", "compiled"),
+    [
+        ("x: f32[1, 2, 4]", "sigmoid(avg_pool(x; window = 2, pad = same))", {"Pool"}),
+        ("x: f32[1, 2, 4], w: f32[3, 2, 2]", "exp(conv(x, w; stride = 2, pad = same))", {"CorrMM"}),
+    ],
+)
+def test_theano_compiles_what_python_cannot_compute_and_no_more(
+    inputs: str, call: str, compiled: set[str], tmp_path: Path
+) -> None:
+    """Compiling takes seconds an operator."""
+    usable("keras-theano")
+    made = case(inputs, call)
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
+    target = describe("keras-theano").worker
+    flags = f"{target.environment['THEANO_FLAGS']},base_compiledir={tmp_path}"
+    with Worker(replace(target, environment={**target.environment, "THEANO_FLAGS": flags})) as one:
+        (result,) = one.submit([program])
+    assert result.status == "ok", result.error
+    sources = [path.read_text() for path in tmp_path.rglob("mod.cpp")]
+    assert {kind for text in sources for kind in re.findall(r"// Op class (\w+)", text)} == compiled
 
 
 def test_what_is_cut_out_is_no_layout() -> None:
