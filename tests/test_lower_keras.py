@@ -10,6 +10,7 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.diff.invalid import _Programs, _tells
+from irlang.diff.report_lines import straight
 from irlang.gen.spoil import breakable, spoils
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
@@ -117,6 +118,14 @@ def test_theano_compiles_what_python_cannot_compute_and_no_more(
     assert result.status == "ok", result.error
     sources = [path.read_text() for path in tmp_path.rglob("mod.cpp")]
     assert {kind for text in sources for kind in re.findall(r"// Op class (\w+)", text)} == compiled
+
+
+def test_a_script_of_theano_is_its_program() -> None:
+    """It has no form of straight lines, and more settings than the names of its tensors."""
+    usable("keras-theano")
+    made = case("x: f32[1, 2, 4]", "avg_pool(x; window = 2)")
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    assert straight(str(lowered.code), {"x": "x"}) is None
 
 
 def test_what_is_cut_out_is_no_layout() -> None:

@@ -19,6 +19,7 @@ from irlang.lower.python_program import Slopes
 
 _OWN = ("run", "gradients", "main", "tensor", "array")
 _STANDARD = frozenset({"sys", "pathlib", "os"})
+_NAMED = ("INPUTS", "PARAMS", "OUTPUTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,9 @@ def _names(tree: ast.Module) -> tuple[Sequence[str], Sequence[str], Sequence[str
     found: dict[str, Sequence[str]] = {}
     for one in tree.body:
         match one:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple()):
-                found[name] = ast.literal_eval(one.value)
-    known = [found.get(name) for name in ("INPUTS", "PARAMS", "OUTPUTS")]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _NAMED:
+                found[name] = ast.literal_eval(value)
+    known = [found.get(name) for name in _NAMED]
     inputs, params, outputs = known
     if inputs is None or params is None or outputs is None:
         return None

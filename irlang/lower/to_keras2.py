@@ -68,7 +68,7 @@ def thunk(op, node, storage, computed, kept, impl=None):
 
 
 # Convolutions have no such form, and that of pools needs an older NumPy.
-COMPILED = (BaseCorrMM, BaseCorr3dMM, Pool, PoolGrad)
+COMPILED = (corr.BaseCorrMM, corr3d.BaseCorr3dMM, pool.Pool, pool.PoolGrad)
 theano.Op.make_thunk = thunk
 
 
@@ -109,9 +109,9 @@ import numpy as np
 import theano
 import theano.tensor as T
 from keras import backend as K
-from theano.tensor.nnet.corr import BaseCorrMM
-from theano.tensor.nnet.corr3d import BaseCorr3dMM
-from theano.tensor.signal.pool import Pool, PoolGrad
+from theano.tensor.nnet import corr
+from theano.tensor.nnet import corr3d
+from theano.tensor.signal import pool
 """,
     helpers=_THEANO_HELPERS,
     bfloat16_helpers=_THEANO_HELPERS,
