@@ -31,6 +31,7 @@ from irlang.diff.edits import (
     cost,
 )
 from irlang.diff.edits_settle import settled, with_values
+from irlang.diff.finding import find
 from irlang.diff.localise import fused, localise
 from irlang.diff.reduce import Reduced, reduce
 from irlang.diff.reduce_files import load_beside, save, to_text
@@ -41,7 +42,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import template
 from irlang.lower.lower import Lowered, lower
-from irlang.lower.pool import Limits
+from irlang.lower.pool import Limits, Result, Worker
 from irlang.parser import parse
 
 
@@ -371,7 +372,7 @@ def test_what_ends_a_process_is_reduced_to_one_call(
     pytest.importorskip("torch", reason="torch is not installed")
     fault = f"(__import__('{end.partition('.')[0]}').{end.partition('.')[2]}) or torch.sigmoid("
     fault = fault.replace("os.getpid()", "__import__('os').getpid()")
-    monkeypatch.setattr("irlang.diff.reduce._HANG_SECONDS", 1.0)
+    monkeypatch.setattr("irlang.diff.reduce.HANG_SECONDS", 1.0)
     with Session(["torch"], Limits(seconds=4.0)) as session:
         plant(monkeypatch, r"torch\.sigmoid\(", fault)
         made = reduce(session, case_of(DEEP), "torch", seconds=30.0)
@@ -382,6 +383,44 @@ def test_what_ends_a_process_is_reduced_to_one_call(
         spares = session.workers["torch"]._others
     assert len(spares) == 1
     assert all(not thread.is_alive() for spare in spares.values() if (thread := spare._thread))
+
+
+def test_a_hang_takes_the_whole_time_of_a_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is met: what looks into it, and what runs it again at last, waits far shorter."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    plant(monkeypatch, r"torch\.sigmoid\(", "__import__('time').sleep(600) or torch.sigmoid(")
+    monkeypatch.setattr("irlang.diff.finding._LATE", 2.0)
+    waited: list[float] = []
+    ran = Worker._run
+
+    def watched(worker: Worker, *jobs: Any) -> list[Result]:
+        results = ran(worker, *jobs)
+        waited.extend(worker.limits.seconds for one in results if one.status == "timeout")
+        return results
+
+    monkeypatch.setattr(Worker, "_run", watched)
+    with Session(["torch"], Limits(seconds=4.0)) as session:
+        case = case_of(DEEP)
+        outcome = session.compare([case])[0]
+        found = find(session, case, 1, "torch", outcome)
+    assert [seconds for seconds in waited if seconds >= 2.0] == [4.0, 2.0]
+    assert found.operator == "sigmoid"
+    assert (found.verdict.verdict, found.repeated) == ("timeout", True)
+    assert found.verdict.message == "no answer within 2 s"
+    assert sum(a.size for a in found.reduced.values.values()) == 1
+
+
+def test_what_is_slow_and_no_more_is_told_as_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is late when it is met, and gives its answer wherever it is run again at last."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    plant(monkeypatch, r"torch\.sigmoid\(", "__import__('time').sleep(1.0) or torch.sigmoid(")
+    case = case_of("model m(x: f32[2]) -> y: f32[2] {\n  y = sigmoid(x)\n}")
+    late = Result("timeout", {}, {}, "no answer within 20 s", {}, 20.0)
+    with Session(["torch"]) as session:
+        outcome = session.compare([case])[0]
+        verdicts = {"torch": runner.verdicts(case.graph, "torch", outcome, late)}
+        found = find(session, case, 1, "torch", dataclasses.replace(outcome, verdicts=verdicts))
+    assert (found.verdict.verdict, found.repeated) == ("timeout", False)
 
 
 def test_a_crash_that_a_fork_does_not_show_is_reduced_all_the_same(

@@ -12,7 +12,7 @@ import numpy as np
 
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
-from irlang.diff.reduce import number_kind, reduce, symptom, written_out
+from irlang.diff.reduce import HANG_SECONDS, number_kind, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
@@ -32,8 +32,10 @@ SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
-_WITHOUT_VALUES = frozenset({"refused", "crash", "timeout", "memory"})
+_HANG = "timeout"
+_WITHOUT_VALUES = frozenset({"refused", "crash", _HANG, "memory"})
 _ONCE = " once"  # at the end of the signature of what was not repeated
+_LATE = 5.0  # seconds after which the smallest program of one that hung has no answer either
 _NAMED = 12  # calls whose names together say what is wrong: a fusion takes a dozen at most
 
 
@@ -127,7 +129,10 @@ def _is_of_gradient(session: Session, case: Case, target: str, outcome: Outcome)
     verdicts = outcome.verdicts[target]
     if not outcome.slopes or gravest([v.verdict for v in verdicts]) not in _WITHOUT_VALUES:
         return False
-    forward = session.only(target).compare([case])[0].verdicts[target]
+    alone = session.only(target)
+    if gravest([v.verdict for v in verdicts]) == _HANG:
+        alone = alone.hurried(target, HANG_SECONDS)
+    forward = alone.compare([case])[0].verdicts[target]
     return gravest([v.verdict for v in forward]) not in FINDINGS
 
 
@@ -167,6 +172,8 @@ def charge(session: Session, case: Case, seed: int, target: str, culprit: Culpri
 
 def _tried_again(session: Session, found: Found) -> Found:
     """The finding, with what came of running it in a process that has run nothing else."""
+    if found.verdict.verdict == _HANG and found.repeated:
+        return found
     grad = found.verdict.stage == "backward"
     return replace(found, repeated=is_repeated(session, found.reduced, found.target, grad))
 
@@ -202,11 +209,12 @@ def _reduced(
 ) -> Found:
     """The finding, reduced. alone: whether the culprit shows it by itself, and is named alone."""
     name = culprit.op.name if culprit is not None else None
-    grad = verdict.stage == "backward"
+    grad, hangs = verdict.stage == "backward", verdict.verdict == _HANG
     made = reduce(
-        session, start, target, culprit=name, grad=grad,
+        session, start, target, culprit=name, grad=grad, hangs=hangs,
         seconds=SECONDS * (_SLOWER if grad else 1), trials=TRIALS,
     )  # fmt: skip
+    session = session.hurried(target, _LATE) if hangs else session
     reduced = made.case if made is not None else written_out(start)
     renamed = short(reduced)
     outcome = session.compare([renamed], grad=grad)[0]
@@ -237,6 +245,7 @@ def _reduced(
         if result is not None
         else {},
         output=str(result.detail.get("output", "")) if result is not None else "",
+        repeated=not hangs or again.verdict == _HANG,
     )  # fmt: skip
 
 

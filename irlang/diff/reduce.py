@@ -31,10 +31,11 @@ from irlang.graph import Graph, Initial
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _BATCH = 16  # programs that are tried at once
-_LOST = frozenset({"crash", "timeout", "memory"})  # each trial that holds costs a process
+_HANG = "timeout"
+_LOST = frozenset({"crash", _HANG, "memory"})  # each trial that holds costs a process
 _HANGS = 2  # programs that are tried at once where each that holds takes a program's whole time
-_HANG_SECONDS = 3.0  # after which a program hangs, while one is made smaller that takes far longer
-_LEAST = 100  # trials that a busy machine does not take from a reduction
+HANG_SECONDS = 1.0  # after which a program hangs, while one is looked into that takes far longer
+_LEAST, _LEAST_HANGS = 100, 8  # trials that a busy machine does not take from a reduction
 _BUSIEST = 6  # times its limit of time that they may take
 _LITERAL = 64  # numbers of a parameter that are written into the text
 
@@ -105,23 +106,27 @@ def reduce(
     grad: bool = False,
     seconds: float = 30.0,
     trials: int = 100_000,
+    hangs: bool = False,
 ) -> Reduced | None:
     """The smallest case found that shows what `case` shows on a target; None if it shows nothing.
 
-    culprit: the operator that is to blame, which stays so. seconds, trials: the limits.
+    culprit: the operator that is to blame, which stays so. seconds, trials: the limits. hangs:
+    whether the case is known to hang, and need not take the whole of its time once more; nor does
+    the smallest, which is for the caller to run again.
     """
     alone, seconds = session.only(target), PACE.left(seconds)
-    outcome = alone.compare([case], grad=grad)[0]
+    first = alone.hurried(target, HANG_SECONDS) if hangs else alone
+    outcome = first.compare([case], grad=grad)[0]
     seen, calls = symptom(case, outcome, target), False
     if not is_finding(seen) and grad:
         calls, seen = True, _by_calls(alone, case, target, culprit)
     if not is_finding(seen):
         return None
-    apart = _apart(alone, case, target, seen, grad)
+    apart = first if hangs and seen.verdict == _HANG else _apart(alone, case, target, seen, grad)
     valid = outcome.refusal is None
     driver = _Driver(apart or alone, target, seen, culprit, grad, valid, seconds, trials, calls)
     made, finished = driver.run(case)
-    if apart is not None and made is not case:
+    if apart is not None and made is not case and not hangs:
         again = symptom(made, alone.compare([made], grad=grad)[0], target)
         if again != seen:  # it needs what a process of its own does not have
             driver = _Driver(alone, target, seen, culprit, grad, valid, seconds, trials)
@@ -143,7 +148,7 @@ def _apart(session: Session, case: Case, target: str, seen: Symptom, grad: bool)
     """Where programs that end their process are tried: forks, if the symptom shows itself there."""
     if seen.verdict not in _LOST:
         return None
-    apart = session.apart(target, _HANG_SECONDS if seen.verdict == "timeout" else None)
+    apart = session.apart(target, HANG_SECONDS if seen.verdict == _HANG else None)
     if apart is None:
         return None
     try:
@@ -186,10 +191,10 @@ class _Driver:
         self.limit = limit
         self.trials = 0
         forks = all(worker.apart for worker in session.workers.values())
-        costly = wanted.verdict == "timeout" or (wanted.verdict in _LOST and not forks)
+        costly = wanted.verdict == _HANG or (wanted.verdict in _LOST and not forks)
         self.valid = valid  # a program that has no value may do what it likes
         self.batch = _HANGS if costly else _BATCH
-        self.least = 0 if costly else _LEAST
+        self.least = (_LEAST_HANGS if forks else 0) if costly else _LEAST
         self.failed: set[str] = set()
 
     def spent(self) -> bool:

@@ -128,6 +128,20 @@ class Session:
         alone.workers = {target: spare}
         return alone
 
+    def hurried(self, target: str, seconds: float) -> Session:
+        """The same targets, programs of one in processes of their own, each for so many seconds:
+        what is known to hang need not take the whole of its time again. As it is where that
+        framework does not fork. Not to be closed by itself.
+        """
+        spare = self.workers[target].spare(seconds)
+        some = self.among(self.targets)
+        try:
+            if spare is not None and spare.hello():
+                some.workers[target] = spare
+        except WorkerError:
+            pass  # not every framework survives a fork
+        return some
+
     def afresh(self, target: str) -> Session:
         """A target alone, in a process that has run nothing yet; to be closed (`with`)."""
         alone = self.only(target)
