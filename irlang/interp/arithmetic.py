@@ -30,6 +30,7 @@ from irlang.interp.interval import (
 from irlang.scalar import SCALARS, Scalar
 
 _INF = math.inf
+_STEEP = 2.0**10  # times a number that is next to 0, what a function makes of it
 _TOP = float(np.finfo(np.float64).max)
 
 
@@ -212,6 +213,12 @@ class Arithmetic:
                     values[at] = float(row.numpy(np.float64(beside)))
             if any(math.isinf(v) for v in values):  # beyond double precision
                 values = [max(min(v, _TOP), -_TOP) for v in values]
+            least = 2 * self.row.unit * self.row.tiny
+            if left == values[0] == 0 and least < right and kind == "real":
+                first = float(row.numpy(np.float64(least)))
+                if first >= _STEEP * least:  # what is not 0 is far from it
+                    found.pieces.append((0.0, 0.0))
+                    left, values[0] = least, first
             ends = list(zip(values, (left, right), strict=True))
             self._monotone(row, ends if values[0] <= values[1] else ends[::-1], kind, found)
 

@@ -78,7 +78,7 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
         if now.empty and not (now.nan and not holds):
             return None
         _learn(found, this, allowed, walk, box)
-    if eq.reads(left) and eq.reads(right) and function in ("<", ">", "!="):
+    if eq.reads(left) and eq.reads(right) and function != "==":
         gap = _allowed(function, Numbers(((0.0, 0.0),)), own, False)
         _learn(found, eq.Apply("-", (left, right)), gap, walk, box)
         gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, False)

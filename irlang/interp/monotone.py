@@ -25,6 +25,7 @@ from irlang.scalar import SCALARS
 
 _COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
+_LOOKED_AT_ALIKE = 12  # where both are rounded sums
 _LOOKED_AT_OF_TWO = 4  # where both terms of two sums are
 
 
@@ -44,6 +45,7 @@ class Monotone(Sums):
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
+        yield from self._by_condition(atom, below, box, facts)
         term = self.meaning(atom, box)
         if not isinstance(term, eq.Apply):
             return
@@ -55,12 +57,45 @@ class Monotone(Sums):
         elif len(term.args) == 1:
             yield from self._mapped(term, below, rest, box, facts)
 
+    def _by_condition(self, atom: eq.Expr, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+        """What a condition that holds here says is no larger than an element, or no less."""
+        for gap, numbers in facts.items():
+            if not isinstance(gap, eq.Apply) or gap.function != "-" or not numbers.low >= 0:
+                continue
+            largest, least = gap.args
+            own, other = (largest, least) if below else (least, largest)
+            if atom in self.copies(own, box) or own in self.copies(atom, box):
+                yield self.whole(other, box)
+
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """No value of a sum of two elements is above this, by what is rounded to one of them."""
         best = super().together(made, box, facts, left)
         if len(made.factors) == 2 and best > made.constant and not self.own.flush:
-            best = made.constant if self._on_one_side(made, box, facts) else best
+            aside = self._on_one_side(made, box, facts) or self._rounded_alike(made, box, facts)
+            best = made.constant if aside else best
         return best
+
+    def _rounded_alike(self, made: Sum, box: Limits, facts: Facts) -> bool:
+        """Whether one of two elements is no more than the other because both are sums of two terms,
+        rounded once, and the one exact sum is no more than the other.
+        """
+        if self._comparing or any(abs(factor) != 1 for factor in made.factors.values()):
+            return False
+        exact = Sum({})
+        for atom, factor in made.factors.items():
+            term = self.meaning(atom, box)
+            if not isinstance(term, eq.Apply) or term.function not in ("+", "-"):
+                return False
+            signs = 1.0, 1.0 if term.function == "+" else -1.0
+            for arg, sign in zip(term.args, signs, strict=True):
+                only = self.remembered(arg, box, facts).only
+                one = self.whole(self._original(arg, box, facts), box)
+                exact = exact.plus(one if only is None else Sum({}, float(only)), factor * sign)
+        before, self._left, self._comparing = self._left, _LOOKED_AT_ALIKE, True
+        try:
+            return self.upper(exact, box, facts, _COMPARED) + exact.error <= 0
+        finally:
+            self._left, self._comparing = before, False
 
     def _on_one_side(self, made: Sum, box: Limits, facts: Facts) -> bool:
         """Whether one of two elements, times a power of two, is no more than the other because it

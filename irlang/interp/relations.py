@@ -143,12 +143,13 @@ class Relations(Areas):
         dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
             low = 0.0
-        elif high == 1.0:
+        elif found.low < -1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
             low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
         if high > 1.0:
-            low = high = self._most(expr, box, divisor)
-        if not math.isinf(high):
+            high = self._most(expr, box, divisor)
+            low = min(low, high)
+        if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, _NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
 

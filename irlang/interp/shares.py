@@ -17,8 +17,9 @@ from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Ends
 from irlang.interp.squares import Squares
-from irlang.interp.unfolding import inner_box, match
+from irlang.interp.unfolding import inner_box, match, settled
 
+_LOOKED_AT = 32  # sums, where the terms of two are compared
 _NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -85,6 +86,9 @@ class Shares(Squares):
             if self._is_size(look, tops, squared, box, free or {}):
                 return less
             if isinstance(look, eq.Reduce):
+                found = 0.0 if squared else self._by_term(look, tops, box)
+                if found:
+                    return found
                 inner = self._terms(look, box)
                 if inner is None or look.body is None:
                     continue
@@ -101,6 +105,32 @@ class Shares(Squares):
                 found = self.share(part, tops, rooted, squared, box, free, depth - 1)
                 best = max(best, found * factor * less)
         return best
+
+    def _by_term(self, look: eq.Reduce, tops: list[eq.Expr], box: Limits) -> float:
+        """The same of a sum of as many terms, none of them negative nor more than that of `look`:
+        in whatever order each of both sums is taken.
+        """
+        own = next((top for top in tops if isinstance(top, eq.Reduce) and is_sum(top)), None)
+        inner = inner_box(look, box) if own is not None and is_sum(look) else None
+        if own is None or inner is None or own.body is None or look.body is None:
+            return 0.0
+        names = [name for name, _ in look.binders]
+        its = inner_box(own, box)
+        extents = None if its is None else [its[name] for name, _ in own.binders]
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if extents != [inner[name] for name in names] or count * self.own.row.unit > 0.125:
+            return 0.0
+        renamed: dict[str, eq.Expr] = {
+            name: eq.Index(new) for (name, _), new in zip(own.binders, names, strict=True)
+        }
+        body = settled(eq.substitute(own.body, renamed))
+        if not self.value(body, inner, {}).low >= 0:
+            return 0.0
+        left, self._left = self._left, _LOOKED_AT
+        gap = self.whole(body, inner).plus(self.whole(look.body, inner), -1.0)
+        above = self.upper(gap, inner, {}) > 0
+        self._left = left
+        return 0.0 if above else 1 - 2 * (count + 2) * self.own.row.unit
 
     def _parts(self, look: eq.Apply, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """Expressions that, times a factor, a result is no less than."""
@@ -164,3 +194,8 @@ class Shares(Squares):
                 lost = Sum({}, error=math.sqrt(4 * self.own.least))
                 yield lost.plus(Sum({other: 1.0}), share)
                 yield lost.plus(Sum({other: 1.0}), -share)
+
+
+def is_sum(term: eq.Reduce) -> bool:
+    """Whether a reduction adds up all of its terms."""
+    return term.kind == "sum" and term.where is None and term.body is not None

@@ -31,6 +31,7 @@ _ATOMS = 8  # elements of a sum
 
 _NESTED = 3  # maxima inside one another
 _REPLACED = 3  # elements replaced by what bounds them
+_LOOKED_AT_OF_TWO = 12  # sums, for two elements of which one has replaced another
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 # reductions of which the first is no less (True), or no more, than the second of the same terms,
@@ -155,13 +156,19 @@ class Sums(Singles):
                 ends = [math.inf]
                 break
             product = factor * end
-            ends.append(product if abs(factor) == 1 else math.nextafter(product, math.inf))
+            exact = abs(factor) == 1 or not end
+            ends.append(product if exact else math.nextafter(product, math.inf))
         best = _total(ends)
         self._left -= 1
         if not left or self._left < 0 or self.left < 0 or not made.factors:
             return best
         for atom, factor in made.factors.items():
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
+            term = self.meaning(atom, box)
+            if factor > 0 and isinstance(term, eq.Apply) and term.function == "abs":
+                best = min(
+                    best, self._either_way(term.args[0], factor, rest, best, box, facts, left)
+                )
             for bound in self._bounds(atom, factor < 0, rest, box, facts):
                 for times in (factor, *_cancelling(rest, bound, factor)):
                     replaced = rest.plus(bound, times)
@@ -181,7 +188,40 @@ class Sums(Singles):
                 best = min(best, found)
         if left == _REPLACED and len(made.factors) > 1:
             best = min(best, self.together(made, box, facts, left))
+        elif left == _REPLACED - 1 and self._two_sums(made, box):
+            looked_at, self._left = self._left, _LOOKED_AT_OF_TWO
+            best = min(best, self.together(made, box, facts, left))
+            self._left = looked_at
         return best
+
+    def _two_sums(self, made: Sum, box: Limits) -> bool:
+        """Whether an expression is of two elements, both sums over indices."""
+        terms = [self.meaning(atom, box) for atom in made.factors]
+        return len(terms) == 2 and all(isinstance(t, eq.Reduce) and t.kind == "sum" for t in terms)
+
+    def _either_way(
+        self,
+        expr: eq.Expr,
+        factor: float,
+        rest: Sum,
+        most: float,
+        box: Limits,
+        facts: Facts,
+        left: int,
+    ) -> float:
+        """No value of a sum with so many times the size of an expression is above this; nothing is
+        said beyond `most`.
+        """
+        inner, found = self.whole(expr, box), -math.inf
+        for sign in (factor, -factor):
+            made = rest.plus(inner, sign)
+            end = self.upper(made, box, facts, left)
+            if left < _REPLACED and len(made.factors) == 2:
+                end = min(end, self.together(made, box, facts, left))
+            found = max(found, end)
+            if found >= most:
+                break
+        return found
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:  # noqa: ARG002
         """The same of sums over the same indices; nothing is known here."""
