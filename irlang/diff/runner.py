@@ -20,8 +20,10 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case as Case
 from irlang.diff.calls import judge_following, open_values, renamed
+from irlang.diff.flat import with_flat
 from irlang.diff.gradients import Asked, ask, with_loss_shown
 from irlang.diff.gradients import expose as expose
+from irlang.diff.promised import ruled_out
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.gen.extreme import has_extreme
@@ -326,7 +328,15 @@ class Session:
             }
 
         found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse)
-        return self._closer(found, graph, target, case, outcome, outputs)
+        if slopes:
+            found = with_flat(
+                graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
+            )
+        found = self._closer(found, graph, target, case, outcome, outputs)
+        if any(v.verdict in FINDINGS for v in found):
+            said = ruled_out(graph, case, outcome.balls, target)
+            return _same(graph, target, "unsupported", said) if said else found
+        return found
 
     def _closer(
         self,

@@ -21,6 +21,7 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.dtypes import integer_range
 from irlang.equations import TensorInfo
+from irlang.gen.added import extended, is_added, reads
 from irlang.gen.build import generate
 from irlang.gen.changes import (
     Resize,
@@ -34,9 +35,8 @@ from irlang.gen.changes import (
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge
 from irlang.gen.moves import Move, SetAttr, moved
-from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
-from irlang.gen.spoilt import OPEN, RULED_OUT, Call, Spoilt, alone, broken_by, holds, spoilt_call
+from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, broken_by, holds, spoilt_call
 from irlang.graph import Graph, Node
 from irlang.instance import Instance
 from irlang.signature import Fault, Given, involved
@@ -187,32 +187,7 @@ def _is_open(node: Node, wanted: ast.Require | None) -> bool:
     """
     if wanted is None or any(statement is wanted for statement, _ in node.instance.deferred):
         return True
-    return _is_added(node.op, wanted) or not _reads(node.op, wanted)
-
-
-def _is_added(op: ast.Op, wanted: ast.Require) -> bool:
-    """Whether a requirement is none of a definition's own."""
-    return not any(wanted is one for one in op.body)
-
-
-def _reads(op: ast.Op, wanted: ast.Require) -> bool:
-    """Whether a requirement is on elements of inputs."""
-    formals = {slot.item.name for slot in pattern(op).slots}
-    read = (part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read))
-    return not formals.isdisjoint(read)
-
-
-_extended: dict[tuple[int, int], tuple[ast.Op, ast.Require, ast.Op, ast.Require]] = {}
-
-
-def _with(op: ast.Op, wanted: ast.Require) -> tuple[ast.Op, ast.Require]:
-    """A definition with one more requirement, and that; made once."""
-    known = _extended.get((id(op), id(wanted)))
-    if known is None or known[0] is not op or known[1] is not wanted:
-        own = replace(wanted, message=f"{RULED_OUT}{wanted.message}")
-        known = op, wanted, replace(op, body=(*op.body, own)), own
-        _extended[id(op), id(wanted)] = known
-    return known[2:]
+    return is_added(node.op, wanted) or not reads(node.op, wanted)
 
 
 def _code(op: ast.Op, wanted: ast.Require) -> str:
@@ -239,8 +214,8 @@ def _spoil(
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
         return [one for one in _of_values(node, given, demanded, wanted, catalog) if tells(one)]
-    added = wanted is not None and _is_added(node.op, wanted)
-    if wanted is not None and added and _reads(node.op, wanted):
+    added = wanted is not None and is_added(node.op, wanted)
+    if wanted is not None and added and reads(node.op, wanted):
         return _of_values_added(node, given, wanted, catalog, tells)
     if wanted is not None and added and not holds(wanted, node.instance):
         return []
@@ -349,7 +324,7 @@ def _of_values_added(
     node: Node, given: dict[str, Given], wanted: ast.Require, catalog: Catalog, tells: Tells
 ) -> list[Spoilt]:
     """The same of a requirement on elements that is none of the definition's own."""
-    op, own = _with(node.op, wanted)
+    op, own = extended(node.op, wanted)
     instance = judge(op, given, node.attrs)
     demanded = demands(instance) if instance is not None and not instance.faults else None
     if instance is None or demanded is None:

@@ -9,7 +9,6 @@ documentation: a condition in the language of definitions, and the words behind 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from irlang import ast
 from irlang.lower.target import describe
@@ -62,23 +61,62 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     },
 }
 
+_ROWS = "all(a.. < A.., b.. < B..) abs(sum(k < K) target[a.., k, b..] - 1) <= 1e-2"
+
+# The same of what is taken without a word, but of which nothing is promised.
+_UNPROMISED: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "tf": {
+        "categorical_cross_entropy": (
+            (
+                "distributions",
+                _ROWS,
+                "softmax_cross_entropy_with_logits: each row of labels is a distribution",
+            ),
+        ),
+    },
+    "keras": {
+        "categorical_cross_entropy": (
+            ("distributions", _ROWS, "CategoricalCrossentropy: labels are one-hot"),
+        ),
+    },
+}
+
 
 def narrower(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
     """By operator, the conditions that a target's documentation adds, as requirements of it."""
     described = describe(target)
     if "keras" not in (described.framework, described.mode):
-        own = described.framework
-        return _conditions(own) if own in _NARROWS else {}
+        return _conditions(described.framework)
     old = described.framework != "keras" or described.release < (3,)
     return {**_conditions("keras"), **(_conditions("keras 2") if old else {})}
 
 
-@cache
-def _conditions(framework: str) -> Mapping[str, tuple[ast.Require, ...]]:
-    return {
-        operator: tuple(_condition(*row) for row in rows)
-        for operator, rows in _NARROWS[framework].items()
-    }
+def unpromised(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
+    """The same with the conditions without which nothing is promised of a call, though it is taken.
+
+    They are of a framework and of all that is built on it.
+    """
+    described = describe(target)
+    found: dict[str, tuple[ast.Require, ...]] = dict(narrower(target))
+    for layer in dict.fromkeys((described.framework, described.mode)):
+        for operator, rows in _conditions(layer, _UNPROMISED).items():
+            found[operator] = (*found.get(operator, ()), *rows)
+    return found
+
+
+_Rows = Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]]
+_made: dict[tuple[int, str], Mapping[str, tuple[ast.Require, ...]]] = {}
+
+
+def _conditions(framework: str, rows: _Rows = _NARROWS) -> Mapping[str, tuple[ast.Require, ...]]:
+    """Each made once: a requirement is known by its identity."""
+    key = id(rows), framework
+    if key not in _made:
+        _made[key] = {
+            operator: tuple(_condition(*row) for row in said)
+            for operator, said in rows.get(framework, {}).items()
+        }
+    return _made[key]
 
 
 def _condition(name: str, condition: str, message: str) -> ast.Require:

@@ -1,0 +1,63 @@
+"""Conditions that are no part of a definition: what a framework's documentation adds to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irlang import ast
+from irlang.catalog import Catalog
+from irlang.gen.judge import judge
+from irlang.gen.pattern import pattern
+from irlang.gen.spoilt import RULED_OUT, alone, broken_by, holds
+from irlang.graph import Node
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_added(op: ast.Op, wanted: ast.Require) -> bool:
+    """Whether a requirement is none of a definition's own."""
+    return not any(wanted is one for one in op.body)
+
+
+def reads(op: ast.Op, wanted: ast.Require) -> bool:
+    """Whether a requirement is on elements of inputs."""
+    formals = {slot.item.name for slot in pattern(op).slots}
+    read = (part.name for part in ast.walk(wanted.condition) if isinstance(part, ast.Read))
+    return not formals.isdisjoint(read)
+
+
+_extended: dict[tuple[int, int], tuple[ast.Op, ast.Require, ast.Op, ast.Require]] = {}
+
+
+def extended(op: ast.Op, wanted: ast.Require) -> tuple[ast.Op, ast.Require]:
+    """A definition with one more requirement, and that; made once."""
+    known = _extended.get((id(op), id(wanted)))
+    if known is None or known[0] is not op or known[1] is not wanted:
+        own = replace(wanted, message=f"{RULED_OUT}{wanted.message}")
+        known = op, wanted, replace(op, body=(*op.body, own)), own
+        _extended[id(op), id(wanted)] = known
+    return known[2:]
+
+
+def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog: Catalog) -> bool:
+    """Whether a valid call breaks a condition that is no part of its definition.
+
+    values: of its operands, by their names; without that of one that is read nothing is broken.
+    """
+    if not reads(node.op, wanted):
+        return not holds(wanted, node.instance)
+    given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
+    op, own = extended(node.op, wanted)
+    instance = judge(op, given, node.attrs)
+    if instance is None or instance.faults:
+        return instance is not None
+    graph = alone(replace(node, op=op, instance=instance), given, node.attrs, instance, {})
+    fed = dict(zip(graph.nodes[0].operands(), node.operands(), strict=True))
+    if not values.keys() >= set(fed.values()):
+        return False
+    why = broken_by(graph, {name: values[own] for name, own in fed.items()}, catalog)
+    return why is not None and why.code == f"{op.name}.{own.name}"

@@ -1,0 +1,62 @@
+"""What a framework's documentation asks of a call beyond its definition: no verdict without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff.apart import differentiated
+from irlang.diff.calls import Case
+from irlang.diff.programs import with_balls
+from irlang.diff.promised import ruled_out
+from irlang.diff.runner import Session
+from tests.lower_calls import case
+
+_LOSS = "categorical_cross_entropy(x, t)"
+_TYPES = "x: f32[2, 3], t: f32[2, 3]"
+_EVEN = np.full((2, 3), 1 / 3, np.float32)
+
+
+def _said(types: str, call: str, target: str, **values: np.ndarray) -> str:
+    made = case(types, call)
+    fed = {name: np.asarray(array, np.float32) for name, array in values.items()}
+    whole = with_balls(Case(made.graph, fed, {}, builtin()))
+    assert whole.balls is not None
+    return ruled_out(made.graph, whole, whole.balls, target)
+
+
+@pytest.mark.parametrize("target", ["tf", "tf-2.4", "keras:tensorflow"])
+def test_labels_that_are_no_distribution_leave_tensorflow_free(target: str) -> None:
+    x = np.zeros((2, 3))
+    half = _EVEN * np.array([[1.0], [0.5]], np.float32)
+    assert "label" in _said(_TYPES, _LOSS, target, x=x, t=half)
+    assert not _said(_TYPES, _LOSS, target, x=x, t=_EVEN)
+    assert not _said(_TYPES, _LOSS, "torch", x=x, t=half)
+
+
+def test_what_is_ruled_out_in_between_is_seen_too() -> None:
+    call = "categorical_cross_entropy(x, {})"
+    x = np.zeros((2, 3))
+    assert _said(_TYPES, call.format("add(t, t)"), "tf", x=x, t=_EVEN)
+    assert not _said(_TYPES, call.format("softmax(add(t, t))"), "tf", x=x, t=_EVEN)
+
+
+def test_a_condition_on_attributes_alone_is_looked_at() -> None:
+    x = np.ones(3)
+    assert _said("x: f32[3]", "leaky_relu(x; alpha = -1)", "keras:tensorflow", x=x)
+    assert not _said("x: f32[3]", "leaky_relu(x; alpha = 1)", "keras:tensorflow", x=x)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(1.0, "agrees"), (0.5, "unsupported")])
+def test_there_is_no_verdict_on_what_is_documented_to_be_incorrect(
+    share: float, verdict: str
+) -> None:
+    pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    made = case(_TYPES, _LOSS)
+    graph, catalog = differentiated(made.graph, builtin())
+    values = {name: np.ones((), np.float32) for name in graph.inputs}
+    values.update(x=np.zeros((2, 3), np.float32), t=_EVEN * np.float32(share))
+    with Session(("tf",)) as session:
+        (outcome,) = session.compare([Case(graph, values, {}, catalog)], grad=True)
+    assert {v.verdict for v in outcome.verdicts["tf"]} == {verdict}
