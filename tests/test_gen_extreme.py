@@ -24,6 +24,8 @@ from irlang.interp import exact, reference
 from irlang.interp.plain import load
 from irlang.interp.program import given_ball, node_balls
 from irlang.interp.values import inputs
+from irlang.lower.lower import lower
+from tests.lower_calls import case
 
 COUNTED = sorted(
     op.name
@@ -130,3 +132,18 @@ def test_nothing_is_as_long_even_where_it_is_empty() -> None:
                 continue
             infos = extreme.nodes[0].expansion(builtin()).tensors.values()
             assert all(size < 2**31 for info in infos for size in info.shape)
+
+
+@pytest.mark.parametrize("past", [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1])
+def test_what_is_composed_is_not_blamed_for_integers_that_wrap_on_the_way(past: int) -> None:
+    """No target has this one of its own; what its definition counts is counted for it."""
+    made = case("x: f32[1]", f"alibi_bias(x; queries = 1, keys = 1, past = {past})")
+    lowered = lower(made.graph, "torch", builtin(), {})
+    if lowered.unsupported:
+        assert "64 bits" in lowered.unsupported[0]
+        return
+    pytest.importorskip("torch", reason="torch is not installed")
+    with Session(("torch",)) as session:
+        whole = Case(made.graph, {"x": np.ones(1, np.float32)}, {}, builtin())
+        (outcome,) = session.compare([whole])
+    assert {v.verdict for v in outcome.verdicts["torch"]} == {"agrees"}

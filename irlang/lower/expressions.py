@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 
 from irlang import equations as eq
+from irlang.dtypes import integer_range
 from irlang.kinds import join
 from irlang.kinds import kind as kind_of
 from irlang.lower.gather import gather
@@ -28,6 +29,8 @@ _STEEP = {
     **dict.fromkeys(("/", "polygamma"), 1),
 }
 _TAME = {"acosh": 2.0}
+_GROWING = frozenset(("+", "-", "*", "neg", "abs", "sq", "//", "ceildiv"))
+_SAFE = 2.0**31  # of integers below it, the results of these are in 64 bits
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
 # What gives the same bits with a sign as without.
 _WRAPPING = WHOLE - {"shift_right"} | frozenset(
@@ -260,6 +263,8 @@ class Expressions(ABC):
         kinds = {"real": np.float64, "int": np.int64, "bool": np.bool_}
         arrays = [self.array(arg, axes) for arg in args]
         start = 1 if function == "select" else 0
+        if kind == "int" and function in _GROWING:
+            _held(function, arrays)
         arrays[start:] = [array.astype(kinds[kind or "real"]) for array in arrays[start:]]
         with np.errstate(all="ignore"):
             result = np.asarray(SCALARS[function].numpy(*arrays))
@@ -368,3 +373,15 @@ def _chosen(expr: eq.Apply) -> eq.Apply:
         beyond = eq.Apply("<=" if expr.function == "max" else ">=", (steep, bound))
         return eq.Apply("select", (beyond, bound, steep))
     return expr
+
+
+def _held(function: str, arrays: Sequence[Array]) -> None:
+    """Refuses what leaves the integers that a target counts in: what is written would wrap around,
+    and the target would be blamed for it.
+    """
+    if all((np.abs(array.astype(np.float64)) < _SAFE).all() for array in arrays):
+        return
+    whole = np.asarray(SCALARS[function].numpy(*(array.astype(object) for array in arrays)))
+    least, greatest = integer_range("i64")
+    if not all(least <= number <= greatest for number in whole.flat):
+        raise Unsupported("its definition counts beyond 64 bits")
