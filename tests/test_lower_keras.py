@@ -62,6 +62,18 @@ _CALLS = (
      "GaussianNoise(stddev=0.5)"),
     ("x: f32[20, 5]", "alpha_dropout(x; rate = 0.5, training = true)", ("keras-theano",),
      "AlphaDropout(rate=0.5)"),
+    ("x: f32[5, 3, 2]", "dft(x; axis = 0)", _BOTH[:1], "ops.fft("),
+    ("x: f32[2, 6, 1]", "dft(x; axis = 1, onesided = true)", _BOTH[:1], "ops.rfft("),
+    ("x: f32[2, 5, 2]", "dft(x; axis = 1, inverse = true)", _BOTH[:1], ""),  # of two axes alone
+    ("x: f32[2, 12, 1], w: f32[4]", "stft(x, w; length = 4, step = 3)", _BOTH[:1], "ops.stft("),
+    ("x: i64[3, 4] in [-1, 1]", "nonzero(x; size = 7)", ("keras:torch",), "ops.nonzero("),
+    ("x: i64[6] in [-2, 2]", "unique(x; size = 6)", ("keras:torch",), "ops.unique("),
+    ("x: f32[3, 6]", "corrcoef(x)", ("keras:tensorflow", "keras:torch"), "ops.corrcoef("),
+    ("x: f32[1, 6]", "corrcoef(x)", ("keras:tensorflow", "keras:torch"), "ops.corrcoef("),
+    ("x: f32[2, 3]", "bessel_i(x)", _BOTH[:1], "ops.i0("),
+    ("x: f32[1]", "cosine_window(; size = 6, periodic = false)", _BOTH[:1], "ops.hanning(6)"),
+    ("x: f32[5, 2, 4], l: i64[2, 3] in [1, 3], n: i64[2] in [4, 5], m: i64[2] in [1, 2]",
+     "ctc_logits(x, l, n, m)", ("keras:tensorflow", "keras:torch"), "ops.ctc_loss("),
 )  # fmt: skip
 
 

@@ -38,6 +38,10 @@ def _bessel(call: Jax) -> Value | None:
     return call.value(invoke(function, call.input("x")))
 
 
+def _polygamma(call: Jax) -> Value:
+    return call.value(invoke("jax.scipy.special.polygamma", call["n"], call.input("x")))
+
+
 _PLAIN = (
     "atan2=arctan2 hypot fmax fmin heaviside copysign ldexp signbit exp2 log2 log10 cbrt sinc "
     "deg2rad rad2deg"
@@ -56,6 +60,7 @@ NUMERIC: dict[str, Native] = {
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),
     "bessel_i": Native("jax.scipy.special.i0, i0e, i1, i1e", _bessel),
+    "polygamma": _of_wide(Native("jax.scipy.special.polygamma", _polygamma)),
     "xlogy": plain("jax.scipy.special.xlogy"),
     "xlog1py": plain("jax.scipy.special.xlog1py"),
     "entr": plain("jax.scipy.special.entr"),

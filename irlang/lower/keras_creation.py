@@ -38,8 +38,26 @@ def _linspace(call: Keras) -> Value | None:
     return call.value(invoke("ops.linspace", *ends, num=call["count"], dtype=dtype))
 
 
+_HANDED = {
+    (0.5, 0.5): "ops.hanning",
+    (0.54, 0.46): "ops.hamming",
+    (0.42, 0.5, 0.08): "ops.blackman",
+}
+
+
+def _cosine_window(call: Keras) -> Value | None:
+    """Windows that end where they begin, in the type that is usual."""
+    function = _HANDED.get(tuple(map(float, call["terms"])))
+    if function is None or call["periodic"] or call.out.dtype != "f32":
+        return None
+    return call.value(invoke(function, call["size"]))
+
+
 CREATION: dict[str, Native] = {
     "arange": Native("ops.arange", _arange, since=KERAS_3),
+    "cosine_window": Native(
+        "ops.hanning, ops.hamming, ops.blackman", _cosine_window, since=KERAS_3
+    ),
     "eye": Native("ops.eye", _eye, since=KERAS_3),
     "full": Native("ops.full", _full, since=KERAS_3),
     "linspace": Native("ops.linspace", _linspace, since=KERAS_3),

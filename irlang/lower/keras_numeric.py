@@ -6,7 +6,7 @@ import math
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_wide, plain
 from irlang.lower.value import Value
 
 
@@ -24,6 +24,12 @@ def _nan_to_num(call: Keras) -> Value:
     return call.value(invoke("ops.nan_to_num", call.input("x"), nan=call["nan"], **ends))
 
 
+def _bessel_i(call: Keras) -> Value | None:
+    if call["order"] != "zero" or call["scaled"]:
+        return None
+    return call.value(invoke("ops.i0", call.input("x")))
+
+
 _PLAIN = (
     "atan2=arctan2 hypot fmax fmin heaviside ldexp signbit exp2 log2 log10 cbrt sinc deg2rad "
     "rad2deg divide_no_nan"
@@ -34,6 +40,8 @@ NUMERIC: dict[str, Native] = {
         name: _three(plain(f"ops.{function or name}"))
         for name, _, function in (item.partition("=") for item in _PLAIN.split())
     },
+    "erfinv": _three(of_wide(plain("ops.erfinv"))),
+    "bessel_i": _three(of_wide(Native("ops.i0", _bessel_i))),
     "gcd": _three(plain("ops.gcd")),
     "lcm": _three(plain("ops.lcm")),
     "log_add_exp": _three(Native("ops.logaddexp, ops.logaddexp2", _logaddexp)),

@@ -85,6 +85,18 @@ def _power(call: Keras) -> Value | None:
     return call.value(invoke("ops.power", *map(call.build.full, values)))
 
 
+def _ctc(call: Keras) -> Value | None:
+    x = call.input("logits")
+    if x.dtype != "f32":
+        return None
+    labels, steps, lengths = (
+        call.build.cast(call.input(name), "i32")
+        for name in ("labels", "input_lengths", "target_lengths")
+    )
+    x = call.build.transpose(x, (1, 0, 2))
+    return call.value(invoke("ops.ctc_loss", labels, x, lengths, steps, mask_index=call["blank"]))
+
+
 def _segments(call: Keras) -> Value | None:
     if call["reduction"] not in ("sum", "max") or call.out.kind == "int":
         return None
@@ -190,6 +202,7 @@ PLACES: dict[str, Native] = {
     "isinf": Native(
         "ops.isinf", default("ops.isinf", negative=True, positive=True).rule, since=KERAS_3
     ),
+    "ctc_logits": Native("ops.ctc_loss", _ctc, since=KERAS_3),
     "segment_reduce": Native("ops.segment_sum, ops.segment_max", _segments, since=KERAS_3),
     "scatter_nd": Native("ops.scatter_update", _scatter, since=KERAS_3),
     "meshgrid": Native("ops.meshgrid", _meshgrid, since=KERAS_3),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import invoke, over_axes
+from irlang.lower.spelling import invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
 
@@ -72,6 +73,7 @@ def _in_top_k(call: Keras) -> Value | None:
 
 
 STATISTICS: dict[str, Native] = {
+    "corrcoef": replace(of_rows("ops.corrcoef"), since=KERAS_3),
     "count_nonzero": Native("ops.count_nonzero", _count, since=KERAS_3),
     "reduce_nansum": over_axes("ops.nansum", KERAS_3),
     "reduce_nanmean": over_axes("ops.nanmean", KERAS_3),

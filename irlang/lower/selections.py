@@ -55,6 +55,11 @@ _TF = Spelling(
     "{joined}[{colons}:{size}]",
 )
 
+_KERAS = Spelling(
+    "ops.concatenate([{found}, {filling}], {axis})",
+    "ops.full({shape}, {number}, dtype={dtype})",
+    "{joined}[{colons}:{size}]",
+)
 _MX = Spelling(
     "mx.np.concatenate([{found}, {filling}], axis={axis})",
     "mx.np.full({shape}, {number}, dtype={dtype})",
@@ -149,6 +154,28 @@ def _jax_unique(call: Call[Any]) -> Sequence[Value] | None:
     return call.value(found), call.value(f"{counts}{cast}", 1), call.value(f"{places}{cast}", 2)
 
 
+def _keras_nonzero(call: Call[Any]) -> Value | None:
+    x = call.input("x")
+    if not x.rank:
+        return None
+    found = f'ops.cast(ops.stack({invoke("ops.nonzero", x)}, -1), "int64")'
+    return _KERAS.room(call, found, filling=-1)
+
+
+def _keras_unique(call: Call[Any]) -> Sequence[Value] | None:
+    x = call.input("x")
+    if call["order"] != "sorted" or x.dtype not in _COUNTED:
+        return None
+    options = {"return_inverse": True, "return_counts": True}
+    found, places, counts = _several(call, invoke("ops.unique", x, **options), 3)
+    whole = 'ops.cast({}, "int64")'
+    return (
+        _KERAS.room(call, found),
+        _KERAS.room(call, whole.format(counts), 1),
+        call.value(whole.format(places), 2),
+    )
+
+
 def _mx_unique(call: Call[Any]) -> Sequence[Value] | None:
     """MXNet finds nothing in a tensor without elements but a type of its own."""
     x = call.input("x")
@@ -178,6 +205,13 @@ JAX_SELECTIONS = {
     "nonzero": _filled("jnp.nonzero", _jax_nonzero, eager=False),
     "compress": _filled("jnp.compress", _jax_compress, eager=False),
     "unique": _filled("jnp.unique", _jax_unique, eager=False),
+}
+KERAS_SELECTIONS = {
+    name: replace(row, since=(3,))
+    for name, row in {
+        "nonzero": _filled("ops.nonzero", _keras_nonzero),
+        "unique": _filled("ops.unique", _keras_unique),
+    }.items()
 }
 MX_SELECTIONS = {
     "nonzero": _nonzero(_MX, "mx.npx.nonzero"),

@@ -7,7 +7,7 @@ is transformed is put before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -23,8 +23,8 @@ class Spelling:
     """How a framework spells transforms along the last axis.
 
     functions: by their names in NumPy, templates of a signal `x` and a `length`; a template without
-    a length keeps that of the signal. pair: a complex number of its parts. parts: both, stacked, of
-    one that has a name.
+    a length keeps that of the signal, and what a framework lacks is not there. pair: a complex
+    number of its parts. parts: both, stacked, of one that has a name.
     """
 
     functions: Mapping[str, str]
@@ -58,8 +58,8 @@ def transform(spelling: Spelling, name: str) -> Native:
         if half and not inverse and x.shape[-1] == 2:
             return None  # half a spectrum says nothing of the rest
         which = f"{'i' * inverse}{'r' * half}fft"
-        function = spelling.functions[which]
-        if "{length}" not in function and length != x.shape[axis]:
+        function = spelling.functions.get(which, "")
+        if not function or ("{length}" not in function and length != x.shape[axis]):
             return None
         if axis != last - 1:
             x = call.build.let(moved(call, x, axis, last - 1), "signal")
@@ -107,6 +107,17 @@ _TF = Spelling(
 )
 
 
+_KERAS = Spelling(
+    {
+        "fft": "ops.fft({x})",
+        "rfft": "ops.rfft({x}, {length})",
+        "irfft": "ops.irfft({x}, {length})",
+    },
+    "({real}, {imaginary})",
+    "ops.stack({0}, -1)",
+)
+
+
 def _torch_frames(call: Call[Any], signal: str, window: str) -> str | None:
     """Of frames that are shorter than a transform PyTorch puts the window into the middle."""
     length = call["length"]
@@ -128,6 +139,15 @@ def _tf_frames(call: Call[Any], signal: str, window: str) -> str | None:
     return f"{invoke('tf.signal.stft', signal, *sizes)[:-1]}, window_fn={made})"
 
 
+def _keras_frames(call: Call[Any], signal: str, window: str) -> str | None:
+    """Of frames that are shorter than a transform Keras puts the window into the middle."""
+    length = call["length"]
+    if call["fft_length"] != length or not call["onesided"]:
+        return None
+    options = {"window": window or "None", "center": False}
+    return invoke("ops.stft", signal, length, call["step"], length, **options)
+
+
 TORCH_SIGNALS = {
     "stft": frames("torch.stft", _TORCH, _torch_frames),
 }
@@ -136,3 +156,10 @@ TF_SIGNALS = {
     "stft": frames("tf.signal.stft", _TF, _tf_frames),
 }
 JAX_SIGNALS = {"dft": transform(_JAX, "jnp.fft.fft, rfft, ifft, irfft")}
+KERAS_SIGNALS = {
+    name: replace(row, since=(3,))
+    for name, row in {
+        "dft": transform(_KERAS, "ops.fft, rfft, irfft"),
+        "stft": frames("ops.stft", _KERAS, _keras_frames),
+    }.items()
+}

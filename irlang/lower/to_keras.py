@@ -18,11 +18,14 @@ from irlang.lower.keras_recurrent import RECURRENT
 from irlang.lower.keras_statistics import STATISTICS
 from irlang.lower.keras_windows import WINDOWS
 from irlang.lower.python_program import Layout
+from irlang.lower.selections import KERAS_SELECTIONS
+from irlang.lower.spectra import KERAS_SIGNALS
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 
 TABLE: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
     **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS, **ATTENTION,
+    **KERAS_SIGNALS, **KERAS_SELECTIONS,
 }  # fmt: skip
 
 _APPLIED = '''
