@@ -29,7 +29,7 @@ from irlang.gen.spoilt import OPEN, RULED_OUT
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
-from irlang.lower.direct import named, operators
+from irlang.lower.direct import named, operators, signs
 from irlang.lower.lower import lower
 from irlang.parser.printer import print_file
 
@@ -184,8 +184,8 @@ def _composed(found: Found) -> list[str]:
     case = found.reduced
     if len(case.graph.nodes) > 1 or found.fault or not is_composed(case, found.target):
         return []
-    own = operators(lower(case.graph, found.target, case.catalog, case.params))
-    many = [f"`{name}`" for name in own]
+    lowered = lower(case.graph, found.target, case.catalog, case.params)
+    many = [f"`{name}`" for name in (*operators(lowered), *signs(lowered))]
     if not 1 < len(many) <= _PARTS:
         return []
     return [f"The call is written as {', '.join(many[:-1])} and {many[-1]} for {found.target}."]

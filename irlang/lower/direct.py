@@ -30,6 +30,12 @@ _PARTS = frozenset(
     {"real", "imag", "stack", "complex", "view_as_real", "view_as_complex", "resolve_conj"}
     | {"contiguous"}
 )
+_FRAMING = _MOVING | _AROUND | _WRAPPING | _WRITTEN | _PARTS | {"astype"}
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
 # Which put parts of weights into the order of the target's own.
 _CHOOSING = frozenset({"gather", "take"})
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
@@ -87,8 +93,20 @@ def operators(lowered: Lowered) -> list[str]:
 
 
 def named(lowered: Lowered) -> list[str]:
-    """The operators that somebody would name the program after, each once."""
-    return list(dict.fromkeys(_own(lowered, shaped=True)))
+    """The operators that somebody would name the program after, each once: signs of arithmetic
+    where nothing else is called but what changes layouts and types.
+    """
+    own = _own(lowered, shaped=True)
+    return list(dict.fromkeys((_FRAMING.issuperset(own) and signs(lowered)) or own))
+
+
+def signs(lowered: Lowered) -> list[str]:
+    """The signs of arithmetic in a program, each once."""
+    if isinstance(lowered.code, bytes):
+        return []
+    parts = (part for node in _statements(lowered.code) for part in ast.walk(node))
+    found = (_SIGNS.get(type(part.op)) for part in parts if isinstance(part, ast.BinOp))
+    return [sign for sign in dict.fromkeys(found) if sign is not None]
 
 
 def says(lowered: Lowered) -> str:
