@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diff.flat import told
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.reduce import HANG_SECONDS, number_kind, reduce, symptom, written_out
@@ -240,7 +241,8 @@ def _reduced(
          if t != target},
         session.versions(whole=True),
         {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls}
-        | {f"d_{n}": ball for n, ball in outcome.slopes.items()},
+        | {f"d_{n}": told(ball, verdict) if f"d_{n}" == verdict.name else ball
+           for n, ball in outcome.slopes.items()},
         {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}
         if result is not None
         else {},

@@ -16,6 +16,7 @@ from irlang import ast
 from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import open_values
+from irlang.diff.flat import SLOPES
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_why import explain
@@ -208,6 +209,8 @@ def _why(found: Found) -> list[str]:
     if v.expected is not None:
         place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
         lines += [f"`{v.name}{place}` is `{_wanted(found)}`. {_radius(found)}", ""]
+        if v.message.startswith(SLOPES):
+            lines[-2:] = [_between_slopes(f"{v.name}{place}", v.message), ""]
     else:
         lines += [*_results(found), ""]
     for node in nodes if len(nodes) <= _FEW else ():
@@ -221,6 +224,15 @@ def _why(found: Found) -> list[str]:
                 lines += [*_backward(node, node.forward), ""]
     lines += _element(found)
     return lines
+
+
+def _between_slopes(name: str, message: str) -> str:
+    """What is right of a gradient where the equations multiply an infinity by 0."""
+    return (
+        f"`{name}` is a finite number. The equations below say nothing of it, but the results of "
+        f"the call change in proportion to a small step of this element: {message}, and what is "
+        "between these may be taken for the gradient. NaN is not."
+    )
 
 
 def _left_open(drawn: Sequence[Draw]) -> list[str]:

@@ -52,6 +52,15 @@ def but_the_sum(graph: Graph) -> list[Node]:
     return found or graph.nodes
 
 
+def weights(graph: Graph) -> dict[str, str]:
+    """The weight of each value in such a loss of a graph; nothing where it has another."""
+    (loss,) = (node for node in graph.nodes if graph.loss in node.outputs)
+    if loss.op.name != _NAME:
+        return {}
+    given = loss.feeds()
+    return {given[f"y{number}"]: given[f"c{number}"] for number in range(len(given) // 2)}
+
+
 def _free(name: str, graph: Graph) -> str:
     while name in graph.values or name in graph.outputs:
         name += "_"

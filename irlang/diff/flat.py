@@ -1,0 +1,226 @@
+"""Gradients that are no number where a function has slopes on either side.
+
+Where adjoint equations multiply an infinity by 0, as those of the root of a sum of squares do at 0,
+they say nothing of a gradient. The definition does: where its results change by no more than in
+proportion to a step of an element, whichever way the step goes and however small it is, there are
+slopes, and what a framework takes for the gradient lies between them. NaN does not.
+
+No verdict is given on numbers: what lies between the slopes along an axis need not be all that is
+right at a kink of several operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irlang.adjoint_graph import free_prefix
+from irlang.diagnostics import InvalidInput
+from irlang.diff.calls import Case
+from irlang.diff.verdict import FINDINGS, Verdict
+from irlang.diff.weighing import but_the_sum, weights
+from irlang.dtypes import DTYPES
+from irlang.graph import Graph, Node, Port
+from irlang.interp import program
+from irlang.interp.balls import Ball
+from irlang.interp.gradient import hanging
+from irlang.lower.lower import lower
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SLOPES = "the slopes on either side are"
+_TRIED = 6  # elements of a gradient whose slopes are looked for
+_STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
+_FAR = 2.0**20  # beyond it whole numbers are all that some types have
+_STEADY = 1.1  # times what the slope of the largest step may be, that of the least is
+_LOST = 2.0**-50 * 1e3  # of a result: what of a difference is rounding, times how much it may be
+
+
+def with_flat(
+    graph: Graph,
+    case: Case,
+    balls: Mapping[str, Ball],
+    slopes: Mapping[str, Ball],
+    results: Mapping[str, Array],
+    gradients: Mapping[str, Array],
+    found: list[Verdict],
+) -> list[Verdict]:
+    """The verdicts; `nonfinite` of a gradient that is NaN where nothing was known of it, but that
+    its call has slopes there: of a call for which the target has an operator of its own. What a
+    root and a square are composed to has the gradient that these two have.
+
+    balls, slopes: of the values and the gradients. results, gradients: the target's, by the names
+    of outputs and of what they are by.
+    """
+    given = {graph.outputs[name]: np.asarray(array) for name, array in results.items()}
+    judged = []
+    for verdict in found:
+        name = verdict.name.removeprefix("d_")
+        if name in slopes and name in gradients and verdict.verdict not in FINDINGS:
+            got = np.asarray(gradients[name])
+            open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
+            if got.shape == case.values[name].shape and np.any(open_ & np.isnan(got)):
+                strange = _strange(
+                    graph, case, balls, given, name, verdict.target, open_ & np.isnan(got)
+                )
+                verdict = next((_nan(verdict, *one) for one in strange), verdict)
+        judged.append(verdict)
+    return judged
+
+
+def told(ball: Ball, verdict: Verdict) -> Ball:
+    """The gradient that a verdict is on, with what it says of the element that it names."""
+    if not verdict.message.startswith(SLOPES):
+        return ball
+    value = np.array(ball.value, np.float64)
+    value[verdict.index] = verdict.expected
+    return replace(ball, value=value)
+
+
+def _nan(verdict: Verdict, index: tuple[int, ...], low: float, high: float) -> Verdict:
+    return Verdict(
+        verdict.name, verdict.target, "nonfinite", None, None, index, (low + high) / 2, np.nan,
+        f"{SLOPES} {low:.6g} and {high:.6g}", "backward",
+    )  # fmt: skip
+
+
+def _strange(
+    graph: Graph,
+    case: Case,
+    balls: Mapping[str, Ball],
+    given: Mapping[str, Array],
+    name: str,
+    target: str,
+    mask: Array,
+) -> Iterator[tuple[tuple[int, ...], float, float]]:
+    """Of elements that a mask is true of, those at which the call that reads a tensor has slopes,
+    with these.
+    """
+    node = _reader(graph, name)
+    if node is None or not _is_own(graph, node, target, case):
+        return
+    formals = [formal for formal, value in node.feeds().items() if value == name]
+    expansion = node.expansion(case.catalog)
+    if len(formals) != 1 or expansion.is_open:
+        return
+    # of what is no number, or is not known, there is no difference
+    prefix = free_prefix(expansion.tensors)
+    nothing = {
+        prefix + formal: _unknown(balls[value], given.get(value))
+        for formal, value in node.results().items()
+    }
+    mask = mask & ~np.broadcast_to(hanging(expansion, nothing, prefix + formals[0]), mask.shape)
+    places = np.argwhere(mask)
+    for place in places[:: max(1, -(-len(places) // _TRIED))]:
+        index = tuple(map(int, place))
+        sides = _sides(graph, case, node, name, index)
+        if sides is not None:
+            yield index, *sides
+
+
+def _reader(graph: Graph, name: str) -> Node | None:
+    """The one call that reads a given tensor, where the loss is a sum of what it gives."""
+    called = but_the_sum(graph)
+    readers = [node for node in called if name in node.operands()]
+    if len(readers) != 1 or len(called) == len(graph.nodes):
+        return None
+    (node,) = readers
+    further = any(set(node.outputs) & set(other.operands()) for other in called)
+    return None if further else node
+
+
+def _is_own(graph: Graph, node: Node, target: str, case: Case) -> bool:
+    """Whether a target has an operator of its own for a call."""
+    inputs = {name: Port(graph.values[name]) for name in node.operands()}
+    named = {*inputs, *node.outputs}
+    values = {name: info for name, info in graph.values.items() if name in named}
+    alone = Graph(
+        "call", inputs=inputs, nodes=[node], outputs={n: n for n in node.outputs}, values=values
+    )
+    return not lower(alone, target, case.catalog, {}, whole=False).unsupported
+
+
+def _unknown(ball: Ball, got: Array | None) -> Array:
+    value = np.asarray(ball.value, np.float64)
+    unknown = ~np.isfinite(value) | ~np.isfinite(np.broadcast_to(ball.bound, value.shape))
+    return np.asarray(unknown if got is None else unknown | ~np.isfinite(got.astype(np.float64)))
+
+
+def _sides(
+    graph: Graph, case: Case, node: Node, name: str, index: tuple[int, ...]
+) -> tuple[float, float] | None:
+    """The slopes of what a call gives, weighed as in the loss, by an element of a tensor, from
+    below and from above; None where there is none.
+    """
+    array = np.asarray(case.values[name], np.float64)
+    size = float(abs(array[index]))
+    if size > _FAR:
+        return None
+    unit = min(size, 1.0) or 1.0
+    base = _results(graph, case, node, {})
+    steepest, slopes = [], []
+    for step in _STEPS:
+        pair = []
+        for side in (-step * unit, step * unit):
+            moved = array.copy()
+            moved[index] += side
+            after = _results(graph, case, node, {name: moved})
+            pair.append(None if base is None or after is None else _quotients(base, after, side))
+        if any(one is None for one in pair):
+            return None
+        steepest.append(max(_largest(one) for one in pair if one is not None))
+        slopes = [_weighed(graph, case, one) for one in pair if one is not None]
+    first, *_, last = steepest
+    limit = np.sqrt(DTYPES[graph.values[name].dtype].largest)
+    if not max(steepest) <= limit or last > _STEADY * first + _LOST:
+        return None
+    return min(slopes), max(slopes)
+
+
+def _results(
+    graph: Graph, case: Case, node: Node, moved: Mapping[str, Array]
+) -> dict[str, Array] | None:
+    """The real results of a call; None where it has none, as a precondition on values fails."""
+    alone = replace(graph, nodes=[node], outputs={}, loss=None)
+    values = {**{operand: case.values[operand] for operand in node.operands()}, **moved}
+    try:
+        found = program.run(alone, values, case.catalog)
+    except InvalidInput:
+        return None
+    return {n: found[n] for n in node.outputs if graph.values[n].kind == "real"}
+
+
+def _quotients(
+    base: Mapping[str, Array], after: Mapping[str, Array], step: float
+) -> dict[str, Array] | None:
+    """By how much results differ, by the step; None where differences are lost to rounding.
+
+    What is no number before and after has not changed; what is one only once has no slope.
+    """
+    found = {}
+    for name, value in base.items():
+        old, new = np.asarray(value), np.asarray(after[name])
+        with np.errstate(invalid="ignore", over="ignore"):
+            quotient = np.where(old == new, 0.0, (new - old) / step)
+        quotient[np.isnan(old) & np.isnan(new)] = 0.0
+        quotient[np.isnan(quotient)] = np.inf
+        size = np.max(np.abs(old[np.isfinite(old)]), initial=0.0)
+        if size * _LOST > abs(step) * max(1.0, _largest({name: quotient})):
+            return None
+        found[name] = quotient
+    return found
+
+
+def _largest(quotients: Mapping[str, Array]) -> float:
+    return max((float(np.max(np.abs(q), initial=0.0)) for q in quotients.values()), default=0.0)
+
+
+def _weighed(graph: Graph, case: Case, quotients: Mapping[str, Array]) -> float:
+    """The slope of the loss, a sum in which every element of a result has a weight."""
+    weight = weights(graph)
+    with np.errstate(invalid="ignore"):
+        return float(
+            sum(np.sum(q * case.values[weight[n]]) for n, q in quotients.items() if n in weight)
+        )

@@ -1,0 +1,107 @@
+"""NaN for a gradient of which the equations say nothing: wrong where the call has slopes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irlang.catalog import builtin
+from irlang.diff.apart import differentiated
+from irlang.diff.calls import Case
+from irlang.diff.flat import SLOPES, told, with_flat
+from irlang.diff.runner import Session
+from irlang.diff.verdict import Verdict, judge
+from irlang.interp.gradient import gradient_balls
+from irlang.interp.program import balls, precision
+from tests.lower_calls import case
+
+
+def _told(types: str, call: str, by: str, target: str = "torch", **values: object) -> Verdict:
+    """The verdict on a target that says NaN wherever nothing is known of a gradient."""
+    made = case(types, call)
+    graph, catalog = differentiated(made.graph, builtin())
+    fed = {n: np.asarray(a, graph.values[n].dtype.replace("f", "float")) for n, a in values.items()}
+    weights = graph.inputs.keys() - fed.keys()
+    fed |= {n: np.ones(graph.values[n].shape, np.float32) for n in weights}
+    found = balls(graph, fed, catalog, precision(graph))
+    slopes = gradient_balls(graph, fed, catalog, found)
+    ball, info = slopes[by], graph.values[by]
+    bound = np.broadcast_to(ball.bound, info.shape)
+    got = np.where(np.isfinite(bound), ball.value, np.nan).astype(np.float32)
+    results = {n: np.asarray(found[v].value, np.float32) for n, v in graph.outputs.items()}
+    verdicts = [judge(f"d_{by}", target, info, ball, got)]
+    shown = Case(graph, fed, {}, catalog)
+    (verdict,) = with_flat(graph, shown, found, slopes, results, {by: got}, verdicts)
+    if verdict.verdict == "nonfinite":
+        assert np.asarray(told(ball, verdict).value)[verdict.index] == verdict.expected
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "by", "values"),
+    [
+        ("x: f32[3]", "reduce_l2(x)", "x", {"x": [0, 0, 0]}),
+        ("x: f32[3]", "reduce_std(x)", "x", {"x": [5, 5, 5]}),
+        ("x: f32[2, 2]", "reduce_l2(x; axes = 1)", "x", {"x": [[3, 4], [0, 0]]}),
+        ("a: f32[2], b: f32[2]", "power(a, b)", "a", {"a": [2, 0], "b": [2, 0]}),
+        ("x: f32[2], z: f32[2]", "xlogy(x, z)", "z", {"x": [1, 0], "z": [2, 0]}),
+    ],
+)
+def test_no_number_where_a_function_has_slopes(
+    types: str, call: str, by: str, values: dict[str, object]
+) -> None:
+    verdict = _told(types, call, by, **values)
+    assert verdict.verdict == "nonfinite"
+    assert verdict.message.startswith(SLOPES)
+    assert np.isfinite(verdict.expected or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "by", "values"),
+    [
+        ("x: f32[2]", "sqrt(x)", "x", {"x": [4, 0]}),  # a pole
+        ("x: f32[2]", "sqrt(x)", "x", {"x": [4, -1]}),  # no value
+        ("x: f32[2]", "log(x)", "x", {"x": [0, 0]}),
+        ("x: f32[2]", "asin(x)", "x", {"x": [0, 1]}),
+        ("x: f32[2], z: f32[2]", "xlogy(x, z)", "x", {"x": [1, 0], "z": [2, 0]}),
+        # by the exponent of a base below 0 there are whole numbers alone, however large they are
+        ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [-1], "b": [-3e38]}),
+        ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [-1], "b": [2]}),
+        ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [0], "b": [0]}),  # a jump
+    ],
+)
+def test_nothing_is_said_of_poles_jumps_and_ends(
+    types: str, call: str, by: str, values: dict[str, object]
+) -> None:
+    assert _told(types, call, by, **values).verdict != "nonfinite"
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=4), st.booleans())
+def test_a_length_has_slopes_everywhere(numbers: list[int], zero: bool) -> None:
+    x = np.array(numbers) * (0.0 if zero else 0.125)
+    verdict = _told(f"x: f32[{len(x)}]", "reduce_l2(x)", "x", x=x)
+    assert (verdict.verdict == "nonfinite") == (not x.any())
+    if not x.any():
+        assert abs(verdict.expected or 0.0) <= 1.0
+
+
+def test_what_a_target_composes_is_its_parts() -> None:
+    """A square and a root by themselves have the gradient that the chain rule gives."""
+    assert _told("x: f32[]", "reduce_l2(x)", "x", "tf", x=0.0).verdict != "nonfinite"
+    assert _told("x: f32[1]", "reduce_l2(x)", "x", "tf", x=[0.0]).verdict == "nonfinite"
+
+
+def test_a_session_says_so() -> None:
+    pytest.importorskip("jax", reason="jax is not installed")
+    made = case("x: f32[3]", "reduce_l2(x)")
+    graph, catalog = differentiated(made.graph, builtin())
+    fed = {n: np.ones(graph.values[n].shape, np.float32) for n in graph.inputs}
+    fed["x"] = np.zeros(3, np.float32)
+    with Session(["jax", "torch"]) as session:
+        (outcome,) = session.compare([Case(graph, fed, {}, catalog)], grad=True)
+    of = {t: next(v for v in vs if v.name == "d_x") for t, vs in outcome.verdicts.items()}
+    assert of["jax"].verdict == "nonfinite"
+    assert of["jax"].stage == "backward"
+    assert of["torch"].verdict not in ("nonfinite", "wrong")
