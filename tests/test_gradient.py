@@ -540,3 +540,32 @@ def test_beside_what_is_no_number_of_the_type_a_gradient_is_open(
     given = {"x": np.array(x, np.float32)}
     ball = gradient.gradient_balls(made.graph, given, made.catalog)["x"]
     assert np.isinf(np.broadcast_to(ball.bound, 2)).tolist() == open_
+
+
+def test_of_what_is_infinite_there_is_no_gradient() -> None:
+    """The definition has a constant there; programs have what a very large number makes."""
+    made = case(
+        "x: f32[3, 2]",
+        "endless(x)",
+        definitions="""op endless[T: float](x: T[N, K]) -> y: T[N] {
+  y[n < N] = if x[n, 0] < 0 then inf else sum(k < K) x[n, k]
+}""",
+    )
+    given = {"x": np.array([[-1, 0], [1, 2], [-2, 1]], np.float32)}
+    ball = gradient.gradient_balls(made.graph, given, made.catalog)["x"]
+    unknown = np.isinf(np.broadcast_to(ball.bound, (3, 2)))
+    assert unknown.tolist() == [[True, True], [False, False], [True, True]]
+    assert np.all(np.asarray(ball.value)[1] == 1)
+
+
+@pytest.mark.parametrize("weight", [np.inf, -np.inf])
+def test_what_is_made_of_an_infinite_weight_is_open(weight: float) -> None:
+    """By (1 - t) x + (1 + (p - 1) t) softplus(-x) it is infinite, by other sums no number."""
+    made = case(
+        "x: f32[2], t: f32[2], p: f32[2]", "binary_cross_entropy_logits(x, t; pos_weight = p)"
+    )
+    given = {"x": np.zeros(2), "t": np.ones(2), "p": np.array([weight, 1])}
+    values = {name: array.astype(np.float32) for name, array in given.items()}
+    assert np.isinf(program.balls(made.graph, values, made.catalog, "f32")["y"].bound).all()
+    values["p"][0] = 2
+    assert np.isfinite(program.balls(made.graph, values, made.catalog, "f32")["y"].bound).all()

@@ -419,3 +419,15 @@ def test_a_radius_that_no_number_holds_is_infinite_and_warns_of_nothing() -> Non
     radius = rounding.oracle_error(ball, 2.0**-24)
     assert radius[0] == np.inf
     assert 1.0 < radius[1] < 1.0001
+
+
+def test_nothing_is_known_of_what_is_made_of_whole_numbers_beyond_the_type() -> None:
+    """A program in f16 has -inf for -2^63, and NaN for what that lies below -inf."""
+    whole = Ball(np.array([-(2**63), 70_000, 3]))
+    halves = Ball(np.array([-np.inf, 0.5, 0.5]))
+    with np.errstate(all="ignore"):
+        for function in ("+", "-", "*"):
+            ball = Balls("f16").apply(function, [halves, whole])
+            assert np.isinf(ball.bound).tolist() == [True, True, False]
+            assert np.isfinite(Balls("f32").apply(function, [halves, whole]).bound).all()
+    assert whole.radius is None

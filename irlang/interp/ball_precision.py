@@ -91,12 +91,23 @@ class Precision:
         return ball
 
     def mixed(self, args: list[Ball], *, real: bool = False) -> list[Ball]:
-        """Whole numbers beside reals, or all where `real`, as the type's nearest numbers."""
+        """Whole numbers beside reals, or all where `real`, as the type's nearest numbers.
+
+        Nothing is known of what is made of those beyond the largest one: to a program that turns
+        them into the type first they are infinite.
+        """
         kinds = [np.asarray(arg.value).dtype.kind for arg in args]
         if not real and "f" not in kinds:
             return args
         pairs = zip(args, kinds, strict=True)
-        return [self.converted(arg) if kind in "iuO" else arg for arg, kind in pairs]
+        return [self._held(arg) if kind in "iuO" else arg for arg, kind in pairs]
+
+    def _held(self, ball: Ball) -> Ball:
+        found = self.converted(ball)
+        beyond = np.abs(np.asarray(ball.value, dtype=np.float64)) > self.dtype.largest
+        if np.any(beyond):
+            found.radius = np.where(beyond, np.inf, found.bound)  # one of its own, as it is off
+        return found
 
     def converted(self, ball: Ball) -> Ball:
         """Whole numbers as reals: off by a rounding where the type does not have them."""

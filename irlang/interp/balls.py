@@ -297,8 +297,8 @@ class Balls(BallFunctions):
     def store(self, ball: Ball, info: eq.TensorInfo, shape: tuple[int, ...]) -> Ball:
         """Assignment to a tensor: conversion, and nothing finite beyond the largest number."""
         value = np.asarray(np.broadcast_to(convert(ball.value, info), shape), order="C")
-        if info.kind == "real":
-            (ball,) = self.mixed([ball], real=True)
+        if info.kind == "real" and np.asarray(ball.value).dtype.kind in "iuO":
+            ball = self.converted(ball)
         radius, beyond = ball.radius, ball.beyond
         if info.kind == "real":
             narrow = DTYPES[info.dtype]

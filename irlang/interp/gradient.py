@@ -128,8 +128,9 @@ def gradient_balls(
             # There is a factor 0, or another element was chosen; a program that multiplies by the
             # factor, or by a mask, makes NaN of what is not finite.
             ball = without(ball, hanging(forward, infinite, output) & (np.asarray(ball.value) == 0))
-            for seed in step.seeds.values():
+            for formal, seed in step.seeds.items():
                 ball = _beside(ball, found[seed], infos[seed])
+                ball = without(ball, endless(forward, formal, found[seed], infos[seed], output))
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
     # the oracle's own error has come all the way, too
@@ -144,8 +145,7 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
     """A gradient of which nothing is known where the result itself is no number, or overflows.
 
     Outside a domain there is no derivative, and what overflows on the way to a result may do so on
-    the way back. Of a result of the same shape that is said element by element, and of one that is
-    infinite throughout, overflow or not, of all; of others, what flows back says by itself.
+    the way back. Of a result of the same shape that is said element by element.
     """
     if info.kind != "real":
         return ball
@@ -153,9 +153,27 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
     with np.errstate(invalid="ignore"):
         over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
     strange = np.isnan(size) | over
-    if strange.shape != shape:
-        strange = np.asarray(size.size > 0 and np.all(size > DTYPES[info.dtype].largest))
-    return replace(ball, radius=np.where(strange, np.inf, ball.bound)) if strange.any() else ball
+    return without(ball, strange) if strange.shape == shape else ball
+
+
+def endless(
+    expansion: eq.Expansion, cotangent: str, result: Ball, info: eq.TensorInfo, gradient: str
+) -> Array:
+    """Where a gradient is of elements that make nothing but infinite ones of a result, by overflow
+    or not: there is no derivative. What flows back to others says so by itself.
+
+    cotangent, gradient: their names in the adjoint equations of the expansion.
+    """
+    prefix = free_prefix(expansion.tensors)
+    name, given = cotangent.removeprefix(prefix), gradient.removeprefix(prefix)
+    shape = expansion.tensors[given].shape
+    axes = aligned.aligned(expansion, name).get(given)
+    size = np.abs(np.asarray(result.value, dtype=np.float64))
+    if info.kind != "real" or axes is None or not size.size or size.shape == shape:
+        return np.zeros(shape, dtype=bool)
+    with np.errstate(invalid="ignore"):
+        finite = ~(size > DTYPES[info.dtype].largest)
+    return ~aligned.reached(finite, axes, shape)
 
 
 def without(ball: Ball, mask: Array) -> Ball:
