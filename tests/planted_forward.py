@@ -178,7 +178,8 @@ model m(x: f32[{steps}, {batch}, {features}] in [-1, 1]) -> y: f32[{batch}, 2] {
 """
 
 
-def _graph(layer: Layer, seed: int) -> Graph:
+def drawn_graph(layer: Layer, seed: int) -> Graph:
+    """A program with a layer among its calls."""
     if not layer.gates:
         return generate(builtin(), seed, ops=[layer.operator, *OTHERS], size=(5, 10)).graph
     random = np.random.default_rng(seed)
@@ -193,7 +194,7 @@ def programs(fault: str, layer: Layer, seeds: range, most: int) -> Iterator[Case
     catalog = builtin()
     found = 0
     for seed in seeds:
-        graph = _graph(layer, seed)
+        graph = drawn_graph(layer, seed)
         nodes = [node for node in graph.nodes if node.op.name == layer.operator]
         single = all(i.dtype == "f32" for i in graph.values.values() if i.kind == "real")
         if not nodes or not single or not 5 <= len(graph.nodes) <= 10:
