@@ -59,7 +59,7 @@ class Monotone(Sums):
 
     def _by_condition(self, atom: eq.Expr, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
         """What a condition that holds here says is no larger than an element, or no less."""
-        for gap, numbers in facts.items():
+        for gap, numbers in facts.items() if not self.own.flush else ():
             if not isinstance(gap, eq.Apply) or gap.function != "-" or not numbers.low >= 0:
                 continue
             largest, least = gap.args
@@ -152,7 +152,14 @@ class Monotone(Sums):
                 size = self.interval(one, box, facts).magnitude + least
                 error = self.own.row.unit * size + self.own.least
                 change = (least if below else -least, error) if least > error else (0.0, 0.0)
-                yield self.whole(one, box).plus(Sum({}, *change))
+                yield self._turned(one, box).plus(Sum({}, *change))
+
+    def _turned(self, expr: eq.Expr, box: Limits) -> Sum:
+        """An expression as one element, with no rounding; of its opposite, minus that."""
+        term = self.meaning(expr, box)
+        if isinstance(term, eq.Apply) and term.function == "neg":
+            return Sum({}).plus(self.whole(term.args[0], box), -1.0)
+        return self.whole(expr, box)
 
     def _looked_at(self, expr: eq.Expr, found: Numbers, box: Limits) -> Numbers:
         """What a reduction may be that an interval does not tell, as the logarithm of a sum that is

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
+from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
@@ -110,7 +111,7 @@ class Norms(Shares):
         return best
 
     def _is_square_sum(self, look: eq.Reduce, factor: eq.Expr, sum_: Products) -> bool:
-        """Whether a reduction adds up the squares of a factor over the indices of its sum."""
+        """Whether a reduction adds up the squares of a factor over all indices of its sum."""
         inner = inner_box(look, sum_.inner)
         if look.kind != "sum" or look.where is not None or look.body is None or inner is None:
             return False
@@ -122,9 +123,9 @@ class Norms(Shares):
         free = {name: inner[name] for name, _ in look.binders}
         for pattern, target in product(self.looks(base, inner), self.looks(factor, sum_.inner)):
             found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and len(found) == len(free) == len(sum_.names):
-                taken = {v.name: name for name, v in found.items() if isinstance(v, eq.Index)}
-                if all(free.get(taken.get(name, "")) == sum_.inner[name] for name in sum_.names):
+            if match(pattern, target, free, found) and len(found) == len(free):
+                met = _each_met_once(found.values(), sum_.names)
+                if met and self.stays(found, free, sum_.inner):
                     return True
         return False
 
@@ -138,6 +139,9 @@ class Norms(Shares):
             return 0.0
         less = 1 - 4 * self.own.row.unit
         best = 0.0
+        if depth == _DEPTH and not squared:  # no less than the square of either is both of them
+            squares = (self.of_length(expr, one, sum_, True) for one in sum_.factors)
+            best = min(squares) * less
         for look in self.looks(expr, sum_.inner):
             if not isinstance(look, eq.Apply):
                 continue
@@ -145,8 +149,9 @@ class Norms(Shares):
             if root is not None:
                 under = self.of_lengths(root, sum_, True, depth - 1)
                 best = max(best, math.sqrt(max(under, 0.0)) * less)
-            if look.function == "*":
-                for one, other in (look.args, look.args[::-1]):
+            if look.function in ("*", "sq"):
+                pair = look.args * (1 + (look.function == "sq"))
+                for one, other in (pair, pair[::-1]):
                     shares = [
                         self.of_length(part, factor, sum_, squared, depth - 1)
                         for part, factor in zip((one, other), sum_.factors, strict=True)
@@ -174,7 +179,36 @@ class Norms(Shares):
             rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
             most = times * (rounding / share + lost / divisor.low)
             found = min(found, most + 2 * self.own.least / divisor.low)
+        return min(found, self._most_of_square(expr, box, divisor))
+
+    def _most_of_square(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """The same of the square of a sum of products, or of a mean."""
+        found = math.inf
+        for part, times in self._multiples(expr.args[0], box):
+            for made, scale in self._squared_products(part, box):
+                share = self.of_lengths(expr.args[1], made, True)
+                if share:
+                    rounding = 1 + 8 * (made.count + 4) * self.own.row.unit
+                    most = scale**2 * rounding + self._lost(made, box) / divisor.low
+                    found = min(found, times * most / share + 2 * self.own.least / divisor.low)
         return found
+
+    def _squared_products(self, expr: eq.Expr, box: Limits) -> Iterator[tuple[Products, float]]:
+        """A sum of products of which an expression is the square, and what times the sum it squares
+        at most.
+        """
+        inner = self.square_of(self.meaning(expr, box), box)
+        for base, scale in () if inner is None else self._multiples(inner, box):
+            made = self.of_products(base, box)
+            if made is not None and made.count * self.own.row.unit <= 0.125:
+                yield made, scale
+
+    def _lost(self, sum_: Products, box: Limits) -> float:  # noqa: ARG002
+        """What the square of a sum of products and the products of the squares may be off by, as
+        numbers next to 0 were rounded.
+        """
+        sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
+        return 8 * sum_.count * self.own.least * (1 + sum_.count * math.hypot(*sizes) ** 2)
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -184,18 +218,38 @@ class Norms(Shares):
         if not below:
             yield from self._by_sizes(atom, rest, box)
             yield from self._by_square_of_sum(atom, rest, box)
-        inner = None if below else self.square_of(self.meaning(atom, box), box)
-        sum_ = None if inner is None else self.of_products(inner, box)
-        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+        if isinstance(self.meaning(atom, box), eq.Reduce):
+            yield from self._by_length(atom, below, rest, box)
+        for sum_, scale in () if below else self._squared_products(atom, box):
+            for other in rest.factors:
+                share = self.of_lengths(other, sum_, True)
+                if share:
+                    size = self.interval(other, box, {}).magnitude
+                    error = scale**2 * 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                    yield Sum({other: scale**2 / share}, error=error + self._lost(sum_, box))
+
+    def _by_length(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """A length, for a sum of what it is the length of, as often as the root of their number."""
+        terms = self._summed(atom, box)
+        if terms is None:
+            return
+        body, inner = terms
+        names = tuple(inner.keys() - box.keys())
+        sized = next((one.args[0] for one in self.looks(body, inner) if _is_absolute(one)), body)
+        sum_ = Products((sized, sized), inner, names)
+        if sum_.count * self.own.row.unit > 0.125:
             return
         for other in rest.factors:
-            share = self.of_lengths(other, sum_, True)
+            if other == atom or isinstance(self.meaning(other, box), eq.Reduce):
+                continue
+            share = self.of_length(other, sized, sum_, False)
             if share:
+                times = math.sqrt(sum_.count) / share * (1 + 4 * self.own.row.unit)
                 size = self.interval(other, box, {}).magnitude
-                sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
-                error = 8 * (sum_.count + 4) * self.own.row.unit * size
-                error += sum_.count * self.own.least * (1 + sum_.count * math.hypot(*sizes) ** 2)
-                yield Sum({other: 1 / share}, error=error)
+                error = 4 * (sum_.count + 4) * self.own.row.unit * size * times
+                error += sum_.count * math.sqrt(4 * self.own.least)
+                if math.isfinite(error):
+                    yield Sum({other: -times if below else times}, error=error)
 
     def _by_sizes(self, atom: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The sum of the sizes, for the root of a sum of squares."""
@@ -254,3 +308,14 @@ class Norms(Shares):
 
 def _is_absolute(expr: eq.Expr) -> TypeGuard[eq.Apply]:
     return isinstance(expr, eq.Apply) and expr.function == "abs"
+
+
+def _each_met_once(places: Iterable[eq.Expr], names: tuple[str, ...]) -> bool:
+    """Whether no two values of some indices lead to the same places."""
+    taken: list[str] = []
+    for place in places:
+        met = eq.indices(place) & set(names)
+        if met and affine(place) is None:
+            return False
+        taken += met
+    return sorted(taken) == sorted(names)

@@ -48,6 +48,10 @@ class Shares(Squares):
                 times = self.value(other, box, {})
                 if times.finite and times.pieces and times.magnitude < 1:
                     yield one, times.magnitude
+        elif isinstance(term, eq.Apply) and term.function == "/":
+            divisor = self.value(term.args[1], box, {})
+            if divisor.finite and divisor.low > 1:
+                yield term.args[0], 1 / divisor.low
 
     def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
         """A product with the reciprocal of what the other factor is part of."""
@@ -184,6 +188,14 @@ class Shares(Squares):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box)
+        if isinstance(term, eq.Reduce) and is_sum(term):
+            for other in rest.factors:
+                look = self.meaning(other, box)
+                if isinstance(look, eq.Reduce):
+                    pair = (term, [look]) if below else (look, [term])
+                    share = self._by_term(*pair, box)
+                    if share:
+                        yield Sum({other: share if below else 1 / share})
         if not below or self.root_of(term, box) is None:
             return
         for other in rest.factors:

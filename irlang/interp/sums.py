@@ -31,7 +31,7 @@ _ATOMS = 8  # elements of a sum
 
 _NESTED = 3  # maxima inside one another
 _REPLACED = 3  # elements replaced by what bounds them
-_LOOKED_AT_OF_TWO = 12  # sums, for two elements of which one has replaced another
+_LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 # reductions of which the first is no less (True), or no more, than the second of the same terms,
@@ -135,6 +135,7 @@ class Sums(Singles):
         one, other = (self.whole(arg, box) for arg in args)
         made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
         low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
+        self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried for the other end
         return self.own.outward(low, self.upper(made, box, facts), 0.5)
 
     def _original(self, expr: eq.Expr, box: Limits, facts: Facts) -> eq.Expr:
@@ -162,7 +163,7 @@ class Sums(Singles):
         self._left -= 1
         if not left or self._left < 0 or self.left < 0 or not made.factors:
             return best
-        for atom, factor in made.factors.items():
+        for atom, factor in self._outermost_first(made, box):
             rest = Sum({a: f for a, f in made.factors.items() if a != atom}, made.constant)
             term = self.meaning(atom, box)
             if factor > 0 and isinstance(term, eq.Apply) and term.function == "abs":
@@ -193,6 +194,15 @@ class Sums(Singles):
             best = min(best, self.together(made, box, facts, left))
             self._left = looked_at
         return best
+
+    def _outermost_first(self, made: Sum, box: Limits) -> list[tuple[eq.Expr, float]]:
+        """The elements of a sum and their factors: those first that are made of another."""
+        pairs = list(made.factors.items())
+        if len(pairs) != 2:
+            return pairs
+        last = self.meaning(pairs[1][0], box)
+        made_of = isinstance(last, eq.Apply) and pairs[0][0] in last.args
+        return pairs[::-1] if made_of else pairs
 
     def _two_sums(self, made: Sum, box: Limits) -> bool:
         """Whether an expression is of two elements, both sums over indices."""
