@@ -243,15 +243,13 @@ def reaching(
     """The real tensors that depend on one of `sources`; `stopping`: not by way of `constant`."""
     found = set(sources)
     read = _passing if stopping else eq.reads
-    while True:
-        new = {
-            e.target
-            for e in equations
-            if e.target not in found and tensors[e.target].kind == "real" and read(e.body) & found
-        }
-        if not new:
-            return found
+    real = (e for e in equations if e.target not in found and tensors[e.target].kind == "real")
+    left = {e.target: read(e.body) for e in real}
+    while new := {target for target, needs in left.items() if needs & found}:
         found |= new
+        for target in new:
+            del left[target]
+    return found
 
 
 def reading(targets: Iterable[str], equations: Mapping[str, eq.Equation]) -> tuple[str, ...]:
