@@ -44,13 +44,19 @@ def model_file(
     native, whole: as of `irlang.lower.lower`.
 
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
-    is there that optimisers take several for one. Lone calls are those of the newest kernels.
+    is there that optimisers take several for one. Lone calls are those of the newest kernels, where
+    no more of them are operators of their own in the usual opset.
     """
     if runtime.usual is not None and _chained(graph):
         code, body = _written(graph, catalog, params, runtime.usual, native=native, whole=whole)
         if not body.unsupported and body.native == _native(graph, catalog, runtime, native=native):
             return code, body
-    return _written(graph, catalog, params, runtime, native=native, whole=whole)
+    code, body = _written(graph, catalog, params, runtime, native=native, whole=whole)
+    if native and runtime.usual is not None and len(body.native) < len(graph.nodes):
+        older = _written(graph, catalog, params, runtime.usual, native=native, whole=whole)
+        if not older[1].unsupported and len(older[1].native) > len(body.native):
+            return older
+    return code, body
 
 
 def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -> list[str]:
