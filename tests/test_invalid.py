@@ -522,6 +522,9 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "matrix_power", "matrix_power.power")
     assert admitted("torch", "solve", "solve.b")
     assert admitted("torch", "tensordot", "tensordot.b")
+    assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")
+    assert admitted("torch", "gaussian_nll", "gaussian_nll.target")
+    assert not admitted("torch", "gaussian_nll", "gaussian_nll.eps")
     assert not admitted("keras:torch", "softplus", "softplus.beta")
     assert not admitted("torch", "floor_divide", "floor_divide.divisor")
     with Session(("torch",)) as session:

@@ -49,6 +49,16 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "matmul": dict.fromkeys(_FACTORS, "torch.matmul: an operand may have one axis"),
         "meshgrid": {"xs.rank": "torch.meshgrid: scalars count as one element"},
         "prelu": {"slope": "F.prelu: one slope for an input of any rank"},
+        "cosine_similarity": dict.fromkeys(
+            ("target", "target.rank"), "F.cosine_similarity: what broadcasts to a common shape"
+        ),
+        "gaussian_nll": {
+            "target": "nn.GaussianNLLLoss: one dimension of the target may be 1, to broadcast",
+            **dict.fromkeys(
+                ("var", "var.rank"),
+                "nn.GaussianNLLLoss: a dimension of var may be 1, or the last one left out",
+            ),
+        },
         "linspace": {"type": f"torch.linspace: {_TYPES}"},
         "bincount": {"in_range": "torch.bincount: size is the least number of places"},
         "histogram": {"range": "torch.histc: where min and max are 0, the data's own are taken"},
