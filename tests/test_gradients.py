@@ -38,6 +38,7 @@ from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.target import describe
 from irlang.parser import parse
 from tests.planted import FAULTS, planted
 
@@ -285,6 +286,45 @@ def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
         else:
             assert start is None, (target, start)
         assert (start is not None) == bool({v.verdict for v in verdicts} & FINDINGS)
+
+
+@pytest.mark.parametrize("target", ["mxnet-1.6", "keras-theano", "keras:torch"])
+def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: str) -> None:
+    described = describe(target)
+    if not described.installed:
+        pytest.skip(described.reason)
+    text = """model m(x: f32[2, 3] in [0.5, 2], y: f32[3] in [0.5, 2]) -> k: f32[2, 3] {
+  h = tanh(multiply(x, y))
+  k = exp(negate(h))
+  loss = reduce_sum(multiply(k, h); axes = [0, 1])
+}
+"""
+    case = _case(text)
+    with Session((target,)) as session:
+        calls = by_calls(session, case, target, grad=True)
+        assert calls.start is None
+        assert calls.backward == 6
+
+
+def test_a_gradient_that_mxnet_has_wrong_is_blamed_on_its_call() -> None:
+    """MXNet 1.6 forgets an axis of size 1 in the gradient of einsum; what is behind it is right."""
+    described = describe("mxnet-1.6")
+    if not described.installed:
+        pytest.skip(described.reason)
+    text = """model m(x: f32[1, 1], y: f32[1, 1, 2], z: f32[1]) -> k: f32[1, 1, 2, 1] {
+  h = einsum(x, y, z; labels = [0, 1, 2, 0, 3, 4])
+  k = tanh(exp(h))
+  loss = reduce_sum(multiply(k, k); axes = [0, 1, 2, 3])
+}
+"""
+    pair = np.array([[[0.25, 0.75]]], "f4")
+    given = {"x": np.ones((1, 1), "f4"), "y": pair, "z": np.ones(1, "f4")}
+    case = _case(text, **given)
+    with Session(("mxnet-1.6",)) as session:
+        start = by_calls(session, case, "mxnet-1.6", grad=True).start
+        assert start is not None
+        assert (start.verdict.stage, start.operator) == ("backward", "einsum")
+        assert start.alone is not None
 
 
 def test_a_gradient_of_half_of_the_digits_is_inaccurate(everywhere: Session) -> None:

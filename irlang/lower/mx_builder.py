@@ -55,7 +55,7 @@ class MxBuilder(SpeltBuilder):
 
     words: Mapping[str, str] = MappingProxyType(_WORDS)
     framework = "MXNet"
-    copied = "{}.copy()"
+    copied = "shown({})"
     lacks: Mapping[str, str] = MappingProxyType({name: f"MXNet has no {name}" for name in _LACKED})
 
     def emit(

@@ -124,11 +124,21 @@ _GRADIENTS = {
     return {{name: array(name, value) for name, value in jax.grad(loss)(wanted).items()}}
 """,
 }  # fmt: skip
-_WATCHED = _TAPE.replace(
+_TAPE_WATCHED = _TAPE.replace(
     "    found = tape",
     "    pairs = zip(OUTPUTS, results)\n"
     "    wanted.update((name, v) for name, v in pairs if tf.as_dtype(v.dtype).is_floating)\n"
     "    found = tape",
+)
+_TORCH_WATCHED = (
+    _GRADIENTS["torch"]
+    .replace("*_, loss", "*results, loss")
+    .replace(
+        "    found = [None]",
+        "    wanted.update((n, v) for n, v in zip(OUTPUTS, results) if v.requires_grad)\n"
+        "    found = [None]",
+    )
+    .replace("[values[name] for name in wanted]", "[values.get(n, wanted[n]) for n in wanted]")
 )
 _IMPORTS = """
 import os
@@ -206,5 +216,5 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         framework=f"Keras with its backend {backend.name}",
         imports=_IMPORTS.format(environment="\n".join(variables)),
         gradients=_GRADIENTS[mode],
-        watched=_WATCHED if mode == "tensorflow" else "",
+        watched={"tensorflow": _TAPE_WATCHED, "torch": _TORCH_WATCHED}.get(mode, ""),
     )

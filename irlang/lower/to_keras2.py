@@ -91,6 +91,20 @@ def applied(layer, weights, *inputs, **options):
     places = {own: T.unbroadcast(value, *range(value.ndim)) for own, value in pairs}
     return theano.clone(result, places)
 '''
+_GRADIENTS = '''
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs and parameters."""
+    values = {{name: tensor(inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(params[name])) for name in PARAMS)
+    wanted = {{name: v for name, v in values.items() if v.dtype.startswith("float")}}
+    *_, loss = {function}(*values.values())
+    found = T.grad(loss, list(wanted.values()), disconnected_inputs="ignore")
+    return dict(zip(wanted, computed(found)))
+'''
+_OF_RESULTS = """
+    wanted.update((n, v) for n, v in zip(OUTPUTS, results) if v.dtype in ("float32", "float64"))
+    found ="""
+_WATCHED = _GRADIENTS.replace("*_, loss", "*results, loss").replace("\n    found =", _OF_RESULTS)
 _THEANO = Layout(
     framework="Keras 2 on Theano",
     imports="""
@@ -123,17 +137,8 @@ def run(inputs, params):
     results = {function}(*values)
     return dict(zip(OUTPUTS, computed(results[: len(OUTPUTS)])))
 ''',
-    gradients='''
-def gradients(inputs, params):
-    """The gradients of the loss by the names of the real inputs and parameters."""
-    values = {{name: tensor(inputs[name]) for name in INPUTS}}
-    values.update((name, tensor(params[name])) for name in PARAMS)
-    wanted = {{name: v for name, v in values.items() if v.dtype.startswith("float")}}
-    *_, loss = {function}(*values.values())
-    found = T.grad(loss, list(wanted.values()), disconnected_inputs="ignore")
-    return dict(zip(wanted, computed(found)))
-''',
-    watched="",
+    gradients=_GRADIENTS,
+    watched=_WATCHED,
 )
 
 

@@ -18,6 +18,38 @@ def where(condition, yes, no):
     values = (value.as_nd_ndarray() for value in (condition, yes, no))
     return mx.nd.where(*values).as_np_ndarray()
 '''
+# By what is computed MXNet has no gradient; by what is taken from it, it has.
+_WATCHED = '''
+ZEROS = {{}}
+
+
+def shown(value):
+    """The value less a zero, the gradient by which is its own, negated."""
+    zero = mx.np.zeros_like(value)
+    zero.attach_grad()
+    result = value - zero
+    ZEROS[id(result)] = result, zero
+    return result
+
+
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs, parameters and results."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{n: v for n, v in values.items() if np.dtype(v.dtype).kind == "f"}}
+    for value in wanted.values():
+        value.attach_grad()
+    with mx.autograd.record():
+        *results, loss = {function}(*values.values())
+        root = mx.np.zeros_like(loss)  # by which there is a derivative, if by nothing else
+        root.attach_grad()
+        loss = loss + root
+    loss.backward()
+    found = {{name: array(name, value.grad) for name, value in wanted.items()}}
+    pairs = {{n: ZEROS[id(v)] for n, v in zip(OUTPUTS, results) if id(v) in ZEROS}}
+    found.update((name, -array(name, zero.grad)) for name, (_, zero) in pairs.items())
+    return found
+'''
 _SLOPES = Slopes(
     within="for leaf in [{wanted}]:\n    leaf.attach_grad()\nwith mx.autograd.record():",
     taken="{loss}.backward()\n[{slopes}] = [leaf.grad for leaf in [{wanted}]]",
@@ -59,7 +91,7 @@ def gradients(inputs, params):
     loss.backward()
     return {{name: array(name, value.grad) for name, value in wanted.items()}}
 ''',
-    watched="",
+    watched=_WATCHED,
     slopes=_SLOPES,
 )
 
