@@ -12,7 +12,7 @@ from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.gen.build import generate
 from irlang.graph import Graph
-from irlang.interp import vector
+from irlang.interp import first_order, vector
 from irlang.interp.draws import feeds
 from irlang.interp.first_order import FirstOrder
 from irlang.interp.plain import load
@@ -300,3 +300,31 @@ def test_tensors_without_elements_have_a_radius_without_a_word() -> None:
     order = FirstOrder(graph, values, CATALOG, "f32", estimates=True)
     assert order.radius("y", np.zeros(0, np.int64)).shape == (0,)
     assert (order.radius("z", np.arange(4)) > 0).all()
+
+
+def test_nothing_is_estimated_where_balls_say_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of more than 4,096 elements: by an estimate a softmax may reach its pole."""
+    graph, values = model("""
+model m(q: f32[8, 4, 2], k: f32[8, 3, 1], wq: f32[2, 9, 1], wk: f32[1, 9, 1], wv: f32[1, 9, 2],
+    wo: f32[9, 2, 1]) -> y: f32[8, 4, 1] {
+  y = multi_head_attention(q, k, k, wq, wk, wv, wo)
+}
+""")
+    order = FirstOrder(graph, values, CATALOG, "f32")
+    assert order.size > 4096
+    assert not order.estimates
+    bound = order.radius("y", np.arange(32))
+    largest = np.abs(run(graph, values, CATALOG)["y"]).max()
+    assert np.all(bound < 200 * 2.0**-24 * largest)
+    for seed in range(4):
+        got = single(graph, values, seed)["y"].reshape(-1)
+        assert not outside(bound, run(graph, values, CATALOG)["y"].reshape(-1), got).any()
+    deep, given = model(STACK.replace("i < 6", "i < 8"))
+    assert not FirstOrder(deep, given, CATALOG, "f32").estimates
+    monkeypatch.setattr(first_order, "_SMALL", 0)
+    monkeypatch.setattr(first_order, "_STEPS", 1 << 12)  # of too many elements
+    estimated = FirstOrder(deep, given, CATALOG, "f32")
+    assert estimated.estimates
+    bound = estimated.radius("y", np.arange(32))
+    same = FirstOrder(deep, given, CATALOG, "f32", estimates=True)
+    assert np.array_equal(bound, same.radius("y", np.arange(32)))

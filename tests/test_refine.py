@@ -85,7 +85,7 @@ def test_a_campaign_looks_closer_only_where_a_target_is_strange(
 def test_an_estimate_says_that_it_is_one(
     known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_order, "_SMALL", 0)  # a large program, for that matter
+    monkeypatch.setattr(first_order, "_MIDDLING", 0)  # a large program, for that matter
     monkeypatch.setattr(refine, "_PROVED", 0)
     got = computed.copy()
     got[2, 5] += 0.02
@@ -105,7 +105,7 @@ def test_what_an_estimate_says_is_proved_in_a_program_that_is_not_large(
     known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An estimate that is far too small makes no finding."""
-    monkeypatch.setattr(first_order, "_SMALL", 0)
+    monkeypatch.setattr(first_order, "_MIDDLING", 0)
     radius = FirstOrder.radius
 
     def small(order: FirstOrder, name: str, elements: Array) -> Array:

@@ -19,10 +19,11 @@ chapter 6). It is of second order.
 An element that hangs on a decision which rounding leaves open (a comparison, a step) is cut:
 nothing flows through it, and all that balls allow there is local.
 
-`reach` is what balls give, as long as that is not wide. Where it is, it is the sum itself in a
-small program; in a large one it is an estimate, `SURE` times what disturbances of the size of
-`local` and of random sign bring about, and how far J varies is looked up at two points that are as
-far off. Then the bound is that of the first order, and an estimate of what is beyond it.
+`reach` is what balls give, as long as that is not wide. Where it is, it is the sum itself, as long
+as there are not too many such elements for that; else it is an estimate for all, `SURE` times what
+disturbances of the size of `local` and of random sign bring about, and how far J varies is looked
+up at two points that are as far off. Then the bound is that of the first order, and an estimate of
+what is beyond it.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ _SLIGHT = 2.0**-22  # roundings that a number is off where all that is to be tol
 _NEXT = 2.0**-52  # relative: what moves any number of ours
 _LEAST = 1e-280
 _SMALL = 1 << 12  # elements of all tensors of a program in which no reach is an estimate
+_MIDDLING = 1 << 15  # of one in which none is where balls are wide in few
+_STEPS = _SMALL**2  # what these few may take: elements that their sums go over
 # Quotients and powers, what is not defined everywhere, and what has poles elsewhere.
 _SINGULAR = frozenset(
     {"/", "pow", *(n for n, row in SCALARS.items() if row.domain != (-math.inf, math.inf))}
@@ -62,11 +65,16 @@ _SINGULAR = frozenset(
 )
 
 
+class _TooWideError(Exception):
+    """Balls say little of too many elements."""
+
+
 class FirstOrder:
     """What is known of all tensors of a program, and radii of elements of its values.
 
     values: as in `irlang.interp.program.balls`, which has found that preconditions hold.
-    estimates: whether reaches are estimates, as in large programs unless it is said.
+    estimates: whether reaches are estimates, as in large programs unless it is said, and where
+    sums take too long.
     """
 
     def __init__(
@@ -85,12 +93,22 @@ class FirstOrder:
         made = list(units(graph, definitions))
         shapes = (u.piece.expansion.tensors[t].shape for u in made for t in u.targets)
         self.size = sum(math.prod(shape) for shape in shapes)  # elements of all tensors
-        self.estimates = self.size > _SMALL if estimates is None else estimates
+        self.estimates = self.size > _MIDDLING if estimates is None else estimates
+        wanted = estimates is None and self.size > _SMALL
+        self._left: float = _STEPS if wanted else math.inf  # of what sums may take
+        try:
+            self._look(graph, values, made)
+        except _TooWideError:
+            self.estimates = True
+            self._look(graph, values, made)
+
+    def _look(self, graph: Graph, values: Mapping[str, Array], made: list[Unit]) -> None:
+        """Looks through the program, call by call."""
         self._errors = Errors(estimates=self.estimates)
         self._errors.runs = [{} for _ in range(RUNS if self.estimates else 0)]
         for name, info in graph.values.items():
             if name in values:
-                ball = program.given_ball(info, load(info, values[name]), arithmetic)
+                ball = program.given_ball(info, load(info, values[name]), self._arithmetic)
                 radius = spread(ball.radius, ball.value)
                 self._errors.known[name] = Known(Ball(ball.value), radius, radius)
                 self._errors.infos[name] = info
@@ -272,6 +290,9 @@ class FirstOrder:
             known.local
         )
         places = np.flatnonzero(wide)
+        self._left -= places.size * sum(np.size(k.value) for k in self._errors.known.values())
+        if self._left < 0:
+            raise _TooWideError
         if places.size:
             flat = known.reach.reshape(-1).copy()
             flat[places] = np.minimum(flat[places], sums(self._errors, name, places))
