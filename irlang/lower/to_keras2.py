@@ -67,7 +67,7 @@ def thunk(op, node, storage, computed, kept, impl=None):
     return make(node, storage, computed, kept)
 
 
-# Convolutions have no such form, and that of pools needs an older NumPy.
+# Convolutions have no form in Python, and that of pools needs an older NumPy.
 COMPILED = (corr.BaseCorrMM, corr3d.BaseCorr3dMM, pool.Pool, pool.PoolGrad)
 theano.Op.make_thunk = thunk
 
