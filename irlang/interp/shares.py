@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
@@ -25,6 +26,13 @@ _NO_LESS = "the divisor is no less than the dividend"
 
 class Shares(Squares):
     """An evaluator that knows how much of an element another one holds."""
+
+    _ordered: dict[Any, tuple[float, Limits]]  # sums that are compared term by term
+
+    def forget(self) -> None:
+        """Tensors have become others: sums are compared anew."""
+        super().forget()
+        self._ordered = {}
 
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
@@ -110,17 +118,29 @@ class Shares(Squares):
                 best = max(best, found * factor * less)
         return best
 
+    def _positive(self, atom: eq.Expr, box: Limits, facts: Facts) -> bool:
+        """Whether an element is known not to be negative."""
+        return self.remembered(atom, box, facts).low >= 0
+
     def _by_term(self, look: eq.Reduce, tops: list[eq.Expr], box: Limits) -> float:
         """The same of a sum of as many terms, none of them negative nor more than that of `look`:
         in whatever order each of both sums is taken.
         """
         own = next((top for top in tops if isinstance(top, eq.Reduce) and is_sum(top)), None)
-        inner = inner_box(look, box) if own is not None and is_sum(look) else None
-        if own is None or inner is None or own.body is None or look.body is None:
+        if own is None or not is_sum(look):
+            return 0.0
+        key = look, own, id(box), self._equal
+        if key not in self._ordered:  # what the id is of is kept too, so that it stays its own
+            self._ordered[key] = self._each_no_less(look, own, box), box
+        return self._ordered[key][0]
+
+    def _each_no_less(self, look: eq.Reduce, own: eq.Reduce, box: Limits) -> float:
+        """The same of two sums."""
+        inner, its = inner_box(look, box), inner_box(own, box)
+        if inner is None or its is None or own.body is None or look.body is None:
             return 0.0
         names = [name for name, _ in look.binders]
-        its = inner_box(own, box)
-        extents = None if its is None else [its[name] for name, _ in own.binders]
+        extents = [its[name] for name, _ in own.binders]
         count = math.prod(inner[name][1] + 1 for name in names)
         if extents != [inner[name] for name in names] or count * self.own.row.unit > 0.125:
             return 0.0
@@ -128,7 +148,7 @@ class Shares(Squares):
             name: eq.Index(new) for (name, _), new in zip(own.binders, names, strict=True)
         }
         body = settled(eq.substitute(own.body, renamed))
-        if not self.value(body, inner, {}).low >= 0:
+        if not self.interval(body, inner, {}).low >= 0:
             return 0.0
         left, self._left = self._left, _LOOKED_AT
         gap = self.whole(body, inner).plus(self.whole(look.body, inner), -1.0)
@@ -188,10 +208,10 @@ class Shares(Squares):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box)
-        if isinstance(term, eq.Reduce) and is_sum(term):
+        if isinstance(term, eq.Reduce) and is_sum(term) and self._positive(atom, box, facts):
             for other in rest.factors:
                 look = self.meaning(other, box)
-                if isinstance(look, eq.Reduce):
+                if isinstance(look, eq.Reduce) and self._positive(other, box, facts):
                     pair = (term, [look]) if below else (look, [term])
                     share = self._by_term(*pair, box)
                     if share:
