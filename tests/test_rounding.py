@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irlang
 from irlang import equations as eq
 from irlang.adjoint import adjoint
 from irlang.arithmetic import STANDARD, half
@@ -19,7 +20,7 @@ from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.instance import instantiate
-from irlang.interp import exact, rounding, vector
+from irlang.interp import exact, reference, rounding, vector
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
@@ -431,3 +432,19 @@ def test_nothing_is_known_of_what_is_made_of_whole_numbers_beyond_the_type() -> 
             assert np.isinf(ball.bound).tolist() == [True, True, False]
             assert np.isfinite(Balls("f32").apply(function, [halves, whole]).bound).all()
     assert whole.radius is None
+
+
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_the_largest_of_some_whole_numbers_is_one_of_them(reduction: str) -> None:
+    """No float holds 2^53 + 1; of a place that nothing is put at no largest is asked."""
+    made = irlang.loads(f"""nnir 1
+model m(x: i64[3], ids: i64[1], updates: i64[]) -> y: i64[3] {{
+  y = scatter_nd(x, ids, updates; reduction = {reduction})
+}}
+""")
+    number = (2**53 + 1) * (1 if reduction == "max" else -1)
+    given = {"x": np.zeros(3, np.int64), "ids": np.array([1]), "updates": np.array(number)}
+    wanted = [0, number, 0]
+    assert balls(made.graph, given, made.catalog, "f32")["y"].value.tolist() == wanted
+    for evaluate in (reference.evaluate, vector.evaluate):
+        assert run(made.graph, given, made.catalog, evaluate)["y"].tolist() == wanted

@@ -195,7 +195,8 @@ class Vector:
             neutral = self.domain.number(_NEUTRAL[expr.kind])
             if np.asarray(self.domain.sample(body)).dtype.kind == "i":  # which no real number is
                 held = np.asarray(self.domain.sample(self._spread(condition, inner, rank)))
-                if np.all(np.any(held, axis=tuple(range(rank, held.ndim)))):  # of none it is one
+                some = np.any(held, axis=tuple(range(rank, held.ndim)))
+                if np.all(some | ~_wanted(frame)):  # of none it is one
                     least = _WHOLE.get(expr.kind)
                     neutral = neutral if least is None else self.domain.array(np.asarray(least))
             body = self.domain.select(condition, body, neutral)
@@ -427,6 +428,11 @@ def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: An
     place = tuple(int(i[0]) for i in np.nonzero(wanted)) if np.ndim(wanted) else ()
     at = [int(np.broadcast_to(index, np.shape(wanted))[place]) for index in found]
     return fail("run.outside", f"`{expr.tensor}` is read at {at}, outside its shape {list(shape)}")
+
+
+def _wanted(frame: Frame) -> Any:
+    """Where a value is wanted at all."""
+    return np.asarray(True if frame.active is None else frame.active, dtype=bool)
 
 
 def evaluate_equation(
