@@ -206,7 +206,7 @@ def _quotients(
             quotient = np.where(old == new, 0.0, (new - old) / step)
         quotient[np.isnan(old) & np.isnan(new)] = 0.0
         quotient[np.isnan(quotient)] = np.inf
-        size = np.max(np.abs(old[np.isfinite(old)]), initial=0.0)
+        size = np.max(np.abs(old[np.isfinite(old) & (quotient != 0)]), initial=0.0)
         if size * _LOST > abs(step) * max(1.0, _largest({name: quotient})):
             return None
         found[name] = quotient
