@@ -62,6 +62,9 @@ _CALLS = (
      "GaussianNoise(stddev=0.5)"),
     ("x: f32[20, 5]", "alpha_dropout(x; rate = 0.5, training = true)", ("keras-theano",),
      "AlphaDropout(rate=0.5)"),
+    ("x: f32[4]", "softmax(x)", ("keras-theano",), ""),
+    ("x: f32[2, 4]", "softmax(x)", ("keras-theano",), "Softmax("),
+    ("x: f32[2, 4, 3]", "flatten(x)", ("keras-theano",), "Flatten("),
     ("x: f32[5, 3, 2]", "dft(x; axis = 0)", _BOTH[:1], "ops.fft("),
     ("x: f32[2, 6, 1]", "dft(x; axis = 1, onesided = true)", _BOTH[:1], "ops.rfft("),
     ("x: f32[2, 5, 2]", "dft(x; axis = 1, inverse = true)", _BOTH[:1], ""),  # of two axes alone
@@ -138,6 +141,14 @@ def test_a_script_of_theano_is_its_program() -> None:
     made = case("x: f32[1, 2, 4]", "avg_pool(x; window = 2)")
     lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
     assert straight(str(lowered.code), {"x": "x"}) is None
+
+
+def test_a_matrix_is_flat_already_on_theano() -> None:
+    """Its layer says that it takes three axes and more."""
+    usable("keras-theano")
+    made = case("x: f32[2, 4]", "flatten(x)")
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    assert "Flatten(" not in str(lowered.code)
 
 
 def test_what_is_cut_out_is_no_layout() -> None:

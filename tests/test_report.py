@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
+from irlang.diff.reduce_files import packed
 from irlang.diff.report_folder import write
 from irlang.diff.report_issue import _quoted
 from irlang.diff.report_page import page
@@ -292,6 +294,41 @@ def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_
             "s expected 7.5",
             f"s got      {'float32[]' if typed else '7.5'}",
         ]
+
+
+KERAS = {"keras:torch": "torch", "keras:jax": "jax"}
+
+
+@pytest.mark.parametrize("target", [*KERAS, "keras-theano", "jax", "mxnet-1.6"])
+@pytest.mark.parametrize("beside", [False, True])
+def test_scripts_with_functions_set_what_comes_before_a_framework(
+    target: str, beside: bool, tmp_path: Path
+) -> None:
+    """Such as the backend of Keras, which is chosen when it is imported."""
+    described = next((t for t in all_targets() if t.name == target and t.installed), None)
+    if described is None:
+        pytest.skip(f"{target} is not installed")
+    size = 128 if beside else 2
+    case = case_of(
+        f"model m(x: f32[{size}] in [1, 2]) -> y: f32[{size}] {{\n"
+        "  y = exp(x)\n  loss = reduce_sum(y; axes = 0)\n}"
+    )
+    lowered = lower(case.graph, target, case.catalog, case.params, grad=True)
+    if beside:
+        (tmp_path / "finding.safetensors").write_bytes(packed(case.inputs, {"x": "f32"}))
+    path = tmp_path / "show.py"
+    text = script(lowered, case.inputs, {}, "about", "finding.safetensors")
+    told = '\nprint("backend", keras.config.backend())\n' if target in KERAS else ""
+    path.write_text(text + told)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("KERAS", "THEANO"))}
+    ran = subprocess.run(
+        [described.worker.python, path], capture_output=True, text=True, check=False,
+        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "d_x got" in ran.stdout
+    if (backend := KERAS.get(target)) is not None:
+        assert f"backend {backend}" in ran.stdout
 
 
 SLOPED = """

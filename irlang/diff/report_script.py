@@ -212,7 +212,9 @@ def _listing(code: bytes) -> str:
 _IMPORT = re.compile(r"^(?:import|from) .*$\n?", re.MULTILINE)
 
 
-_STANDARD = frozenset({"base64", "ctypes", "json", "sys", "pathlib", "os"})
+_NAMES = "\nINPUTS = "
+_PATH = "from pathlib import Path"
+_STANDARD = frozenset({"base64", "collections", "ctypes", "json", "sys", "pathlib", "os"})
 
 
 def _root(line: str) -> str:
@@ -226,21 +228,34 @@ def _frameworks(body: str) -> tuple[str, ...]:
 
 
 def _imports(body: str, inline: bool) -> str:
-    lines = [line.strip() for line in _IMPORT.findall(body)]
-    wanted = {"import sys", "import numpy as np", *lines}
+    """What a script begins with. Of a program that is its head, in its order: what is set before a
+    framework is imported has to stand there.
+    """
+    head = _head(body)
+    lines = [line.strip() for line in _IMPORT.findall(head or body)]
+    wanted = {"import sys", "import numpy as np"}
     if not inline:
-        wanted |= {"import json", "from pathlib import Path"}
+        wanted |= {"import json", _PATH}
     elif "Path(" in body:
-        wanted.add("from pathlib import Path")
-    else:
-        wanted.discard("from pathlib import Path")
+        wanted.add(_PATH)
+    if head:
+        more = sorted(wanted - set(lines))
+        kept = (line for line in head.strip("\n").splitlines() if line != _PATH or line in wanted)
+        return "\n".join([*more, *kept])
+    wanted |= set(lines) - {_PATH}
     first = sorted(line for line in wanted if _root(line) in _STANDARD)
     others = sorted(line for line in wanted if _root(line) not in _STANDARD)
     return "\n".join([*first, "", *others])
 
 
+def _head(body: str) -> str:
+    """What stands before the names of a program's tensors; nothing of what loads a model."""
+    head, names, _ = body.partition(_NAMES)
+    return head if names else ""
+
+
 def _without_imports(body: str) -> str:
-    return _IMPORT.sub("", body)
+    return _IMPORT.sub("", body.removeprefix(_head(body)))
 
 
 def _array(name: str, array: Array, stored: frozenset[str]) -> str:

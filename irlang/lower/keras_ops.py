@@ -121,8 +121,11 @@ def _thresholded(call: Keras) -> Value:
 _MOST_AXES = 5  # that TensorFlow's kernel of softmax takes
 
 
-def _softmax(call: Keras) -> Value:
+def _softmax(call: Keras) -> Value | None:
+    """Keras 2.3 says itself that it has none of one axis."""
     x = call.input("x")
+    if x.rank < 2 and call.build.backend == "theano":
+        return None
     if x.rank <= _MOST_AXES:
         return call.value(layer(call, "Softmax", x, axis=call.axis_said("axis", x.rank)))
     axis = call.axis("axis", x.rank)
@@ -200,7 +203,9 @@ def _reshape(call: Keras) -> Value:
 
 def _flatten(call: Keras) -> Value:
     x, shape = call.input("x"), call.out.shape
-    if x.rank > 1 and shape == (x.shape[0], math.prod(x.shape[1:])) and call.out.kind == "real":
+    least = 3 if call.build.backend == "theano" else 2  # axes that its layer says it takes
+    flat = x.rank >= least and shape == (x.shape[0], math.prod(x.shape[1:]))
+    if flat and call.out.kind == "real":
         return call.value(layer(call, "Flatten", x))
     return call.build.reshape(x, shape)
 
