@@ -113,9 +113,7 @@ _LATER: dict[tuple[int, int], dict[str, str]] = {
     },
 }  # fmt: skip
 _FOR_ANY: dict[tuple[int, int], dict[str, str]] = {
-    (1, 14): {
-        "Clip": "i16 u16", "LeakyRelu": "f64", "PRelu": "f64 i32 i64", "Resize": "i8 i32 u8",
-    },
+    (1, 14): {"LeakyRelu": "f64", "PRelu": "f64 i32 i64", "Resize": "i8 i32 u8"},
     (1, 17): {
         "Relu": "i64",
         **dict.fromkeys(
