@@ -93,6 +93,11 @@ def test_what_a_target_composes_is_its_parts() -> None:
     assert _told("x: f32[1]", "reduce_l2(x)", "x", "tf", x=[0.0]).verdict == "nonfinite"
 
 
+def test_what_is_handed_the_adjoint_equations_is_not_held_to_more() -> None:
+    x = [0.0, 0.0]
+    assert _told("x: f32[2]", "reduce_l2(x)", "x", "onnxruntime", x=x).verdict != "nonfinite"
+
+
 def test_a_session_says_so() -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     made = case("x: f32[3]", "reduce_l2(x)")

@@ -48,6 +48,16 @@ FORWARD: dict[str, tuple[str, str, Any, dict[str, str]]] = {
     "erf of NaN": ("x: f32[2] -> f32[2]", "erf(x)", [NAN, 1], {}),
     "exp of NaN": ("x: f32[2] -> f32[2]", "exp(x)", [NAN, 1], {}),
     "relu of NaN": ("x: f32[2] -> f32[2]", "relu(x)", [NAN, 1], {}),
+    "the lowest quantile beside -inf": (
+        "x: f32[3] -> f32[]", "quantile(x; q = 0)", [-INF, 1, 2], {"torch": "edge"},
+    ),
+    "a quantile between two infinities": (
+        "x: f32[2] -> f32[]", "quantile(x)", [INF, INF], {"torch": "edge"},
+    ),
+    "a quantile between inf and a number": (
+        "x: f32[2] -> f32[]", "quantile(x)", [1, INF],
+        dict.fromkeys(("torch", "tf", "onnxruntime"), "unstable"),
+    ),
     "the largest beside NaN": (
         "x: f32[2, 2] -> f32[2]", "reduce_max(x; axes = 1)", [[1, NAN], [NAN, 1]],
         {"onnxruntime": "edge"},

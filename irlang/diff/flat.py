@@ -27,7 +27,7 @@ from irlang.graph import Graph, Node, Port
 from irlang.interp import program
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import hanging
-from irlang.lower.lower import lower
+from irlang.lower.lower import differentiates, lower
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
@@ -132,7 +132,9 @@ def _reader(graph: Graph, name: str) -> Node | None:
 
 
 def _is_own(graph: Graph, node: Node, target: str, case: Case) -> bool:
-    """Whether a target has an operator of its own for a call."""
+    """Whether a target has an operator of its own for a call, and differentiates it by itself."""
+    if not differentiates(target):
+        return False  # it is handed the adjoint equations
     inputs = {name: Port(graph.values[name]) for name in node.operands()}
     named = {*inputs, *node.outputs}
     values = {name: info for name, info in graph.values.items() if name in named}
