@@ -515,6 +515,8 @@ def test_places_count_from_the_end_where_a_target_documents_it(operator: str) ->
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
+    assert admitted("keras:theano", "transpose", "transpose.permutation")
+    assert not admitted("keras:tensorflow", "transpose", "transpose.permutation")
     assert not admitted("torch", "softplus", "softplus.beta")
     assert admitted("tf", "batch_norm", "batch_norm.scale")
     assert not admitted("tf", "batch_norm", "batch_norm.scale", ["fused_batch_norm"])

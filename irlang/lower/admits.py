@@ -131,6 +131,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
     },
+    "keras:theano": {
+        "transpose": {"permutation": "dimshuffle: an axis that is known to be of size 1 may go"},
+    },
     "mxnet": {
         "*": _WRAPS,
         "split": {"total": f"mx.np.split {_PLACES}"},

@@ -139,8 +139,10 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
             options["reset_after"] = call["reset_after"]
         options |= {
             "return_sequences": True, "return_state": True,
-            "go_backwards": call["reverse"] or None, "unroll": on_theano or None, **_begun(call),
+            "go_backwards": call["reverse"] or None, **_begun(call),
         }  # fmt: skip
+        if on_theano and length > 1:  # it says itself that it unrolls no single step
+            options["unroll"] = True
         extra = []
         if call["zero_output_for_mask"]:
             options["zero_output_for_mask"] = True
