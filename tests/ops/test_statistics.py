@@ -62,8 +62,18 @@ def test_quantiles_are_open_where_rounding_decides() -> None:
         ({"q": 0.25, "interpolation": "nearest"}, True),
     ):
         open_ = left_open("quantile", {"x": x}, **options)
-        assert open_ is not None
-        assert bool(open_) == expected, options
+        assert (open_ is not None and bool(open_)) == expected, options
+
+
+def test_quantiles_are_open_between_infinities_that_differ() -> None:
+    for x, q, expected in (
+        ([-np.inf, 1.0, 2.0], 0.25, True),
+        ([-np.inf, 1.0, 2.0], 0.0, False),  # that very element
+        ([-np.inf, np.inf], 0.5, True),
+        ([np.inf, np.inf], 0.5, False),
+    ):
+        open_ = left_open("quantile", {"x": np.array(x)}, q=q)
+        assert (open_ is not None and bool(open_)) == expected, (x, q)
 
 
 @given(data=st.data(), right=st.booleans())
