@@ -30,6 +30,8 @@ _STEEP = {
 }
 _TAME = {"acosh": 2.0}
 _GROWING = frozenset(("+", "-", "*", "neg", "abs", "sq", "//", "ceildiv"))
+_COUNTING = _GROWING | {"%"}
+_BEYOND = "its definition counts beyond 64 bits"
 _SAFE = 2.0**31  # of integers below it, the results of these are in 64 bits
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
 # What gives the same bits with a sign as without.
@@ -166,6 +168,9 @@ class Expressions(ABC):
             with self.under(first, arm) if function == "select" else nullcontext():
                 args.append(self.term(arg))
         self.guarded = guarded
+        reals = any(isinstance(arg, Known) and arg.kind == "real" for arg in args)
+        if reals and function in _COUNTING and kind_of(expr, self.tensors) == "int":
+            raise Unsupported(_BEYOND)  # which a number has become a real for, and is not exact
         return self.applied(function, args)
 
     @contextmanager
@@ -384,4 +389,4 @@ def _held(function: str, arrays: Sequence[Array]) -> None:
     whole = np.asarray(SCALARS[function].numpy(*(array.astype(object) for array in arrays)))
     least, greatest = integer_range("i64")
     if not all(least <= number <= greatest for number in whole.flat):
-        raise Unsupported("its definition counts beyond 64 bits")
+        raise Unsupported(_BEYOND)
