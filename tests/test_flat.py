@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ from irlang.interp.program import balls, precision
 from tests.lower_calls import case
 
 
-def _told(types: str, call: str, by: str, target: str = "torch", **values: object) -> Verdict:
+def _told(types: str, call: str, by: str, target: str = "torch", **values: Any) -> Verdict:
     """The verdict on a target that says NaN wherever nothing is known of a gradient."""
     made = case(types, call)
     graph, catalog = differentiated(made.graph, builtin())
@@ -50,7 +52,7 @@ def _told(types: str, call: str, by: str, target: str = "torch", **values: objec
     ],
 )
 def test_no_number_where_a_function_has_slopes(
-    types: str, call: str, by: str, values: dict[str, object]
+    types: str, call: str, by: str, values: dict[str, Any]
 ) -> None:
     verdict = _told(types, call, by, **values)
     assert verdict.verdict == "nonfinite"
@@ -73,7 +75,7 @@ def test_no_number_where_a_function_has_slopes(
     ],
 )
 def test_nothing_is_said_of_poles_jumps_and_ends(
-    types: str, call: str, by: str, values: dict[str, object]
+    types: str, call: str, by: str, values: dict[str, Any]
 ) -> None:
     assert _told(types, call, by, **values).verdict != "nonfinite"
 
