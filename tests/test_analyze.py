@@ -32,6 +32,7 @@ from irlang.cli import status
 from irlang.commands.fmt import format_text
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
+from irlang.graph import Graph
 from irlang.interp.range import analyse
 
 ROOT = Path(__file__).parents[1]
@@ -930,3 +931,21 @@ def test_what_the_first_framework_keeps_more_digits_of_another_shows() -> None:
     assert report.witness
     assert report.witness.shown
     assert report.witness.shown.target == "torch"
+
+
+def test_what_many_calls_are_given_is_computed_once(
+    frameworks: Frameworks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One try that breaks many calls is one computation of the model, unless something is open."""
+    lines = "\n".join(f"y{i} = log(multiply(x, {i + 1}.5))" for i in range(12))
+    results = ", ".join(f"y{i}: f32[3]" for i in range(12))
+    computed: list[int] = []
+
+    def counted(graph: Graph, *rest: Any) -> dict[str, np.ndarray[Any, Any]]:
+        computed.append(len(graph.nodes))
+        return trace(graph, *rest)
+
+    monkeypatch.setattr("irlang.analysis.search.trace", counted)
+    found = judged(model(lines, "x: f32[3] in [0, 1]", results), frameworks).reports
+    assert [report.status for report in found] == ["reachable"] * 12
+    assert sum(size > 2 for size in computed) <= 8  # of all calls at once, not of one alone

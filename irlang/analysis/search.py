@@ -206,8 +206,10 @@ class Search:
         return originates(node, found, self.subject.endless) is not None
 
     def _holds(self, graph: Graph, node: Node, values: Values) -> bool:
-        """Whether a call goes wrong whatever is drawn for what is left open, as far as is tried."""
-        draws = range(_DRAWS if open_values(graph, 0, self.subject.catalog) else 1)
+        """Whether a call that goes wrong does so whatever else is drawn for what is left open, as
+        far as is tried.
+        """
+        draws = range(1, _DRAWS if open_values(graph, 0, self.subject.catalog) else 1)
         traces = (self._trace(graph, values, draw) for draw in draws)
         return all(found and self._breaks(node, found) for found in traces)
 

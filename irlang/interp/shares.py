@@ -212,8 +212,8 @@ class Shares(Squares):
             for other in rest.factors:
                 look = self.meaning(other, box)
                 if isinstance(look, eq.Reduce) and self._positive(other, box, facts):
-                    pair = (term, [look]) if below else (look, [term])
-                    share = self._by_term(*pair, box)
+                    larger, least = (term, look) if below else (look, term)
+                    share = self._by_term(larger, [least], box)
                     if share:
                         yield Sum({other: share if below else 1 / share})
         if not below or self.root_of(term, box) is None:
