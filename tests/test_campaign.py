@@ -27,8 +27,9 @@ from irlang.diff.batch import _spoilt
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import Found, find
+from irlang.diff.outcome import Outcome
 from irlang.diff.programs import BATCH, make_case, program_seed
-from irlang.diff.runner import Outcome, Session
+from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, calls_of, symptom_of
 from irlang.diff.store import Store
 from irlang.diff.verdict import Verdict

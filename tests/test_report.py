@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
+from irlang.diff.outcome import _reason
 from irlang.diff.reduce_files import packed
 from irlang.diff.report_folder import write
 from irlang.diff.report_issue import _quoted
@@ -30,7 +31,7 @@ from irlang.diff.report_page import page
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
 from irlang.diff.report_words import first_words, last_words
-from irlang.diff.runner import Session, _reason
+from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
 from irlang.interp import exact
 from irlang.lower.lower import lower

@@ -25,9 +25,10 @@ from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
 from irlang.diff.localise import Culprit, isolate
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
-from irlang.diff.runner import Outcome, Session
+from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest

@@ -22,10 +22,11 @@ from irlang.diff.apart import APART, cases_apart, judge_apart
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
-from irlang.diff.runner import Case, Outcome, Session
+from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.gen.coverage import cell, features

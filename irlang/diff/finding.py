@@ -13,13 +13,14 @@ import numpy as np
 from irlang.diff.flat import told
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
+from irlang.diff.outcome import Outcome
 from irlang.diff.reduce import HANG_SECONDS, number_kind, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
 from irlang.diff.report_folder import write as write
-from irlang.diff.runner import Case, Outcome, Session
+from irlang.diff.runner import Case, Session
 from irlang.diff.stages import blamed_gradient
 from irlang.diff.unfold import is_composed, unfolded
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest

@@ -22,9 +22,10 @@ from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.edits import Edit, apply, cost, typed
 from irlang.diff.localise import localise
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.reduce_moves import PHASES, Proposals, structure
-from irlang.diff.runner import Outcome, Session
+from irlang.diff.runner import Session
 from irlang.diff.stages import gradient_by_calls
 from irlang.diff.verdict import Verdict, at_edge, gravest
 from irlang.graph import Graph, Initial

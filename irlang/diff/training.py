@@ -19,7 +19,8 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Array, Case
-from irlang.diff.runner import Outcome, Session
+from irlang.diff.outcome import Outcome
+from irlang.diff.runner import Session
 from irlang.diff.verdict import Verdict
 from irlang.equations import TensorInfo
 from irlang.graph import Graph

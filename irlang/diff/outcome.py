@@ -1,0 +1,232 @@
+"""What became of a program on its targets, and the verdicts on what they gave."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from irlang.arithmetic import STANDARD, Arithmetic, half
+from irlang.diagnostics import InvalidInput, fail
+from irlang.diff.calls import Case, open_values, renamed
+from irlang.diff.flat import with_flat
+from irlang.diff.gradients import Asked
+from irlang.diff.promised import ruled_out
+from irlang.diff.refine import Refiner
+from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
+from irlang.gen.extreme import has_extreme
+from irlang.graph import Graph
+from irlang.interp.balls import Ball
+from irlang.interp.program import balls, precision
+from irlang.lower.pool import Result
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_LOST = {"crash": "crash", "timeout": "timeout", "memory": "memory"}
+# What frameworks say of an operator that they have no gradient of.
+_NO_SLOPE = re.compile(
+    r"derivative for|not differentiable|_backward\S* not implemented|gradient registry has no"
+    r"|No gradient defined for"
+    r"|[Gg]radients for .* are not supported"
+)
+# The places in the worker that a compiler traces an error back to.
+_FROM = r"\S*worker\.py:\d+:\d+: "
+_TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
+_AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a case: the oracle's balls and one list of verdicts for every target.
+
+    balls: every value's, in standard arithmetic. refusal: why the oracle itself has no value (a
+    precondition on values fails).
+    """
+
+    balls: dict[str, Ball] = field(default_factory=dict)
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    slopes: dict[str, Ball] = field(default_factory=dict)
+    results: dict[str, Result] = field(default_factory=dict)
+    refusal: InvalidInput | None = None
+    closer: Refiner | None = None
+
+
+def judged(
+    graph: Graph,
+    target: str,
+    case: Case,
+    outcome: Outcome,
+    own: Arithmetic,
+    *,
+    says_no: str,
+    thorough: bool,
+) -> list[Verdict]:
+    """Verdicts on what a target gave, in its own arithmetic where that makes a difference.
+
+    own: that arithmetic. says_no: what it says (a pattern) of what it does not support. thorough:
+    as of a `Refiner`.
+    """
+    result = outcome.results[target]
+    excused = _excused(graph, case, outcome, result, says_no)
+    if excused:
+        return same(graph, target, excused, _reason(result))
+    found = verdicts(graph, target, outcome, result)
+    if outcome.refusal is not None or result.status != "ok":
+        return found
+    amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
+    if outcome.closer is None:
+        outcome.closer = Refiner(graph, case.values, case.catalog, thorough)
+    if own.narrower or (amiss and own != STANDARD):
+        outcome = replace(outcome, balls=balls_of(case, graph, own))
+        if outcome.slopes:
+            outcome.slopes = slopes_of(case, graph, own, outcome.balls)
+        found = verdicts(graph, target, outcome, result)
+    found = _looked_at(found, graph, target, case, outcome, own)
+    if any(v.verdict in FINDINGS for v in found):
+        said = ruled_out(graph, case, outcome.balls, target)
+        return same(graph, target, "unsupported", said) if said else found
+    return found
+
+
+def _excused(graph: Graph, case: Case, outcome: Outcome, result: Result, says_no: str) -> str:
+    """The verdict on a refusal that is held against no target; empty if it is."""
+    if result.status != "refused":
+        return ""
+    if says_no and re.search(says_no, result.error):
+        return "unsupported"
+    if result.detail.get("stage") in ("contract", "gradient"):
+        return ""
+    if _unpromised(case, graph, outcome.balls):
+        return "unstable"
+    # what says that a number does not fit counts in fewer bits
+    return "unsupported" if any(map(has_extreme, graph.nodes)) else ""
+
+
+def _looked_at(
+    found: list[Verdict], graph: Graph, target: str, case: Case, outcome: Outcome, own: Arithmetic
+) -> list[Verdict]:
+    """The verdicts, looked at more closely where they say much, and where they say little."""
+    result = outcome.results[target]
+    shown = {name: graph.values[value] for name, value in graph.outputs.items()}
+    outputs = {name: result.outputs[name] for name in shown if name in result.outputs}
+    slopes = {f"d_{name}": graph.values[name] for name in outcome.slopes}
+    pulled = {f"d_{name}": slope for name, slope in result.gradients.items()}
+
+    def coarse() -> dict[str, Ball]:
+        balls = balls_of(case, graph, half(own))
+        rough = slopes_of(case, graph, half(own), balls) if slopes else {}
+        return {
+            **{f"d_{name}": ball for name, ball in rough.items()},
+            **{name: balls[value] for name, value in graph.outputs.items()},
+        }
+
+    found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse)
+    if slopes:
+        found = with_flat(
+            graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
+        )
+    if open_values(graph, case.catalog):
+        return found
+    assert outcome.closer is not None
+    return outcome.closer.refined(found, outcome.balls, outputs, target, own)
+
+
+def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:
+    """Whether a call was fed with what its definition leaves open: it may say so, and stop."""
+    return any(
+        bool(np.any(np.isinf(balls[name].bound)))
+        for node in graph.nodes
+        if node.expansion(case.catalog).unspecified
+        for name in node.outputs
+        if name in balls
+    )
+
+
+def balls_of(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:
+    """The ball of every value of a program, in some arithmetic."""
+    return balls(graph, case.values, case.catalog, precision(graph), own)
+
+
+def slopes_of(case: Case, graph: Graph, own: Arithmetic, found: dict[str, Ball]) -> dict[str, Ball]:
+    """The balls of the gradients of a program's loss; found: those of its values."""
+    from irlang.interp.gradient import gradient_balls
+
+    return gradient_balls(graph, case.values, case.catalog, found, arithmetic=own)
+
+
+def with_open(graph: Graph, found: list[Verdict], following: dict[str, Verdict]) -> list[Verdict]:
+    """The verdicts of a program's outputs, those on what is not determined in their place."""
+    replaced = []
+    for verdict in found:
+        value = graph.outputs.get(verdict.name)
+        if value in following:
+            verdict = renamed(following[value], verdict.name)
+        elif verdict.name not in graph.outputs:
+            told = "the gradient hangs on what is left open"
+            verdict = Verdict(verdict.name, verdict.target, "unstable", message=told)
+        replaced.append(verdict)
+    return replaced
+
+
+def same(graph: Graph, target: str, verdict: str, message: str) -> list[Verdict]:
+    """One verdict on all results."""
+    return [Verdict(name, target, verdict, message=message) for name in graph.outputs]
+
+
+def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> list[Verdict]:
+    """Judges what a target gave; an oracle that refuses makes a target's value `accepted`."""
+    if result.status in _LOST:
+        return same(graph, target, _LOST[result.status], _reason(result))
+    if outcome.refusal is not None:
+        message = outcome.refusal.diagnostics[0].message
+        return same(graph, target, "refused" if result.status == "refused" else "unstable", message)
+    if result.status == "refused":
+        if result.detail.get("stage") == "contract":
+            raise fail(
+                "lower.contract", f"{target}: the emitted program is at fault: {result.error}"
+            )
+        if result.detail.get("stage") != "gradient":
+            return same(graph, target, "refused", _reason(result))
+    found = []
+    for name, value in graph.outputs.items():
+        info = graph.values[value]
+        if name not in result.outputs:
+            found.append(Verdict(name, target, "wrong", message="the program gives no such result"))
+        else:
+            found.append(judge(name, target, info, outcome.balls[value], result.outputs[name]))
+    for name, ball in outcome.slopes.items():
+        if result.status == "refused":
+            grave = "unsupported" if _NO_SLOPE.search(result.error) else "refused"
+            found.append(Verdict(f"d_{name}", target, grave, message=_reason(result)))
+        elif name in result.gradients:
+            slope = result.gradients[name]
+            found.append(judge(f"d_{name}", target, graph.values[name], ball, slope))
+    return found
+
+
+def not_differentiated(asked: Asked, target: str, outcome: Outcome) -> list[Verdict]:
+    """A verdict for every gradient that is asked for and that the target cannot give."""
+    constant = asked.lowered.constant
+    reasons = {name: f"`{op}` has no derivative by it there" for name, op in constant.items()}
+    if asked.reason:
+        reasons = dict.fromkeys(outcome.slopes, asked.reason)
+    return [
+        Verdict(f"d_{name}", target, "unsupported", message=reasons[name])
+        for name in outcome.slopes
+        if name in reasons
+    ]
+
+
+def staged(graph: Graph, found: list[Verdict]) -> list[Verdict]:
+    """Verdicts with the stage of training that each is of."""
+    stages = {name: "loss" if v == graph.loss else "forward" for name, v in graph.outputs.items()}
+    return [replace(v, stage=stages.get(v.name, "backward")) for v in found]
+
+
+def _reason(result: Result) -> str:
+    """What a target says, without the places in the worker that a compiler traces it back to."""
+    said = _TRACED.sub("", _AT.sub(r"\1", result.error))
+    signal = result.detail.get("signal")
+    return f"{signal}: {said}" if signal and signal not in said else said
