@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case
+from irlang.diff.finding import find, write
 from irlang.diff.flat import SLOPES, told, with_flat
 from irlang.diff.runner import Session
 from irlang.diff.verdict import Verdict, judge
@@ -100,15 +102,23 @@ def test_what_is_handed_the_adjoint_equations_is_not_held_to_more() -> None:
     assert _told("x: f32[2]", "reduce_l2(x)", "x", "onnxruntime", x=x).verdict != "nonfinite"
 
 
-def test_a_session_says_so() -> None:
+def test_a_session_says_so_and_its_report(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     made = case("x: f32[3]", "reduce_l2(x)")
     graph, catalog = differentiated(made.graph, builtin())
     fed = {n: np.ones(graph.values[n].shape, np.float32) for n in graph.inputs}
     fed["x"] = np.zeros(3, np.float32)
     with Session(["jax", "torch"]) as session:
-        (outcome,) = session.compare([Case(graph, fed, {}, catalog)], grad=True)
-    of = {t: next(v for v in vs if v.name == "d_x") for t, vs in outcome.verdicts.items()}
-    assert of["jax"].verdict == "nonfinite"
-    assert of["jax"].stage == "backward"
-    assert of["torch"].verdict not in ("nonfinite", "wrong")
+        case_ = Case(graph, fed, {}, catalog)
+        (outcome,) = session.compare([case_], grad=True)
+        of = {t: next(v for v in vs if v.name == "d_x") for t, vs in outcome.verdicts.items()}
+        assert of["jax"].verdict == "nonfinite"
+        assert of["jax"].stage == "backward"
+        assert of["torch"].verdict not in ("nonfinite", "wrong")
+        found = find(session, case_, 1, "jax", outcome)
+    assert found.operator == "reduce_l2"
+    entry = write(found, tmp_path, "f-001")
+    assert "gives nan for d_" in entry["title"]
+    told_of = (tmp_path / "issue.md").read_text()
+    assert SLOPES in told_of
+    assert "expected `[0]`" in told_of
