@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.catalog import builtin
+from irlang.diff import outcome as outcome_of
 from irlang.diff import runner
 from irlang.diff.edits import (
     ROUNDER,
@@ -418,7 +419,7 @@ def test_what_is_slow_and_no_more_is_told_as_not_repeated(monkeypatch: pytest.Mo
     late = Result("timeout", {}, {}, "no answer within 20 s", {}, 20.0)
     with Session(["torch"]) as session:
         outcome = session.compare([case])[0]
-        verdicts = {"torch": runner.verdicts(case.graph, "torch", outcome, late)}
+        verdicts = {"torch": outcome_of.verdicts(case.graph, "torch", outcome, late)}
         found = find(session, case, 1, "torch", dataclasses.replace(outcome, verdicts=verdicts))
     assert (found.verdict.verdict, found.repeated) == ("timeout", False)
 
