@@ -57,7 +57,6 @@ _LOST = (
 )  # fmt: skip
 _ROOM = 1 << 30  # bytes that one may take
 _PATIENCE = Limits(seconds=2.0, memory=2 << 30)  # what a target may take to say no
-_SOON = 5.0  # seconds that it has in a fork after that, before it has its whole time
 _TRIALS = 24  # smaller calls that are tried for one that is accepted
 _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
@@ -360,12 +359,9 @@ def _has_nan(array: Array) -> bool:
 
 
 def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | None]:
-    """The results in processes that have run nothing before; None where there is no process.
-
-    What has none in a fork after a short time has the whole of its time once, and not twice.
-    """
+    """The results in processes that have run nothing before; None where there is no process."""
     found: list[Result | None] = [None] * len(programs)
-    spare = worker.spare(_SOON) if programs else None
+    spare = worker.spare() if programs else None
     if spare is not None:
         with contextlib.suppress(WorkerError):  # not every framework survives a fork
             found = list(spare.submit(programs))
