@@ -118,10 +118,6 @@ class Shares(Squares):
                 best = max(best, found * factor * less)
         return best
 
-    def _positive(self, atom: eq.Expr, box: Limits, facts: Facts) -> bool:
-        """Whether an element is known not to be negative."""
-        return self.remembered(atom, box, facts).low >= 0
-
     def _by_term(self, look: eq.Reduce, tops: list[eq.Expr], box: Limits) -> float:
         """The same of a sum of as many terms, none of them negative nor more than that of `look`:
         in whatever order each of both sums is taken.
@@ -208,14 +204,6 @@ class Shares(Squares):
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
         term = self.meaning(atom, box)
-        if isinstance(term, eq.Reduce) and is_sum(term) and self._positive(atom, box, facts):
-            for other in rest.factors:
-                look = self.meaning(other, box)
-                if isinstance(look, eq.Reduce) and self._positive(other, box, facts):
-                    larger, least = (term, look) if below else (look, term)
-                    share = self._by_term(larger, [least], box)
-                    if share:
-                        yield Sum({other: share if below else 1 / share})
         if not below or self.root_of(term, box) is None:
             return
         for other in rest.factors:

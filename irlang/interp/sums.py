@@ -135,7 +135,9 @@ class Sums(Singles):
         one, other = (self.whole(arg, box) for arg in args)
         made = one.plus(other, 1.0 if expr.function == "+" else -1.0)
         low = -self.upper(Sum({}).plus(made, -1.0), box, facts)
-        self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried for the other end
+        terms = [self.meaning(arg, box) for arg in args]
+        if any(isinstance(term, eq.Apply) and term.function in ("max", "min") for term in terms):
+            self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried for the other end
         return self.own.outward(low, self.upper(made, box, facts), 0.5)
 
     def _original(self, expr: eq.Expr, box: Limits, facts: Facts) -> eq.Expr:
