@@ -32,12 +32,13 @@ from irlang.diff.edits import (
     cost,
 )
 from irlang.diff.edits_settle import settled, with_values
-from irlang.diff.finding import find
+from irlang.diff.finding import charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.reduce import Reduced, reduce
 from irlang.diff.reduce_files import load_beside, save, to_text
 from irlang.diff.reduce_moves import at_once, numbers
 from irlang.diff.runner import Case, Session
+from irlang.diff.verdict import FINDINGS
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
@@ -481,3 +482,28 @@ def test_what_a_call_reads_twice_is_cut_in_both_places() -> None:
     assert made.values["x"].shape == (1, 1)
     assert made.graph.values["y"].shape == (1, 1)
     assert run(made.graph, made.values, made.catalog)["y"].shape == (1, 1)
+
+
+def test_a_finding_has_among_its_results_the_value_that_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside what is computed of it, and by what it is computed of alone, nothing is wrong."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    plant(
+        monkeypatch,
+        r"torch\.tanh\((\w+)\)(?=[\s\S]*torch\.exp\()",
+        r"(torch.tanh(\1) + 0.01)",
+    )
+    case = case_of(
+        "model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  b = exp(a)\n  y = multiply(b, 0)\n}"
+    )
+    with Session(["torch"]) as session:
+        culprit = localise(session, case, "torch")
+        assert culprit is not None
+        found = charge(session, case, 1, "torch", culprit)
+        verdict = found.verdict
+        assert verdict.verdict in FINDINGS
+        assert verdict.name in found.reduced.graph.outputs
+        assert found.got[verdict.name][verdict.index] == verdict.got
+        again = session.compare([found.reduced])[0].verdicts["torch"]
+    assert any(v.verdict in FINDINGS and v.name == verdict.name for v in again)

@@ -20,8 +20,8 @@ from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
 from irlang.diff.report_folder import write as write
-from irlang.diff.runner import Case, Session
-from irlang.diff.stages import blamed_gradient
+from irlang.diff.runner import Case, Session, expose
+from irlang.diff.stages import blamed_gradient, gradient_by_calls
 from irlang.diff.unfold import is_composed, unfolded
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import but_the_sum
@@ -226,6 +226,8 @@ def _reduced(
         again = _worst(outcome.verdicts[target])
     else:
         reduced = renamed
+    if again.verdict not in FINDINGS and (made is not None or not grad):
+        reduced, outcome, again = _shown(session, reduced, target, grad, outcome)
     verdict = again if again.verdict in FINDINGS else verdict
     if grad and verdict.verdict in _WITHOUT_VALUES:
         verdict = replace(verdict, stage="backward")
@@ -250,6 +252,23 @@ def _reduced(
         output=str(result.detail.get("output", "")) if result is not None else "",
         repeated=not hangs or again.verdict == _HANG,
     )  # fmt: skip
+
+
+def _shown(
+    session: Session, case: Case, target: str, grad: bool, outcome: Outcome
+) -> tuple[Case, Outcome, Verdict]:
+    """A program of which a call alone is wrong, its radius hiding that from its results: with what
+    that call gives among these, where it shows there; its outcome, and the verdict on the call.
+    """
+    if grad:
+        start = gradient_by_calls(session.only(target), case, target).start
+        return case, outcome, start.verdict if start else _worst(outcome.verdicts[target])
+    watched = replace(case, graph=expose(case.graph))
+    shown = session.compare([watched])[0]
+    worst = _worst(shown.verdicts[target])
+    if worst.verdict in FINDINGS:
+        return watched, shown, worst
+    return case, outcome, _worst(outcome.verdicts[target])
 
 
 def _attributes(nodes: list[Node]) -> dict[str, str]:
