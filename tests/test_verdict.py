@@ -126,3 +126,12 @@ def test_a_huge_element_excuses_no_other(huge: float, off: float) -> None:
     assert (found.verdict, found.index) == ("wrong", (0,))
     near = _judge(_single([-2.0, 1.0, huge * 1.0001]), np.array([1e-6, 1e-6, 0.0]), value=value)
     assert (near.verdict, near.index) == ("inaccurate", (2,))
+
+
+def test_whole_numbers_are_told_as_they_are() -> None:
+    """Beyond 2**53 two of them are one float."""
+    ball = Ball(np.array([2**53 + 1]), np.zeros(1))
+    verdict = judge("y", "t", TensorInfo((1,), "i64"), ball, np.array([2**53]))
+    assert verdict.verdict == "wrong"
+    assert (verdict.expected, verdict.got) == (2**53 + 1, 2**53)
+    assert verdict.as_json()["expected"] == 2**53 + 1

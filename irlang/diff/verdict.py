@@ -67,8 +67,9 @@ class Verdict:
 
     max_error: the largest |got - expected| over elements that have a verdict. radius: at that
     element. index: of the element that is furthest outside its radius, or nearest to its edge.
-    stage: of training, in which it was computed: `forward`, `loss`, `backward` or `step`.
-    estimated: whether the radius is an estimate (`irlang.interp.first_order`), and no proof.
+    expected, got: there, as whole numbers where the output has such. stage: of training, in which
+    it was computed: `forward`, `loss`, `backward` or `step`. estimated: whether the radius is an
+    estimate (`irlang.interp.first_order`), and no proof.
     """
 
     name: str
@@ -263,6 +264,11 @@ def _at(
         float(error[index]),
         float(radius[index]),
         index,
-        float(value[index]),
-        float(actual[index]),
+        _number(value[index]),
+        _number(actual[index]),
     )
+
+
+def _number(element: Any) -> float:
+    """An element as it is: a whole number beyond 2**53 is no float."""
+    return int(element) if isinstance(element, np.integer) else float(element)
