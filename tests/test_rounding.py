@@ -431,6 +431,10 @@ def test_nothing_is_known_of_what_is_made_of_whole_numbers_beyond_the_type() -> 
             ball = Balls("f16").apply(function, [halves, whole])
             assert np.isinf(ball.bound).tolist() == [True, True, False]
             assert np.isfinite(Balls("f32").apply(function, [halves, whole]).bound).all()
+        # an infinity in place of it is as far beyond what is finite
+        for function, known in (("min", [1, 1, 1]), ("max", [0, 0, 1]), ("<", [0, 1, 1])):
+            bound = np.broadcast_to(Balls("f16").apply(function, [halves, whole]).bound, 3)
+            assert (bound == 0).tolist() == known
     assert whole.radius is None
 
 

@@ -28,6 +28,8 @@ _STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})
 # of what kinds of numbers they are is not for the type of the others to say
 _OF_WHOLE = frozenset({"polygamma", "rounded", "int", "select"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_CHOOSING = frozenset({"min", "max"})
+_ORDERED = _COMPARISONS | _CHOOSING
 # How far a value can move when its argument does: |f(a) - f(b)| <= L |a - b| everywhere.
 _LIPSCHITZ = {
     "sin": 1.0,
@@ -47,8 +49,11 @@ class BallFunctions(BallArithmetic, BallDecisions):
 
     def apply(self, function: str, args: list[Ball]) -> Ball:
         """A scalar function: propagated radii, and the rounding of the result."""
+        whole = [np.asarray(arg.value).dtype.kind in "iuO" for arg in args]
         if function not in _OF_WHOLE:
-            args = self.mixed(args, real=SCALARS[function].kind == "real")
+            args = self.mixed(
+                args, real=SCALARS[function].kind == "real", ordered=function in _ORDERED
+            )
         if any(wide.is_wide(arg.value) for arg in args):
             value = wide.apply(function, [arg.value for arg in args])
             if np.asarray(value).dtype.kind != "f":
@@ -57,6 +62,8 @@ class BallFunctions(BallArithmetic, BallDecisions):
         rule = _RULES.get(function)
         found = self._function(function, args) if rule is None else rule(self, function, args)
         self._overflown(function, args, found)
+        if function in _CHOOSING and any(whole) and not all(whole):
+            found = self.unheld(found)
         self._unsigned(function, args, found)
         if found.radius is not None:
             found.least = self.least(function, args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,24 +91,33 @@ class Precision:
             ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
 
-    def mixed(self, args: list[Ball], *, real: bool = False) -> list[Ball]:
+    def mixed(self, args: list[Ball], *, real: bool = False, ordered: bool = False) -> list[Ball]:
         """Whole numbers beside reals, or all where `real`, as the type's nearest numbers.
 
         Nothing is known of what is made of those beyond the largest one: to a program that turns
-        them into the type first they are infinite.
+        them into the type first they are infinite. ordered: whether only their order is asked for,
+        which is the same then beside all that is finite.
         """
         kinds = [np.asarray(arg.value).dtype.kind for arg in args]
         if not real and "f" not in kinds:
             return args
+        endless = np.asarray(not ordered)
+        for arg, kind in zip(args, kinds, strict=True):
+            if kind not in "iuO" and ordered:
+                endless = endless | np.isinf(arg.value)
         pairs = zip(args, kinds, strict=True)
-        return [self._held(arg) if kind in "iuO" else arg for arg, kind in pairs]
+        return [
+            self.unheld(self.converted(arg), endless) if kind in "iuO" else arg
+            for arg, kind in pairs
+        ]
 
-    def _held(self, ball: Ball) -> Ball:
-        found = self.converted(ball)
-        beyond = np.abs(np.asarray(ball.value, dtype=np.float64)) > self.dtype.largest
-        if np.any(beyond):
-            found.radius = np.where(beyond, np.inf, found.bound)  # one of its own, as it is off
-        return found
+    def unheld(self, ball: Ball, where: Any = True) -> Ball:
+        """A ball of which nothing is known where it is finite and beyond the largest number."""
+        size = np.abs(np.asarray(ball.value, dtype=np.float64))
+        beyond = (size > self.dtype.largest) & np.isfinite(size) & where
+        if not np.any(beyond):
+            return ball
+        return replace(ball, radius=np.where(beyond, np.inf, ball.bound))
 
     def converted(self, ball: Ball) -> Ball:
         """Whole numbers as reals: off by a rounding where the type does not have them."""
