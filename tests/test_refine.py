@@ -85,14 +85,15 @@ def test_a_campaign_looks_closer_only_where_a_target_is_strange(
 def test_an_estimate_says_that_it_is_one(
     known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_order, "_MIDDLING", 0)  # a large program, for that matter
-    monkeypatch.setattr(refine, "_PROVED", 0)
     got = computed.copy()
     got[2, 5] += 0.02
     before = judge("y", "target", GRAPH.values["y"], known["y"], got)
-    (after,) = Refiner(GRAPH, VALUES, CATALOG).refined(
-        [before], known, {"y": got}, "target", STANDARD
-    )
+    with monkeypatch.context() as patched:
+        patched.setattr(first_order, "_MIDDLING", 0)  # a large program, for that matter
+        patched.setattr(refine, "_PROVED", 0)
+        (after,) = Refiner(GRAPH, VALUES, CATALOG).refined(
+            [before], known, {"y": got}, "target", STANDARD
+        )
     assert after.verdict in FINDINGS
     assert after.message == "by an estimate"
     assert only_estimated([before, after])
