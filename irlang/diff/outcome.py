@@ -24,7 +24,7 @@ from irlang.lower.pool import Result
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_LOST = {"crash": "crash", "timeout": "timeout", "memory": "memory"}
+_LOST = frozenset({"crash", "timeout", "memory"})
 # What frameworks say of an operator that they have no gradient of.
 _NO_SLOPE = re.compile(
     r"derivative for|not differentiable|_backward\S* not implemented|gradient registry has no"
@@ -178,7 +178,7 @@ def same(graph: Graph, target: str, verdict: str, message: str) -> list[Verdict]
 def verdicts(graph: Graph, target: str, outcome: Outcome, result: Result) -> list[Verdict]:
     """Judges what a target gave; an oracle that refuses makes a target's value `accepted`."""
     if result.status in _LOST:
-        return same(graph, target, _LOST[result.status], _reason(result))
+        return same(graph, target, result.status, _reason(result))
     if outcome.refusal is not None:
         message = outcome.refusal.diagnostics[0].message
         return same(graph, target, "refused" if result.status == "refused" else "unstable", message)

@@ -7,7 +7,7 @@ right nor wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.lower.narrows import unpromised
 
-_of_target = lru_cache(maxsize=None)(unpromised)
+_of_target = cache(unpromised)
 
 
 def ruled_out(graph: Graph, case: Case, balls: Mapping[str, Ball], target: str) -> str:

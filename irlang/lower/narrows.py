@@ -9,6 +9,7 @@ documentation: a condition in the language of definitions, and the words behind 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from irlang import ast
 from irlang.lower.target import describe
@@ -99,24 +100,19 @@ def unpromised(target: str) -> Mapping[str, tuple[ast.Require, ...]]:
     described = describe(target)
     found: dict[str, tuple[ast.Require, ...]] = dict(narrower(target))
     for layer in dict.fromkeys((described.framework, described.mode)):
-        for operator, rows in _conditions(layer, _UNPROMISED).items():
+        for operator, rows in _conditions(layer, promised=False).items():
             found[operator] = (*found.get(operator, ()), *rows)
     return found
 
 
-_Rows = Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]]
-_made: dict[tuple[int, str], Mapping[str, tuple[ast.Require, ...]]] = {}
-
-
-def _conditions(framework: str, rows: _Rows = _NARROWS) -> Mapping[str, tuple[ast.Require, ...]]:
+@cache
+def _conditions(framework: str, *, promised: bool = True) -> Mapping[str, tuple[ast.Require, ...]]:
     """Each made once: a requirement is known by its identity."""
-    key = id(rows), framework
-    if key not in _made:
-        _made[key] = {
-            operator: tuple(_condition(*row) for row in said)
-            for operator, said in rows.get(framework, {}).items()
-        }
-    return _made[key]
+    rows = _NARROWS if promised else _UNPROMISED
+    return {
+        operator: tuple(_condition(*row) for row in said)
+        for operator, said in rows.get(framework, {}).items()
+    }
 
 
 def _condition(name: str, condition: str, message: str) -> ast.Require:

@@ -18,8 +18,24 @@ def where(condition, yes, no):
     values = (value.as_nd_ndarray() for value in (condition, yes, no))
     return mx.nd.where(*values).as_np_ndarray()
 '''
+# What the gradients of a program begin with, and what its loss is made.
+_LEAVES = """\
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{n: v for n, v in values.items() if np.dtype(v.dtype).kind == "f"}}
+    for value in wanted.values():
+        value.attach_grad()
+    with mx.autograd.record():
+"""
+_ROOT = """\
+        root = mx.np.zeros_like(loss)  # by which there is a derivative, if by nothing else
+        root.attach_grad()
+        loss = loss + root
+    loss.backward()
+"""
 # By what is computed MXNet has no gradient; by what is taken from it, it has.
-_WATCHED = '''
+_WATCHED = (
+    '''
 ZEROS = {{}}
 
 
@@ -34,22 +50,17 @@ def shown(value):
 
 def gradients(inputs, params):
     """The gradients of the loss by the names of the real inputs, parameters and results."""
-    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
-    values.update((name, tensor(name, params[name])) for name in PARAMS)
-    wanted = {{n: v for n, v in values.items() if np.dtype(v.dtype).kind == "f"}}
-    for value in wanted.values():
-        value.attach_grad()
-    with mx.autograd.record():
-        *results, loss = {function}(*values.values())
-        root = mx.np.zeros_like(loss)  # by which there is a derivative, if by nothing else
-        root.attach_grad()
-        loss = loss + root
-    loss.backward()
-    found = {{name: array(name, value.grad) for name, value in wanted.items()}}
+'''
+    + _LEAVES
+    + """        *results, loss = {function}(*values.values())
+"""
+    + _ROOT
+    + """    found = {{name: array(name, value.grad) for name, value in wanted.items()}}
     pairs = {{n: ZEROS[id(v)] for n, v in zip(OUTPUTS, results) if id(v) in ZEROS}}
     found.update((name, -array(name, zero.grad)) for name, (_, zero) in pairs.items())
     return found
-'''
+"""
+)
 _SLOPES = Slopes(
     within="for leaf in [{wanted}]:\n    leaf.attach_grad()\nwith mx.autograd.record():",
     taken="{loss}.backward()\n[{slopes}] = [leaf.grad for leaf in [{wanted}]]",
@@ -78,19 +89,13 @@ def run(inputs, params):
     gradients='''
 def gradients(inputs, params):
     """The gradients of the loss by the names of the real inputs and parameters."""
-    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
-    values.update((name, tensor(name, params[name])) for name in PARAMS)
-    wanted = {{n: v for n, v in values.items() if np.dtype(v.dtype).kind == "f"}}
-    for value in wanted.values():
-        value.attach_grad()
-    with mx.autograd.record():
-        *_, loss = {function}(*values.values())
-        root = mx.np.zeros_like(loss)  # by which there is a derivative, if by nothing else
-        root.attach_grad()
-        loss = loss + root
-    loss.backward()
-    return {{name: array(name, value.grad) for name, value in wanted.items()}}
-''',
+'''
+    + _LEAVES
+    + """        *_, loss = {function}(*values.values())
+"""
+    + _ROOT
+    + """    return {{name: array(name, value.grad) for name, value in wanted.items()}}
+""",
     watched=_WATCHED,
     slopes=_SLOPES,
 )
