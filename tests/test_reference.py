@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import irlang
 from irlang import equations as eq
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.gen.build import generate
 from irlang.interp import contraction, kernel_cache, reference, rounding
 from irlang.interp.balls import Ball
 from irlang.interp.draws import feeds as drawn_feeds
 from irlang.interp.plain import Plain, load
-from irlang.interp.program import run
+from irlang.interp.program import balls, run
 from irlang.interp.values import initial_values, inputs
 
 CATALOG = builtin()
@@ -105,3 +109,47 @@ def test_kernels_of_generated_calls(
         seed += 1
     kernel_cache.folder.cache_clear()
     assert len(seen) > KERNELS // 4
+
+
+_PLACES = """
+nnir 1
+op greatest[T: number](x: T[N], m: bool[N]) -> at: i64[] { at[] = argmax(i < N | m[i]) x[i] }
+op least[T: number](x: T[N], m: bool[N]) -> at: i64[] { at[] = argmin(i < N | m[i]) x[i] }
+model places(x: TYPE[N], m: bool[N]) -> high: i64[], low: i64[] {
+  high = greatest(x, m)
+  low = least(x, m)
+}
+"""
+_CHOICES: dict[str, list[Any]] = {
+    "f32": [-np.inf, np.inf, np.nan, 0.0, 1.5],
+    "i64": [-(2**63), 2**63 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 0],
+    "u64": [0, 2**64 - 1, 2**53 + 1, 2**63, 2**63 + 1],
+    "i8": [-128, 127, 0, 1],
+}
+
+
+@pytest.mark.parametrize("dtype", _CHOICES)
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_place_of_an_extreme_among_those_of_a_filter(dtype: str, data: st.DataObject) -> None:
+    """What is left out has no say, however large whole numbers are, or where all are infinite."""
+    drawn = st.tuples(st.sampled_from(_CHOICES[dtype]), st.booleans())
+    pairs = data.draw(st.lists(drawn, min_size=1, max_size=6))
+    model = irlang.loads(_PLACES.replace("TYPE", dtype), bind={"N": len(pairs)})
+    graph, catalog = model.graph, model.catalog
+    values = {
+        "x": np.array([x for x, _ in pairs], DTYPES[dtype].numpy),
+        "m": np.array([m for _, m in pairs]),
+    }
+    asked = [i for i, (_, m) in enumerate(pairs) if m]
+    if not asked:
+        with pytest.raises(InvalidInput, match="nothing"):
+            run(graph, values, catalog)
+        return
+    strange = [i for i in asked if pairs[i][0] != pairs[i][0]]
+    places = strange[:1] or [max(asked, key=lambda i: pairs[i][0])]
+    places += strange[:1] or [min(asked, key=lambda i: pairs[i][0])]
+    found, around = run(graph, values, catalog), balls(graph, values, catalog, "f32")
+    for name, place in zip(("high", "low"), places, strict=True):
+        assert found[name] == place
+        assert (around[name].value, around[name].bound) == (place, 0)

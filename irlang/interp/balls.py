@@ -237,17 +237,25 @@ class Balls(BallFunctions):
             peak *= max(1.0, float(np.fmax.reduce(known, axis=None, initial=0.0)))  # nor does a NaN
         return peak
 
-    def place(self, kind: str, ball: Ball) -> Ball:
+    def place(self, kind: str, ball: Ball, among: Ball | None) -> Ball:
         """The position of the extreme element; uncertain where another may be it."""
-        at = Plain().place(kind, ball.value)
-        if ball.radius is None:
+        at = Plain().place(kind, ball.value, None if among is None else among.value)
+        shape = np.shape(ball.value)
+        possible = sure = np.ones(shape, dtype=bool)
+        if among is not None:
+            doubt = np.broadcast_to(np.asarray(among.bound) > 0, shape)
+            asked = np.asarray(among.value, dtype=bool)
+            possible, sure = asked | doubt, asked & ~doubt
+        if ball.radius is None and np.all(possible == sure):
             return Ball(at)
         sign = 1.0 if kind == "argmax" else -1.0
-        reach = sign * ball.value + ball.radius
-        floor = np.take_along_axis(sign * ball.value - ball.radius, at[..., None], -1)
+        reach = sign * ball.value + ball.bound
+        floor = np.take_along_axis(sign * ball.value - ball.bound, at[..., None], -1)
+        floor = np.where(np.take_along_axis(sure, at[..., None], -1), floor, -np.inf)
         # not surely below: where nothing is known, a sum of infinities is NaN and compares false
-        rivals = ~(reach < floor)
-        exact = np.all(~rivals | (np.broadcast_to(ball.radius, np.shape(ball.value)) == 0), axis=-1)
+        rivals = possible & ~(reach < floor)
+        known = sure & (np.broadcast_to(ball.bound, shape) == 0)
+        exact = np.all(~rivals | known, axis=-1)
         return Ball(at, np.where((np.sum(rivals, axis=-1) > 1) & ~exact, np.inf, 0.0))
 
     def pick(self, ball: Ball, at: Array, certain: Ball) -> Ball:

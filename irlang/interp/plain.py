@@ -80,9 +80,19 @@ class Plain:
         """The sum over all axes from `rank` on of the product of the factors."""
         return contract(factors, rank)
 
-    def place(self, kind: str, value: Value) -> Value:
-        """The position of the greatest or least element along the last axis."""
-        return np.argmax(value, -1) if kind == "argmax" else np.argmin(value, -1)
+    def place(self, kind: str, value: Value, among: Value | None) -> Value:
+        """The position of the greatest or least element along the last axis.
+
+        among: which of them are asked for, of the same shape; None for all.
+        """
+        first = np.argmax if kind == "argmax" else np.argmin
+        if among is None:
+            return first(value, -1)
+        value, among = np.asarray(value), np.asarray(among, dtype=bool)
+        at = first(np.where(among, value, _last(kind, value)), -1)
+        # one of the others comes first where all that are asked for are the last there is
+        asked = np.take_along_axis(among, at[..., None], -1)[..., 0]
+        return np.where(asked, at, np.argmax(among, -1))
 
     def pick(self, value: Value, at: Array, certain: Any) -> Value:  # noqa: ARG002
         """The elements at positions `at` along the last axis."""
@@ -111,6 +121,18 @@ class Plain:
     def assign(self, target: Value, where: tuple[Any, ...], value: Value) -> None:
         """Fills a part of a tensor."""
         target[where] = value
+
+
+def _last(kind: str, value: Array) -> Any:
+    """What no number of an array is less than, or greater than for `argmin`, in its own type."""
+    largest = kind == "argmin"
+    if value.dtype.kind == "f":
+        return math.inf if largest else -math.inf
+    if value.dtype.kind == "b":
+        return largest
+    if value.dtype.kind == "O":  # those of u64
+        return 2**64 if largest else -1
+    return np.iinfo(value.dtype).max if largest else np.iinfo(value.dtype).min
 
 
 def convert(value: Any, info: eq.TensorInfo) -> Array:

@@ -279,10 +279,17 @@ class Vector:
 
         if kind == "the":
             return self._the(body, condition, inner, frame, flat)
-        if condition is not None:
-            worst = -math.inf if kind == "argmax" else math.inf
-            body = self.domain.select(condition, body, self.domain.number(worst))
-        return self.domain.place(kind, self.domain.parts(self._spread(body, inner, rank), flat))
+        choices = self.domain.parts(self._spread(body, inner, rank), flat)
+        if condition is None:
+            return self.domain.place(kind, choices, None)
+        among = self.domain.parts(self._spread(condition, inner, rank), flat)
+        if _missing(self.domain.sample(among), frame):
+            raise fail("run.empty", f"`{kind}` ranges over nothing")
+        shape = np.broadcast_shapes(*(np.shape(self.domain.sample(v)) for v in (choices, among)))
+        choices, among = (
+            self.domain.parts(v, lambda a: np.broadcast_to(a, shape)) for v in (choices, among)
+        )
+        return self.domain.place(kind, choices, among)
 
     def _the(
         self,
@@ -298,8 +305,7 @@ class Vector:
         rank = len(frame.ranges)
         spread = self.domain.parts(self._spread(condition, inner, rank), flat)
         mask = np.asarray(self.domain.sample(spread), dtype=bool)
-        wanted = True if frame.active is None else frame.active
-        if np.any(wanted & ~mask.any(-1)) and 0 not in frame.shape:
+        if _missing(mask, frame):
             raise fail("run.none", "no value satisfies the condition of `the`")
         at = mask.argmax(-1)
         choices = self.domain.parts(self._spread(body, inner, rank), flat)
@@ -433,6 +439,11 @@ def _outside(expr: eq.Read, found: list[Any], shape: tuple[int, ...], wanted: An
 def _wanted(frame: Frame) -> Any:
     """Where a value is wanted at all."""
     return np.asarray(True if frame.active is None else frame.active, dtype=bool)
+
+
+def _missing(mask: Any, frame: Frame) -> bool:
+    """Whether nothing holds along the last axis of a mask, somewhere where that is asked for."""
+    return 0 not in frame.shape and bool(np.any(_wanted(frame) & ~np.asarray(mask).any(-1)))
 
 
 def evaluate_equation(
