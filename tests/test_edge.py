@@ -9,7 +9,7 @@ import irlang
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
-from irlang.diff.calls import Case
+from irlang.diff.calls import Case, judge_call
 from irlang.diff.programs import EDGE, make_case, program_seed
 from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
@@ -560,3 +560,18 @@ def test_what_truncates_keeps_the_sign_of_a_zero(target: str, module: str) -> No
     with Session([target]) as session:
         (outcome,) = session.compare([Case(made.graph, {"x": x}, {}, made.catalog)])
     assert outcome.verdicts[target][0].verdict == "agrees"
+
+
+@pytest.mark.parametrize(("edge", "expected"), [(True, "nonfinite"), (False, "inaccurate")])
+def test_an_overflow_is_no_loss_of_digits_at_an_edge(edge: bool, expected: str) -> None:
+    """A formula that squares may overflow on its way: so much is excused of usual values alone."""
+    made = irlang.loads("nnir 1\nmodel m(x: f32[8]) -> y: f32[] {\n  y = reduce_variance(x)\n}")
+    x = np.zeros(8, np.float32)
+    x[2] = 1.9e19
+    with np.errstate(over="ignore"):
+        got = np.mean(x * x) - np.square(np.mean(x))
+    given = Case(made.graph, {"x": x}, {}, made.catalog, edge=edge)
+    (node,) = made.graph.nodes
+    (verdict,) = judge_call(given, node, {"x": x}, {"y": got}, "numpy")
+    assert np.isinf(got)
+    assert verdict.verdict == expected

@@ -99,7 +99,7 @@ def judge_call(
         if value in given
     ]
     infos = {value: values[value] for value in node.outputs}
-    verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)))
+    verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)), case.edge)
     if unknown is not None or not finite:  # of which the derivative does not know
         return verdicts
     return _closer(case, node, fed, given, target, arithmetic, verdicts, found)

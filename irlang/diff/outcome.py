@@ -122,7 +122,7 @@ def _looked_at(
             **{name: balls[value] for name, value in graph.outputs.items()},
         }
 
-    found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse)
+    found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse, case.edge)
     if slopes:
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found

@@ -13,7 +13,8 @@ distinctions only name a disagreement or the strength of an agreement:
   `wrong`.
 
 A program that was fed with values at the edges of their types (`irlang.gen.edge`) has what is
-`wrong` or `nonfinite` counted apart, as `edge`.
+`wrong` or `nonfinite` counted apart, as `edge`. There an infinity or NaN is none of the digits that
+a formula loses: half of them know nothing of what is near the largest number.
 """
 
 from __future__ import annotations
@@ -149,13 +150,16 @@ def softened(
     infos: Mapping[str, TensorInfo],
     got: Mapping[str, Any],
     coarse: Callable[[], Mapping[str, Ball]],
+    edge: bool = False,
 ) -> list[Verdict]:
     """Verdicts of which `wrong` and `nonfinite` are `inaccurate` where half the digits explain it.
 
     infos, got, coarse: by the names of results; the last gives balls of half the digits, and is
-    called only where they are asked for.
+    called only where they are asked for. edge: of values at the edges of their types, of which half
+    the digits know nothing as soon as something may overflow: what is no number there stays so.
     """
-    doubtful = [v for v in found if v.verdict in _OF_VALUES and v.index is not None]
+    kinds = ("wrong",) if edge else _OF_VALUES
+    doubtful = [v for v in found if v.verdict in kinds and v.index is not None]
     doubtful = [v for v in doubtful if v.name in infos and infos[v.name].kind == "real"]
     if not doubtful:
         return found
