@@ -54,7 +54,7 @@ from irlang.graph_text import to_ast
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
-from irlang.lower.admits import admitted
+from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
@@ -523,6 +523,9 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
     assert admitted("torch", "solve", "solve.b")
+    for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
+        assert admitted(target, "embedding", "embedding.table.rank")
+        assert fixed(target, "gather")
     assert admitted("torch", "tensordot", "tensordot.b")
     assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")
     assert admitted("torch", "gaussian_nll", "gaussian_nll.target")

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from irlang.catalog import builtin
@@ -136,6 +137,34 @@ def test_theano_compiles_what_python_cannot_compute_and_no_more(
     assert result.status == "ok", result.error
     sources = [path.read_text() for path in tmp_path.rglob("mod.cpp")]
     assert {kind for text in sources for kind in re.findall(r"// Op class (\w+)", text)} == compiled
+
+
+@pytest.mark.parametrize(("long", "got"), [(0, 1.0), (6, np.nan)])
+def test_theano_optimises_as_for_its_users_unless_that_takes_minutes(long: int, got: float) -> None:
+    """One of its passes makes 1 of x / x, whatever x is."""
+    usable("keras-theano")
+    terms = ["divide(x, x)", "x", *[f"{'sin(' * 90}x{')' * 90}"] * long]
+    made = case("x: f32[1]", f"add_n({', '.join(terms)})")
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    program = Program(lowered.kind, lowered.code, {"x": np.zeros(1, np.float32)}, lowered.params)
+    np.testing.assert_array_equal(ran(program, "keras-theano").outputs["y"], np.float32(got))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "categorical_cross_entropy_probs(x, t)",
+        "categorical_hinge(x, t)",
+        "kl_divergence(x, t; reduction = sum)",
+    ],
+)
+def test_losses_of_classes_on_theano_know_their_shapes(call: str) -> None:
+    usable("keras-theano")
+    made = case("x: f32[3, 4] in [0.1, 1], t: f32[3, 4] in [0.1, 1]", call)
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    assert lowered.native
+    result = ran(Program(lowered.kind, lowered.code, made.inputs, lowered.params), "keras-theano")
+    assert not made.faults(result.outputs)
 
 
 def test_a_script_of_theano_is_its_program() -> None:

@@ -205,3 +205,13 @@ def test_what_takes_no_empty_tensor_by_its_own_words_is_unsupported(
     target: str, said: str, known: bool
 ) -> None:
     assert bool(re.search(describe(target).says_no, f"expected {said}")) == known
+
+
+def test_what_tensorflow_lite_says_of_no_elements_is_unsupported() -> None:
+    for said in (
+        "Indices and updates specified for empty input for '{{node Scatter}}'",
+        "Depth of filter must not be 0 for '{{node conv1d}}'",
+        "error: 'arith.constant' op requires zero operands",
+    ):
+        assert re.search(describe("tflite").says_no, said)
+    assert not re.search(describe("tflite").says_no, "'tfl.atan2' op requires the same type")

@@ -31,8 +31,8 @@ _NO_SLOPE = re.compile(
     r"|No gradient defined for"
     r"|[Gg]radients for .* are not supported"
 )
-# The places in the worker that a compiler traces an error back to.
-_FROM = r"\S*worker\.py:\d+:\d+: "
+# The places in Python, of the worker and of the framework, that a compiler traces an error back to.
+_FROM = r"\S*\.py:\d+:\d+: "
 _TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
 _AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
 

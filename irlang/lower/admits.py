@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from irlang.lower.target import describe
+from irlang.lower.target import ROWS, Description, describe
 
 _BROADCASTS = "sizes broadcast"
 _TYPES = "dtype may be that of whole numbers"
@@ -21,7 +21,7 @@ _WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and p
 _CLAMPED = "XLA, Gather, Scatter: what is read out of bounds is clamped, what is written left out"
 
 # By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
-# documented instead.
+# documented instead; under `onnx` what holds of all that read its files.
 _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "torch": {
         "*": _WRAPS,
@@ -143,7 +143,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
     },
-    "onnxruntime": {
+    "onnx": {
         "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
         "hard_shrink": {"threshold": "Shrink: lambd is any number; x below -lambd comes first"},
@@ -171,11 +171,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
-# By framework and operator, attributes of which its own operator has one value, as documented: a
-# call that is invalid by another value, and valid by that one, is a valid one there.
+# By kind of program and operator, attributes of which its own operator has one value, as
+# documented: a call that is invalid by another value, and valid by that one, is a valid one there.
 _FROM_END = {"negative": "from_end"}
 _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    "onnxruntime": {
+    "onnx": {
         "gather": _FROM_END,  # Gather: all index values lie within [-s, s-1]
         "gather_nd": _FROM_END,  # GatherND: as of Gather
         "take_along_axis": _FROM_END,  # GatherElements: as of Gather
@@ -198,11 +198,16 @@ def admitted(target: str, operator: str, code: str, called: Collection[str] = ()
     if _STRICTER.get((told.framework, operator)) in called:
         return ""
     name = code.partition(".")[2]
-    rows = (_ADMITS.get(key, {}) for key in (f"{told.framework}:{told.mode}", told.framework))
+    keys = (f"{told.framework}:{told.mode}", told.framework, _kind(told))
+    rows = (_ADMITS.get(key, {}) for key in keys)
     said = (by.get(one, {}).get(name, "") for by in rows for one in (operator, "*"))
     return next(filter(None, said), "")
 
 
 def fixed(target: str, operator: str) -> Mapping[str, str]:
     """The attributes of an operator of which a target's own has one value, with that value."""
-    return _FIXED.get(describe(target).framework, {}).get(operator, {})
+    return _FIXED.get(_kind(describe(target)), {}).get(operator, {})
+
+
+def _kind(told: Description) -> str:
+    return ROWS[told.framework].kind

@@ -62,6 +62,13 @@ BACKENDS = {
     ),
     "jax": Backend("JAX", ("jax",), "tf,jax", _JAX, share=16),
     "theano": Backend(
-        "Theano, of Keras 2.3", ("theano",), "", _THEANO, alone=_ADD, share=16, patience=6.0
+        "Theano, of Keras 2.3",
+        ("theano",),
+        "",
+        _THEANO,
+        alone=_ADD,
+        share=16,
+        patience=6.0,
+        says_no="must be 1-d or 2-d tensor",  # its softmax
     ),
 }

@@ -49,11 +49,14 @@ def _classes(kind: str, options: Options, prediction: str, target: str = "target
     def rule(call: Keras) -> Value | None:
         given = options(call)
         x, t = call.input(prediction), call.input(target)
-        if given is None or call.has("weight") or x.rank < 2 or call.build.backend == "theano":
-            return None  # on Theano they ask for shapes that expressions do not say
+        if given is None or call.has("weight") or x.rank < 2:
+            return None
         axis = call.axis("axis", x.rank)
         t = moved(call, t, axis, x.rank - 1) if t.rank == x.rank else t
-        return _loss(call, kind, t, moved(call, x, axis, x.rank - 1), **given)
+        x = moved(call, x, axis, x.rank - 1)
+        if call.build.backend == "theano":  # where expressions do not say their shapes
+            x = Value(f"shaped({x.text}, {x.shape})", x.shape, x.dtype)
+        return _loss(call, kind, t, x, **given)
 
     return Native(f"keras.losses.{kind}", rule)
 

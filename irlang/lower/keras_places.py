@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import default, invoke
+from irlang.lower.spelling import default, invoke, labelled_sequences
 from irlang.lower.value import Value
 
 
@@ -86,15 +86,13 @@ def _power(call: Keras) -> Value | None:
 
 
 def _ctc(call: Keras) -> Value | None:
-    x = call.input("logits")
-    if x.dtype != "f32":
+    found = labelled_sequences(call)
+    if found is None:
         return None
-    labels, steps, lengths = (
-        call.build.cast(call.input(name), "i32")
-        for name in ("labels", "input_lengths", "target_lengths")
-    )
-    x = call.build.transpose(x, (1, 0, 2))
-    return call.value(invoke("ops.ctc_loss", labels, x, lengths, steps, mask_index=call["blank"]))
+    labels, logits, lengths, steps = found
+    samples = call.build.transpose(logits, (1, 0, 2))
+    text = invoke("ops.ctc_loss", labels, samples, lengths, steps, mask_index=call["blank"])
+    return call.value(text)
 
 
 def _segments(call: Keras) -> Value | None:

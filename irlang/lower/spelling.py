@@ -88,3 +88,15 @@ def over_axes(
         return call.value(invoke(function, x, **{axis: which, keepdims: call["keepdims"] or None}))
 
     return Native(function, rule, since=since)
+
+
+def labelled_sequences(call: Call[Any]) -> tuple[Value, Value, Value, Value] | None:
+    """Labels, logits and the lengths of both, as losses of sequences take them: f32 and i32."""
+    logits = call.input("logits")
+    if logits.dtype != "f32":
+        return None
+    labels, steps, lengths = (
+        call.build.cast(call.input(name), "i32")
+        for name in ("labels", "input_lengths", "target_lengths")
+    )
+    return labels, logits, lengths, steps

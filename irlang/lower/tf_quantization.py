@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, labelled_sequences
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -11,16 +11,10 @@ Tf = Call[TensorFlowBuilder]
 
 
 def _ctc(call: Tf) -> Value | None:
-    x = call.input("logits")
-    if x.dtype != "f32":
+    found = labelled_sequences(call)
+    if found is None:
         return None
-    labels, steps, lengths = (
-        call.build.cast(call.input(name), "i32")
-        for name in ("labels", "input_lengths", "target_lengths")
-    )
-    return call.value(
-        invoke("tf.nn.ctc_loss", labels, x, lengths, steps, blank_index=call["blank"])
-    )
+    return call.value(invoke("tf.nn.ctc_loss", *found, blank_index=call["blank"]))
 
 
 def _fake_quantize(call: Tf) -> Value | None:

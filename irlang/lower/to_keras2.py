@@ -72,14 +72,17 @@ COMPILED = (corr.BaseCorrMM, corr3d.BaseCorr3dMM, pool.Pool, pool.PoolGrad)
 theano.Op.make_thunk = thunk
 
 
-def value(result):
-    """The value of an expression."""
-    return theano.function([], result, mode="FAST_COMPILE", no_default_updates=True)()
-
-
 def computed(results):
-    """The values of expressions."""
-    return [value(T.as_tensor_variable(result)) for result in results]
+    """The values of expressions, optimised as is usual; of very many that takes minutes."""
+    results = [T.as_tensor_variable(result) for result in results]
+    mode = "FAST_RUN" if len(gof.graph.ops([], results)) <= 512 else "FAST_COMPILE"
+    return theano.function([], results, mode=mode, no_default_updates=True)()
+
+
+def shaped(x, shape):
+    """A tensor of which Keras knows the shape, as it does of what layers give."""
+    x._keras_shape = shape
+    return x
 
 
 def applied(layer, weights, *inputs, **options):
@@ -123,6 +126,7 @@ import numpy as np
 import theano
 import theano.tensor as T
 from keras import backend as K
+from theano import gof
 from theano.tensor.nnet import corr
 from theano.tensor.nnet import corr3d
 from theano.tensor.signal import pool
