@@ -23,7 +23,7 @@ from irlang.laws import LAWS
 
 INPUTS = (-50.0, 50.0)
 PARAMETERS = (-10.0, 10.0)
-_SMALL = 16  # elements of a vector that are told apart
+_SMALL = 16  # elements of a constant that are told apart
 
 
 def given_tensor(
@@ -77,17 +77,18 @@ def _typed(own: Arithmetic, value: float) -> Any:
 
 
 def known_tensor(info: eq.TensorInfo, array: Any, domain: str) -> Tensor:
-    """A tensor whose numbers are known: one region, or one for every element of a short vector."""
+    """A tensor whose numbers are known: one region, or one for every element where they are few."""
     values = np.asarray(array)
     if values.size == 0:
         return whole(info, interval(1, 0))
-    if domain != "tensor" and 1 < values.size == max(values.shape) <= _SMALL:
+    by_place = _by_indices(values) if domain != "tensor" else None
+    if domain != "tensor" and by_place is None and 1 < values.size <= _SMALL:
         regions = []
         for at in np.ndindex(values.shape):
             box = tuple((i, i + 1) for i in at)
             regions.append(Region(box, summary(info, values[at]), _counting(values)))
         return merged(info, regions)
-    return whole(info, summary(info, values), _by_indices(values) or _counting(values))
+    return whole(info, summary(info, values), by_place or _counting(values))
 
 
 def _counting(values: Any) -> eq.Expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.arithmetic import Arithmetic
@@ -80,14 +81,14 @@ class Elements(Proofs):
             term = self.tensors[read.tensor].body if region is None else region.term
             known = term is not None and self.as_here(read.tensor)
             made = instance(term, read) if term is not None and known else read
-            if not self.stepping and any(map(_has_default, eq.walk(made))):
+            if not self.stepping and any(map(has_default, eq.walk(made))):
                 made = specialised(made, box, self.tensors, self.decided)
             found = self._meanings[key] = made, box
         return found[0]
 
     def started(self, expr: eq.Expr, box: Limits) -> eq.Expr:
         """A step of a recurrence as an element of its tensor, where it is not before the first."""
-        if self.stepping or not _has_default(expr):
+        if self.stepping or not has_default(expr):
             return expr
         return specialised(expr, box, self.tensors, self.decided)
 
@@ -122,5 +123,6 @@ class Elements(Proofs):
         return Sum({expr: 1.0})
 
 
-def _has_default(part: eq.Expr) -> bool:
+def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:
+    """Whether an element is read that may lie outside its tensor."""
     return isinstance(part, eq.Read) and part.default is not None

@@ -3,6 +3,8 @@
 The union of two soft masks, sum(p) + sum(t) - sum(p t), is not negative, for p + t - p t is not.
 A mean less the minimum is not negative, for each of its terms less the minimum is not.
 The terms of each sum may be added in any order, so what rounding adds is that of them all.
+A maximum is no less than its term at any index, and a minimum no more: of several over the same
+indices that holds at one and the same.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ class Pooled(Parts):
                 extents = tuple(inner[name][1] + 1 for name, _ in added[2].binders)
                 groups.setdefault(extents, []).append(added)
         best = super().together(made, box, facts, left)
+        best = min(best, self._at_one_index(made, box, facts, left))
         for extents, group in groups.items():
             signs = {factor > 0 for _, factor, _ in group}
             count = math.prod(extents)
@@ -49,6 +52,40 @@ class Pooled(Parts):
                 best = min(best, self._by_terms(group, count, rest, box, facts))
         return best
 
+    def _at_one_index(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """The same by the terms, at one index, of all maxima and minima over the same indices that
+        are no less than any of their terms, as they stand in the sum.
+        """
+        groups: dict[tuple[int, ...], list[Added]] = {}
+        for atom, factor in made.factors.items():
+            times, term = self._signed(factor, atom, box)
+            if not isinstance(term, eq.Reduce) or term.kind != ("max" if times < 0 else "min"):
+                continue
+            inner = inner_box(term, box)
+            if inner is not None and term.where is None and term.body is not None:
+                extents = tuple(inner[name][1] + 1 for name, _ in term.binders)
+                groups.setdefault(extents, []).append((atom, times, term))
+        best = math.inf
+        for group in groups.values():
+            if len(group) < 2:
+                continue
+            own = {atom for atom, _, _ in group}
+            total = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
+            inner = inner_box(group[0][2], box)
+            assert inner is not None  # as it has extents
+            for _, times, term in group:
+                body = _under(term, group[0][2])
+                total = total.plus(self.sum_of(body, inner, facts), times)
+            best = min(best, self.upper(total, inner, facts, left - 1) + total.error)
+        return best
+
+    def _signed(self, factor: float, atom: eq.Expr, box: Limits) -> tuple[float, eq.Expr]:
+        """What an element is computed as, and its factor, the signs before it being counted."""
+        term = self.meaning(atom, box)
+        while isinstance(term, eq.Apply) and term.function == "neg":
+            factor, term = -factor, self.meaning(term.args[0], box)
+        return factor, term
+
     def _is_end(self, atom: eq.Expr, box: Limits) -> bool:
         """Whether an element is the largest or the least of some."""
         term = self.meaning(atom, box)
@@ -61,9 +98,9 @@ class Pooled(Parts):
             one, other = term.args
             if term.function == "*" and isinstance(one, (eq.Const, eq.Size)):
                 one, other = other, one
-            if not isinstance(other, (eq.Const, eq.Size)) or not float(other.value):
+            by = self._constant(other, box)
+            if not by:
                 return None
-            by = self.own.nearest(float(other.value))
             factor = factor * by if term.function == "*" else factor / by
             term = self.meaning(one, box)
         plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
@@ -72,19 +109,21 @@ class Pooled(Parts):
         nested = any(isinstance(part, eq.Reduce) for part in eq.walk(term.body))
         return None if nested or self.kind(term) != "real" else (atom, factor, term)
 
+    def _constant(self, expr: eq.Expr, box: Limits) -> float | None:
+        """The number that a factor is; of an element, where it is the same all over the box."""
+        if isinstance(expr, (eq.Const, eq.Size)):
+            return self.own.nearest(float(expr.value))
+        return self.remembered(expr, box, {}).only if isinstance(expr, eq.Read) else None
+
     def _by_terms(
         self, group: list[Added], count: int, rest: Sum, box: Limits, facts: Facts
     ) -> float:
         """No value of some sums of so many terms, and the rest, is above this."""
-        names = [name for name, _ in group[0][2].binders]
         inner = inner_box(group[0][2], box)
         assert inner is not None  # as it has extents
         total, size = Sum({}).plus(rest, 1 / count), 0.0
         for _, factor, term in group:
-            pairs = zip(term.binders, names, strict=True)
-            own: dict[str, eq.Expr] = {name: eq.Index(new) for (name, _), new in pairs}
-            assert term.body is not None
-            body = settled(eq.substitute(term.body, own))
+            body = _under(term, group[0][2])
             numbers = self.value(body, inner, {})
             if not numbers.finite:
                 return math.inf
@@ -93,3 +132,11 @@ class Pooled(Parts):
         rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
         end = self.upper(total, inner, facts, 2) + total.error
         return count * end * (1 + 1e-12 * math.copysign(1, end)) + rounding + self.own.least * count
+
+
+def _under(term: eq.Reduce, other: eq.Reduce) -> eq.Expr:
+    """What a reduction goes over, with the indices of another."""
+    pairs = zip(term.binders, other.binders, strict=True)
+    own: dict[str, eq.Expr] = {name: eq.Index(new) for (name, _), (new, _) in pairs}
+    assert term.body is not None
+    return settled(eq.substitute(term.body, own))

@@ -19,7 +19,7 @@ from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
 from irlang.interp.recall import Recall, Vain
-from irlang.interp.regions import Region, Tensor, cuts, merged, pieces, whole
+from irlang.interp.regions import Region, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import (
@@ -295,9 +295,8 @@ class Call:
         names = list(box)
         self.walk.forget()
         split = self.domain != "tensor"
-        places = cuts(body, box, self.tensors, names) if split else {}
         regions = []
-        for one in pieces(box, places):
+        for one in parted(body, box, self.tensors) if split else [dict(box)]:
             self._box = tuple((one[name][0], one[name][1] + 1) for name in names)
             found = stored(self.walk.value(body, one, {}), equation.info.dtype, self.own)
             term = self._term(body, one, equation.info) if terms else None

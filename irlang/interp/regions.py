@@ -192,25 +192,50 @@ def _boundaries(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Iterator[tuple[
                 if form is not None:
                     for bound in bounds:
                         yield form, bound
-                elif isinstance(index, eq.Apply) and index.function in ("//", "%"):
+                else:
                     yield from _quotients(index, bounds, tensor.info.shape[axis])
 
 
-def _quotients(index: eq.Apply, bounds: set[int], extent: int) -> Iterator[tuple[Affine, int]]:
-    """The same of a quotient; of a remainder too where it is inside a single period."""
+def _quotients(index: eq.Expr, bounds: set[int], extent: int) -> Iterator[tuple[Affine, int]]:
+    """The same of a quotient, with an affine form beside it or without; of a remainder too where it
+    is inside a single period.
+    """
+    beside = Affine({})
+    while isinstance(index, eq.Apply) and index.function == "+":
+        forms = [affine(arg) for arg in index.args]
+        at = next((at for at, form in enumerate(forms) if form is not None), None)
+        if at is None:
+            return
+        beside, index = beside.plus(forms[at] or Affine({})), index.args[1 - at]
+    if not isinstance(index, eq.Apply) or index.function not in ("//", "%"):
+        return
     form, divisor = affine(index.args[0]), affine(index.args[1])
     if form is None or divisor is None or not divisor.known or divisor.constant <= 0:
         return
     if index.function == "//":
         for bound in bounds:
-            yield form, bound * divisor.constant
-    elif len(bounds) > 2:
+            yield form.plus(beside, divisor.constant), bound * divisor.constant
+    elif len(bounds) > 2 and beside == Affine({}):
         for period in range(_PERIODS):
             for bound in bounds:
                 yield form, period * divisor.constant + bound % max(extent, 1)
 
 
 _PERIODS = 4
+
+
+def parted(
+    expr: eq.Expr, box: Mapping[str, Ends], tensors: Mapping[str, Tensor]
+) -> list[dict[str, Ends]]:
+    """The boxes in which an expression may look different: cut once, and then each by itself, as
+    where along a row something changes may hang on which row it is.
+    """
+    names = list(box)
+    first = pieces(box, cuts(expr, box, tensors, names))
+    if len(first) == 1:
+        return first
+    found = [part for one in first for part in pieces(one, cuts(expr, one, tensors, names))]
+    return found if len(found) <= LIMIT else first
 
 
 def pieces(

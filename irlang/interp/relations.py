@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.areas import Areas
@@ -23,6 +24,7 @@ from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import inner_box, instance, match, settled, small
 
+_CONDITIONS = 2  # by which a sum is taken apart
 _CORNERS = 2  # indices at whose ends terms are looked at
 _FEW = 16  # elements that are tried one by one
 _UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
@@ -69,6 +71,8 @@ class Relations(Areas):
             if 0.0 <= found.low < 1.0 and self._equal is None:
                 least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
                 found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
+        if found.low < 0 < found.high and not self._level:
+            found = self.by_branch(expr, found, box, facts)
         known.append((expr, found))
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
         return self.cut(found, *ends, "elements cancel in a sum")
@@ -365,6 +369,22 @@ class Relations(Areas):
                 found = self.cut(found, made.low, made.high, "a condition holds or does not")
         return found
 
+    def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A sum in which a condition chooses: what it is if that holds, or not."""
+        body = self.unfolded(expr, box, _UNFOLDED)
+        parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
+        for condition in list(dict.fromkeys(part.args[0] for part in parts))[:_CONDITIONS]:
+            arms = []
+            for which in (True, False):
+                known = assume(self, condition, which, box, facts)
+                if known is not None:
+                    chosen = _chosen(body, condition, which)
+                    arms.append(self.aside(partial(self.value, chosen, box, known)))
+            made = join(*arms)
+            if made.finite and made.pieces:
+                found = self.cut(found, made.low, made.high, "a condition holds or does not")
+        return found
+
     def _choices(
         self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
     ) -> Iterator[eq.Expr]:
@@ -428,6 +448,19 @@ def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
     pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
     first, second = (settled(eq.substitute(part, pins)) for part in (one, other))
     return first == second
+
+
+def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
+    """Whether an expression is one of two, as a condition on elements says."""
+    chooses = isinstance(part, eq.Apply) and part.function == "select"
+    return chooses and isinstance(part, eq.Apply) and bool(eq.reads(part.args[0]))
+
+
+def _chosen(expr: eq.Expr, condition: eq.Expr, holds: bool) -> eq.Expr:
+    """An expression where a condition holds, or does not."""
+    if _is_choice(expr) and expr.args[0] == condition:
+        return _chosen(expr.args[1 if holds else 2], condition, holds)
+    return eq.rebuild(expr, lambda part: _chosen(part, condition, holds))
 
 
 def _is_max(term: eq.Expr) -> bool:

@@ -13,7 +13,7 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Sum
+from irlang.interp.elements import Sum, has_default
 from irlang.interp.interval import may
 from irlang.interp.range_eval import Limits
 from irlang.interp.singles import Singles
@@ -404,6 +404,8 @@ class Sums(Singles):
             return
         free = {name: inner[name] for name, _ in term.binders}
         patterns = self.looks(term.body, inner)
+        # an element that lies inside is itself, whatever is read outside
+        patterns += [replace(p, default=None) for p in patterns if has_default(p)]
         first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
         yield self.whole(settled(eq.substitute(term.body, first)), box)
         alike = anonymous(term)

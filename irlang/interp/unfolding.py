@@ -28,7 +28,8 @@ def own_index(axis: int) -> str:
 
 
 def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
-    """An affine form over indices and quotients; `q * (e // q) + e % q` becomes `e`.
+    """An affine form over indices and quotients; `q * (e // q) + e % q` becomes `e`, and
+    `(q * a + e) // q` becomes `a + e // q`.
 
     Gives the form, and the quotients by the names that they have in it. None where there is none.
     """
@@ -37,12 +38,19 @@ def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
     def replaced(part: eq.Expr) -> eq.Expr:
         if isinstance(part, eq.Apply) and part.function in ("//", "%"):
             inner, divisor = index_form(part.args[0]), affine(part.args[1])
-            if inner is None or divisor is None or not divisor.known:
+            if inner is None or divisor is None or not divisor.known or divisor.constant < 1:
                 return part
-            made = eq.Apply(part.function, (_written(*inner), eq.Const(divisor.constant)))
+            rest, taken = _divided(inner[0], divisor.constant)
+            parts.update(inner[1])
+            if rest.known:
+                if part.function == "%":
+                    return eq.Const(rest.constant % divisor.constant)
+                return linear(taken.plus(Affine({}, rest.constant // divisor.constant)))
+            made = eq.Apply(part.function, (_written(rest, inner[1]), eq.Const(divisor.constant)))
             name = f"{part.function}{divisor.constant} {made.args[0]!r}"
             parts[name] = made
-            return eq.Index(name)
+            whole = part.function == "//" and (taken.coefficients or taken.constant)
+            return eq.Apply("+", (eq.Index(name), linear(taken))) if whole else eq.Index(name)
         return eq.rebuild(part, replaced) if isinstance(part, eq.Apply) else part
 
     form = affine(replaced(expr))
@@ -66,6 +74,15 @@ def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
         form = Affine(kept, form.constant).plus(inner[0], times)
         parts.update(inner[1])
     return form, {name: part for name, part in parts.items() if name in form.coefficients}
+
+
+def _divided(form: Affine, divisor: int) -> tuple[Affine, Affine]:
+    """What is left of a form without whole multiples of a number, and how often it has that."""
+    every = {**form.coefficients, "": form.constant}
+    taken = {name: abs(n) // divisor * (1 if n > 0 else -1) for name, n in every.items()}
+    times = taken.pop("")
+    whole = Affine({name: n for name, n in taken.items() if n}, times)
+    return form.plus(whole, -divisor), whole
 
 
 def _written(form: Affine, parts: Mapping[str, eq.Expr]) -> eq.Expr:
