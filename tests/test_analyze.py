@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.interp.range import analyse
+from irlang.lower.pool import Program, Result
 
 ROOT = Path(__file__).parents[1]
 Ranges = Mapping[str, tuple[float, float]]
@@ -949,3 +950,24 @@ def test_what_many_calls_are_given_is_computed_once(
     found = judged(model(lines, "x: f32[3] in [0, 1]", results), frameworks).reports
     assert [report.status for report in found] == ["reachable"] * 12
     assert sum(size > 2 for size in computed) <= 8  # of all calls at once, not of one alone
+
+
+def test_a_framework_runs_what_breaks_many_calls_once(
+    frameworks: Frameworks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs the whole model for each input, also where a chain of calls fails at one."""
+    lines = "\n".join(
+        f"y{i} = log({f'z{i - 1}' if i else 'x'})\nz{i} = exp(y{i})" for i in range(20)
+    )
+    results = ", ".join(f"y{i}: f32[3]" for i in range(20))
+    ran: list[int] = []
+    run = Frameworks.run
+
+    def counted(self: Frameworks, name: str, programs: Sequence[Program]) -> list[Result]:
+        ran.append(len(programs))
+        return run(self, name, programs)
+
+    monkeypatch.setattr(Frameworks, "run", counted)
+    found = judged(model(lines, "x: f32[3] in [0, 1]", results), frameworks).reports
+    assert [report.status for report in found] == ["reachable"] * 20
+    assert sum(ran) <= 20

@@ -153,9 +153,13 @@ class Programs:
         for target in itertools.islice(able, *ends):
             for _ in range(times):
                 left = [number for number, one in enumerate(found) if one is None]
-                had = self.values(target, [wanted[number][1] for number in left]) if left else []
-                for number, given in zip(left, had, strict=True):
-                    found[number] = self._judge(wanted[number][0], given, target)
+                # inputs that break many calls are run once for all of them
+                apart = {id(wanted[number][1]): wanted[number][1] for number in left}
+                made = self.values(target, list(apart.values())) if left else []
+                had = dict(zip(apart, made, strict=True))
+                for number in left:
+                    node, values = wanted[number]
+                    found[number] = self._judge(node, had[id(values)], target)
         return found
 
     def _alone(self, node: Node, values: Mapping[str, Array]) -> Shown | None:

@@ -100,7 +100,8 @@ class Search:
             self._confirm(met, programs, self.clock() + plainer)
             if not met:
                 break
-        watched = {one.node.name: self._watched(one) for one in wanted}
+        open_ = self._left(wanted)
+        watched = {one.node.name: self._watched(one) for one in wanted if one.node.name in open_}
         for attempt in range(_ATTEMPTS):
             left = [
                 node
@@ -152,9 +153,13 @@ class Search:
             (node, values if one is None else self._plainer(node, values, deadline))
             for (node, values), one in zip(met, shown, strict=True)
         ]
-        again = programs.confirm(plain)
-        for (node, values), one, (_, other), then in zip(met, shown, plain, again, strict=True):
-            best = (other, then) if then is not None else (values, one)
+        pairs = zip(met, plain, strict=True)
+        changed = [at for at, ((_, values), (_, other)) in enumerate(pairs) if other is not values]
+        asked = programs.confirm([plain[at] for at in changed])
+        again = dict(zip(changed, asked, strict=True))
+        for at, ((node, values), one) in enumerate(zip(met, shown, strict=True)):
+            then = again.get(at)
+            best = (plain[at][1], then) if then is not None else (values, one)
             self.found[node.name] = self._witness(node, *best)
             if best[1] is not None:
                 self._last = self.clock()
@@ -311,12 +316,15 @@ class Search:
     def _plainer(self, node: Node, values: Values, deadline: float) -> Values:
         """The same trouble from plainer inputs: as many as can be are one number everywhere.
 
-        Inputs that the call does not hang on become the number nearest to zero.
+        Inputs that the call does not hang on become the number nearest to zero. Where nothing
+        is plainer, or there is no time, the very same inputs.
         """
+        if self.clock() > deadline:
+            return values
         graph = cone(self.graph, node.outputs)
         needed = {name for one in graph.nodes for name in one.operands()}
         numbers = generator(self.seed, "plainer")
-        simple = dict(values)
+        simple = values
         for name, (low, high) in self.subject.ranges.items():
             info = self.subject.graph.inputs[name].info
             uniform = values[name].size and np.all(values[name] == values[name].reshape(-1)[0])
