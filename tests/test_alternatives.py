@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from irlang.arithmetic import STANDARD, Arithmetic
@@ -310,3 +310,27 @@ def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     got = (target * np.log(target / probs))[:, 0]
     arrays = {"probs": probs, "target": target}
     assert verdict("kl_divergence", arrays, got, {"reduction": "none"}) == "agrees"
+
+
+@pytest.mark.parametrize("coord", ["align_corners", "half_pixel", "asymmetric"])
+@given(seed=st.integers(0, 2**32), size=st.integers(2, 40), into=st.integers(2, 40))
+@example(seed=1, size=27, into=12)
+@settings(max_examples=80, deadline=None)
+def test_a_position_may_be_rounded_to_either_side_of_a_whole_one(
+    coord: str, seed: int, size: int, into: int
+) -> None:
+    """As in PyTorch: the last of 12 of 27 elements is at 25.999998, where a neighbour has a say."""
+    x = np.random.default_rng(seed).uniform(1, 2, (1, 1, size)).astype(F)
+    x[..., seed % 2 :: 2] *= 1000
+    o = np.arange(into, dtype=F)
+    step = F(size - 1) / F(into - 1) if coord == "align_corners" else F(size) / F(into)
+    half = F(0.5) if coord == "half_pixel" else F(0)
+    attrs = {"size": (into,), "mode": "linear", "coord": coord}
+    for place in (step * (o + half) - half, o * F(size - 1) / F(max(into - 1, 1))):
+        place = np.clip(place, 0, size - 1).astype(F)
+        low = np.minimum(np.floor(place).astype(int), size - 1)
+        part = (place - low).astype(F)
+        got = x[..., low] * (F(1) - part) + x[..., np.minimum(low + 1, size - 1)] * part
+        assert verdict("resize", {"x": x}, got.astype(F), attrs) in ("agrees", "rounding")
+        if coord != "align_corners":
+            break

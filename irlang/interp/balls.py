@@ -232,8 +232,9 @@ class Balls(BallFunctions):
         """What no product of some of the factors exceeds."""
         peak = 1.0
         for factor in factors:
-            size = np.abs(factor.value) + factor.bound  # what is open says nothing of the others
-            known = np.where(np.isinf(factor.bound), 0.0, size)
+            size = np.abs(factor.value) + factor.bound
+            # what is open says nothing of the others, nor does what is infinite to begin with
+            known = np.where(np.isinf(size), 0.0, size)
             peak *= max(1.0, float(np.fmax.reduce(known, axis=None, initial=0.0)))  # nor does a NaN
         return peak
 

@@ -55,6 +55,22 @@ def test_resize_is_interpolate_of_torch(data: st.DataObject) -> None:
     result.check(F.interpolate(torch.tensor(x), size=out, mode=mode, **options).numpy())
 
 
+@pytest.mark.parametrize(
+    ("aspect", "size", "shape"),
+    [
+        ("not_smaller", (0, 1), (0, 1)),
+        ("not_smaller", (2, 0), (2, 12)),
+        ("not_larger", (0, 3), (0, 0)),
+    ],
+)
+def test_a_size_of_nothing_is_a_scale_of_nothing(
+    aspect: str, size: tuple[int, int], shape: tuple[int, int]
+) -> None:
+    """ONNX Resize divides the sizes, whichever they are, and takes the least or the largest."""
+    result = call("resize", {"x": np.ones((2, 3, 1, 6))}, size=size, mode="linear", aspect=aspect)
+    result["y"].check(np.ones((2, 3, *shape)))
+
+
 @settings(max_examples=15)
 @given(st.data())
 def test_resize_by_a_scale_is_that_of_torch(data: st.DataObject) -> None:
