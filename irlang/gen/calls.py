@@ -169,8 +169,8 @@ class Calls:
         else:
             info = source
         name = self.free(name)
-        real = info.kind == "real"
         share = self.given[bool(self.graph.inputs)]
+        real = info.kind == "real" or not share  # no input but the first: places are parameters too
         weight = real and share < _ALL and not self.chooser.chance(share)
         bounds = within or usual(slot, info, weight, self.chooser)
         if weight:

@@ -2,12 +2,14 @@
 
 A graph optimiser is wrong where it fires, which random wiring seldom makes it do. `idioms.txt`
 beside this module is the list: an expression of the language a line, over `x`, a value that the
-program has, or `x_i8`, one of that type; `_` and whatever else a call lacks is drawn as for any
-call.
+program has, or `x_i8`, one of that type, or `x3`, one of three axes; `_` and whatever else a call
+lacks is drawn as for any call. `_row` is new as well, with a number for each place along the last
+axis of what it meets, and `_channel` along the second: a bias, a scale.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,24 +27,28 @@ from irlang.parser import parse_expr
 from irlang.scope import CONSTANTS, Scope
 
 GIVEN = -1  # the operand `x`
+ROW, CHANNEL = "_row", "_channel"  # operands of one axis of what they meet
+_GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
-Operand = int | float | None  # an earlier step or `GIVEN`, a number, what is yet to be drawn
+# An earlier step or `GIVEN`, a number, `ROW` or `CHANNEL`, what is yet to be drawn.
+Operand = int | float | str | None
 
 _evaluate = Evaluator()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call. operands: in the order of the definition's inputs, as many as are said. dtype: of
-    `x`, where that is said.
+    """A call. operands: in the order of the definition's inputs, as many as are said. dtype, rank:
+    of `x`, where that is said.
     """
 
     op: str
     operands: tuple[Operand, ...]
     attrs: Mapping[str, Any]
     dtype: str = ""
+    rank: int = 0
 
     @property
     def numbers(self) -> list[float]:
@@ -82,15 +88,17 @@ def idiom(text: str) -> Idiom:
         if isinstance(node, ast.Call):
             return step(node)
         if isinstance(node, ast.Name):
-            return None if node.id == "_" else GIVEN
+            drawn: dict[str, Operand] = {"_": None, ROW: ROW, CHANNEL: CHANNEL}
+            return drawn.get(node.id, GIVEN)
         return float(_evaluate.known(node, Scope({}, {}, set())))
 
     def step(call: ast.Call) -> int:
         operands = tuple(operand(arg) for arg in call.args)
-        names = [arg.id for arg in call.args if isinstance(arg, ast.Name)]
-        dtype = next((name[2:] for name in names if name[2:] in DTYPES), "")
+        names = [_GIVEN.fullmatch(arg.id) for arg in call.args if isinstance(arg, ast.Name)]
+        given = next((name for name in names if name), None)
+        dtype, rank = (given["dtype"] or "", int(given["rank"] or 0)) if given else ("", 0)
         attrs = {key: _attribute(value) for key, value in call.attrs}
-        made = Step(call.function, operands, attrs, dtype)
+        made = Step(call.function, operands, attrs, dtype, rank)
         lacks = None in operands  # what is drawn anew is another call
         key = f"{made} {len(steps)}" if lacks else str(made)
         if key not in seen:
@@ -200,6 +208,18 @@ def fix(
 def given_dtype(steps: Idiom) -> str:
     """The type that `x` has to have; empty where it is not said."""
     return next((step.dtype for step in steps if step.dtype), "")
+
+
+def given_rank(steps: Idiom) -> int:
+    """How many axes `x` has to have; 0 where it is not said."""
+    return next((step.rank for step in steps if step.rank), 0)
+
+
+def along(operand: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of `ROW` or `CHANNEL` beside a tensor of some sizes."""
+    if operand == ROW or len(sizes) < 3:
+        return sizes[-1:]
+    return (sizes[1], *(1,) * (len(sizes) - 2))
 
 
 def operand_of(step: Step, slots: Sequence[Slot]) -> str:
