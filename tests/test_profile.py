@@ -316,3 +316,14 @@ def test_a_normalisation_with_its_scale_multiplied_in_agrees(
         session.arithmetic[target] = STANDARD
         (found,) = session.compare([case])[0].verdicts[target]
         assert found.verdict == "inaccurate"
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "softplus"])
+def test_what_theano_counts_as_zero_in_python_is_not_held_against_it(name: str) -> None:
+    """Its compiled forms go on to exp(-88), but compiling takes seconds an operator."""
+    own = arithmetic(describe("keras:theano"))
+    numbers = np.array([-31, -29], np.float32)
+    small = np.exp(numbers.astype(np.float64))
+    assert _inside(ball(name, {"x": numbers}, own), np.array([0, small[1]], np.float32))
+    assert not _inside(ball(name, {"x": numbers}, own), np.zeros(2, np.float32))
+    assert not _inside(ball(name, {"x": numbers}, STANDARD), np.array([0, small[1]], np.float32))

@@ -70,6 +70,13 @@ PROFILES = (
         "keras:*", "LayerNormalization and GroupNormalization compute x * scale - mean * scale",
         (("distributes", True),),
     ),
+    *(
+        Accepted(
+            "keras:theano", "in Python it counts exp(x) as 0 below -30", function=name,
+            allowance=Allowance(absolute=1e-6),
+        )
+        for name in ("sigmoid", "softplus")
+    ),
     Accepted(
         "onnxruntime", "graph optimisation multiplies scales into the weights of Conv and MatMul",
         (("distributes", True),),
