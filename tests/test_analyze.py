@@ -971,3 +971,28 @@ def test_a_framework_runs_what_breaks_many_calls_once(
     found = judged(model(lines, "x: f32[3] in [0, 1]", results), frameworks).reports
     assert [report.status for report in found] == ["reachable"] * 20
     assert sum(ran) <= 20
+
+
+@pytest.mark.parametrize(
+    ("dtype", "body", "told"),
+    [
+        ("f16", "y = log(add(x, 1e-9))", "1e-09 is 0 in f16"),
+        ("f16", "y = layer_norm(x; axes = [1], eps = 1e-12)", "1e-12 is 0 in f16"),
+        (
+            "f16",
+            "p = clip(x; min = 0, max = 0.9999)\ny = log(subtract(1, p))",
+            "0.9999 is 1 in f16",
+        ),
+        ("bf16", "y = log(subtract(1.001, x))", "1.001 is 1 in bf16"),
+        ("f32", "y = log(subtract(1.001, multiply(2, x)))", ""),
+        ("f16", "y = log(add(subtract(x, 0.5), 1e-6))", ""),
+    ],
+)
+def test_what_becomes_of_a_number_in_its_type_is_told(
+    dtype: str, body: str, told: str, frameworks: Frameworks
+) -> None:
+    text = model(body, f"x: {dtype}[2, 3] in [0, 1]", f"y: {dtype}[2, 3]")
+    found = judged(text, frameworks, seconds=0.2)
+    assert found.reports
+    assert told in str(found)
+    assert (" is 0 in " in str(found) or " is 1 in " in str(found)) == bool(told)

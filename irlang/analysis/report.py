@@ -95,21 +95,41 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
 
 
 def lost_numbers(report: Report, subject: Subject) -> list[str]:
-    """The numbers of the text near a call that are 0 in the type that they are kept in."""
+    """The numbers of the text near a call that are 0 or 1 in the type that they are kept in,
+    although they were written as others.
+    """
     graph = subject.source
     makers = {value: node for node in graph.nodes for value in node.outputs}
     near = [node for node in graph.nodes if node.name == report.call]
     for _ in range(_NEAR):
         near += [makers[v] for node in near for v in node.operands() if v in makers]
-    lost: dict[str, None] = {}
+    found = [
+        (written, graph.values[node.outputs[0]].dtype)
+        for node in near
+        for written in node.attrs.values()
+        if isinstance(written, float)
+    ]
     for value in (value for node in near for value in node.operands()):
         param = graph.params.get(value)
         if param is None or param.initial is None or param.initial.kind != "constant":
             continue
-        written, dtype = param.initial.args[0], param.info.dtype
-        if written and param.info.kind == "real" and not float(DTYPES[dtype].numpy.type(written)):
-            lost[f"{written:g} is 0 in {dtype}: the smallest number of that type is larger"] = None
-    return list(lost)
+        found += [(float(written), param.info.dtype) for written in param.initial.args[:1]]
+    told = (told_loss(written, dtype) for written, dtype in dict.fromkeys(found))
+    return [line for line in told if line]
+
+
+def told_loss(written: float, dtype: str) -> str:
+    """What becomes of a number in a type, where that is 0 or 1 and the number is not."""
+    row = DTYPES[dtype]
+    if row.kind != "real" or not math.isfinite(written):
+        return ""
+    kept = float(row.numpy.type(written))
+    if kept == written or abs(kept) not in (0.0, 1.0):
+        return ""
+    why = (
+        "the smallest number of that type is larger" if not kept else "its next numbers are too far"
+    )
+    return f"{written!r} is {kept:g} in {dtype}: {why}"
 
 
 def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:

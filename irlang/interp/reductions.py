@@ -178,6 +178,8 @@ def _any_order(found: Numbers, parts: Sequence[Part], own: Arithmetic) -> Number
     slack = 2 * count * own.row.unit
     # no rounding takes a product of factors that are 1 at most above 1
     end = 1.0 if all(part.body.magnitude <= 1 for part in parts) else own.largest
+    # nor one of factors that are not negative below 0
+    least_end = 0.0 if all(part.body.low >= 0 for part in parts) else -end
     pieces = []
     for low, high in found.pieces:
         if not (low == high and low in (-1, 0, 1)):
@@ -186,7 +188,7 @@ def _any_order(found: Numbers, parts: Sequence[Part], own: Arithmetic) -> Number
             low, high = min(low, 0.0), max(high, 0.0)
         if over:
             low, high = -own.largest if found.low < 0 else 0.0, own.largest
-        pieces.append((max(low, -end), min(high, end)))
+        pieces.append((max(low, least_end), min(high, end)))
     above, below = found.above or over, found.below or (over and found.low < 0)
     nan = found.nan or (over and (under or found.holds(0.0)))
     return replace(found, pieces=merged_pieces(pieces), above=above, below=below, nan=nan)
