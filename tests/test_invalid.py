@@ -526,6 +526,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
         assert admitted(target, "embedding", "embedding.table.rank")
         assert fixed(target, "gather")
+    assert admitted("openvino", "tile", "tile.repeats")
+    assert not admitted("onnxruntime", "tile", "tile.repeats")
     assert admitted("torch", "tensordot", "tensordot.b")
     assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")
     assert admitted("torch", "gaussian_nll", "gaussian_nll.target")

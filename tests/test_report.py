@@ -33,6 +33,7 @@ from irlang.diff.report_why import explain
 from irlang.diff.report_words import first_words, last_words
 from irlang.diff.runner import Session
 from irlang.diff.suppress import known_as, read_known
+from irlang.diff.verdict import reason_of
 from irlang.interp import exact
 from irlang.lower.lower import lower
 from irlang.lower.pool import Result
@@ -502,6 +503,7 @@ def test_the_command_needs_a_campaign(tmp_path: Path) -> None:
 _CODE = "[ONNXRuntimeError] : 1 : FAIL : "
 _NODE = f"{_CODE}Non-zero status code returned while running A node. Name:'' Status Message: "
 _PLACE = "/src/core/helper.h:91 onnxruntime::R::R(const S&, bool) a == b was false. "
+_FROM = "Exception from src/inference/core.cpp:117:\nException from src/plugin.cpp:54:\n"
 _TF = "{{function_node __wrapped__MirrorPad_device_/job:localhost/device:CPU:0}} "
 SAID = {
     f"{_NODE}Unexpected mode of 3": "Unexpected mode of 3",
@@ -511,6 +513,11 @@ SAID = {
         "Invalid model. Node input 'h' is not there"
     ),
     "killed by SIGFPE": "killed by SIGFPE",
+    f"{_FROM}[LSTMCellDecomposition] END: node: opset4::LSTMCell (f32[1,1]) CALLBACK HAS THROWN: "
+    f"{_FROM}Unsupported activation function": "Unsupported activation function",
+    f"{_FROM}Check 'i < size()' failed at src/core/reshape.hpp:310:\nWhile validating node 'Reshape"
+    " r (x[0]:f32[0]) -> (f32[1,0,1])' with friendly_name 'r':\nShape inference input shapes "
+    "{[0],[3]}\n'0' dimension is out of range": "'0' dimension is out of range",
     "": "",
     "a" * 200: f"{'a' * 100} …",
 }
@@ -519,6 +526,13 @@ SAID = {
 @pytest.mark.parametrize("message", SAID)
 def test_a_title_has_the_reason_and_not_what_stands_around_it(message: str) -> None:
     assert first_words(message, 100) == SAID[message]
+
+
+def test_reasons_are_told_apart_behind_the_places_that_they_come_from() -> None:
+    """Some say more of these than are read of a reason."""
+    places = "".join(f"Exception from src/part/of/plugin/file_{n}.cpp:54:\n" for n in "abcdefgh")
+    said = [reason_of(f"{places}{reason}") for reason in ("no such kernel", "of another shape")]
+    assert said == ["such kernel", "another shape"]
 
 
 @given(st.text())

@@ -21,6 +21,12 @@ _AROUND = tuple(
         r"\A\[\w+Error\] ",
         r"\A\S*/\S+:\d+ .*? was false\.\s+",  # a condition of its sources, and their function
         r"\A\S+\.(?:cc|cpp|cu|h|hpp|py):\d+:?\s+",  # a place there
+        # OpenVINO: places, a pass, a condition, the node and its shapes
+        r"\A(?:Exception from \S+:\d+:\s+)+",
+        r"\A\[\w+\] END: .*? CALLBACK HAS THROWN:\s+(?:Exception from \S+:\d+:\s+)*",
+        r"\ACheck '.*?' failed at \S+:\d+:\s+",
+        r"\AWhile validating node .*? with friendly_name '[^']*':\s+",
+        r"\AShape inference input shapes \{[^{}]*\}\s+",
     )
 )
 # What a process prints behind its last words: where it was, which its signal says as well.
@@ -37,13 +43,18 @@ def together(calls: Sequence[str]) -> str:
     return f"{' + '.join(calls[: _CALLS - 1])} + … ({len(calls)} calls)"
 
 
-def essence(message: str) -> str:
-    """The reason in what a framework says, on one line."""
+def bare(message: str) -> str:
+    """The reason in what a framework says, as it says it."""
     text = message.strip()
     for pattern in _AROUND:
         left = pattern.sub(" ", text).strip()
         text = left if re.search(r"[A-Za-z]{3}", left) else text
-    return " ".join(text.replace("`", "").split())
+    return text
+
+
+def essence(message: str) -> str:
+    """The reason in what a framework says, on one line."""
+    return " ".join(bare(message).replace("`", "").split())
 
 
 def first_words(message: str, most: int) -> str:

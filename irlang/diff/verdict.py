@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diff.report_words import bare
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
@@ -122,8 +123,8 @@ def worded(found: Mapping[str, Any]) -> str:
 
 
 def reason_of(message: str) -> str:
-    """The words of a message without what stands in brackets or quotes: names, numbers, sizes."""
-    plain = re.sub(r"\([^()]*\)|`[^`]*`|'[^']*'|\"[^\"]*\"|\{[^{}]*\}", " ", message)
+    """The words of a reason without what stands in brackets or quotes: names, numbers, sizes."""
+    plain = re.sub(r"\([^()]*\)|`[^`]*`|'[^']*'|\"[^\"]*\"|\{[^{}]*\}", " ", bare(message))
     return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:_REASON])
 
 

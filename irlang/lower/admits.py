@@ -143,6 +143,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tile": {"repeats": "mx.np.tile: the shorter of A and reps gets ones in front"},
         "cosine_window": {"size": "mx.np.hanning and others: of zero or less there are no points"},
     },
+    "openvino": {
+        "tile": {"repeats": "Tile: the shorter of data's shape and repeats gets ones in front"},
+    },
     "onnx": {
         "*": _WRAPS,
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
