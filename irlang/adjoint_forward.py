@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.affine import bounds_of, interval, surely_inside
@@ -119,6 +120,8 @@ class Workspace:
 
         def shell(expr: eq.Expr, context: Context) -> eq.Expr:
             """A choice between reductions, or a reduction, may stay where it is."""
+            if _absent(expr):
+                return shell(expr.args[1], context)
             if isinstance(expr, eq.Apply) and expr.function == "select":
                 condition, yes, no = expr.args
                 return apply(
@@ -144,8 +147,8 @@ class Workspace:
                 return eq.Read(
                     expr.tensor, expr.index, lifted(expr.default, context.under(outside))
                 )
-            if isinstance(expr, eq.Apply) and expr.function == "+" and is_number(expr.args[0], 0):
-                return lifted(expr.args[1], context)  # an optional input that was not given
+            if _absent(expr):
+                return lifted(expr.args[1], context)
             if isinstance(expr, eq.Apply) and SCALARS[expr.function].kind != "bool":
                 return eq.rebuild(expr, lambda part: lifted(part, context))
             return expr
@@ -200,6 +203,11 @@ class Workspace:
         if expr.where is not None:
             conditions.append(expr.where)
         return Context(tuple(binders), (*context.conditions, *conditions), context.factors)
+
+
+def _absent(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    """Whether an expression adds to an optional input that was not given."""
+    return isinstance(expr, eq.Apply) and expr.function == "+" and is_number(expr.args[0], 0)
 
 
 def _names(equation: eq.Equation) -> list[str]:

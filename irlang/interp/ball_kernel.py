@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.interp import kernel
+from irlang.interp import kernel, memory
 from irlang.interp.ball import Ball, least, whole
 from irlang.interp.ball_kernel_numbers import RADIUS, SIZE, Unfit
 from irlang.interp.ball_kernel_source import Operands, generate
@@ -41,10 +41,14 @@ class Prepared(kernel.Prepared):
         found = {}
         for equation in self.equations:
             shape = equation.info.shape
-            ball = Ball(np.empty(shape), np.empty(shape), least=self.least[equation.target])
+            ball = Ball(
+                memory.empty(shape, np.float64),
+                memory.empty(shape, np.float64),
+                least=self.least[equation.target],
+            )
             if equation.target in self.sums:
                 ball.terms, ball.spare = self.sums[equation.target]
-                ball.magnitude = np.empty(shape)
+                ball.magnitude = memory.empty(shape, np.float64)
             found[equation.target] = ball
         return found
 

@@ -26,6 +26,7 @@ from irlang.affine import (
     surely_inside,
 )
 from irlang.equation_rules import factors_of
+from irlang.interp import memory
 from irlang.interp.gemm import Operand, matrices, product
 from irlang.interp.views import Frame, view
 from irlang.kinds import kind
@@ -137,7 +138,7 @@ class Contraction:
         while len(operands) > 2:
             operands = self._merge(operands)
         left, right = operands
-        result = np.empty(self.shape, left[0].dtype) if out is None else out
+        result = memory.empty(self.shape, left[0].dtype) if out is None else out
         parted = result.reshape([self.extents[name] for name in self.free])
         product(left, right, parted, self.free)
         return result
@@ -207,7 +208,8 @@ class Contraction:
                     best = size, i, j, names
         assert best is not None
         _, i, j, names = best
-        out = np.empty([self.extents[name] for name in names], operands[i][0].dtype)
+        shape = tuple(self.extents[name] for name in names)
+        out = memory.empty(shape, operands[i][0].dtype)
         product(operands[j], operands[i], out, names)
         return [*(o for k, o in enumerate(operands) if k not in (i, j)), (out, names)]
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from irlang.interp import memory
+
 Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 17  # elements gathered at a time: a mebibyte, within a core's second-level cache
@@ -38,7 +40,7 @@ def product(left: Operand, right: Operand, out: Array, names: tuple[str, ...]) -
     if _fast(target):
         _multiply(first, second, target, ranks)
         return
-    buffer = np.empty(target.shape, target.dtype)
+    buffer = memory.empty(target.shape, target.dtype)
     _multiply(first, second, buffer, ranks)
     target[...] = buffer
 

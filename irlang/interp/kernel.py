@@ -9,7 +9,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.diagnostics import InvalidInput, fail
-from irlang.interp import kernel_cache, wide
+from irlang.interp import kernel_cache, memory, wide
 from irlang.interp.kernel_functions import COMPILED
 from irlang.interp.kernel_source import EMPTY, NONE, Source, generate
 from irlang.interp.schedule import Recurrence
@@ -70,7 +70,7 @@ class Prepared:
 
     def targets(self) -> dict[str, Array]:
         """Arrays for the results."""
-        return {e.target: np.empty(e.info.shape, STORED[e.info.kind]) for e in self.equations}
+        return {e.target: memory.empty(e.info.shape, STORED[e.info.kind]) for e in self.equations}
 
     def run(self, tensors: Mapping[str, Array], first: int = 0, last: int | None = None) -> None:
         """Fills the targets, which are among `tensors`; of a recurrence, some steps of them."""
