@@ -75,7 +75,11 @@ class Relations(Areas):
             found = self.by_branch(expr, found, box, facts)
         known.append((expr, found))
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
-        return self.cut(found, *ends, "elements cancel in a sum")
+        found = self.cut(found, *ends, "elements cancel in a sum")
+        if found.low < 0 < found.high and not self._level:
+            ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
+            found = self.cut(found, *ends, "it is a polynomial of its elements")
+        return found
 
     def _use(
         self,
@@ -142,7 +146,7 @@ class Relations(Areas):
         if divisor.low <= 0:
             return found
         high = low = math.inf
-        if self.upper(top.plus(bottom, -1.0), box, facts) <= 0:
+        if self._no_more(expr.args[0], expr.args[1], box, facts):
             high = 1.0
         dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
@@ -156,6 +160,16 @@ class Relations(Areas):
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, _NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
+
+    def _no_more(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> bool:
+        """Whether an expression is proved to be no larger than another."""
+        whole = self.whole(one, box).plus(self.whole(other, box), -1.0)
+        apart = self.sum_of(one, box, facts).plus(self.sum_of(other, box, facts), -1.0)
+        if self.upper(whole, box, facts) <= 0:
+            return True
+        if apart != whole and self.upper(apart, box, facts) + apart.error <= 0:
+            return True
+        return self.by_form(eq.Apply("-", (other, one)), box, facts)[0] >= 0
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""

@@ -14,17 +14,17 @@ from typing import Any
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.forms import Forms
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Ends
-from irlang.interp.squares import Squares
 from irlang.interp.unfolding import inner_box, match, settled
 
 _LOOKED_AT = 32  # sums, where the terms of two are compared
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Shares(Squares):
+class Shares(Forms):
     """An evaluator that knows how much of an element another one holds."""
 
     _ordered: dict[Any, tuple[float, Limits]]  # sums that are compared term by term
