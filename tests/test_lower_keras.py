@@ -69,6 +69,17 @@ _CALLS = (
     ("x: f32[4]", "softmax(x)", ("keras-theano",), ""),
     ("x: f32[2, 4]", "softmax(x)", ("keras-theano",), "Softmax("),
     ("x: f32[2, 4, 3]", "flatten(x)", ("keras-theano",), "Flatten("),
+    ("x: f32[2, 4, 3]", "reduce_logsumexp(x; axes = [0, 2])", ("keras-theano",), "K.logsumexp("),
+    ("x: i64[2, 4] in [-9, 9]", "reduce_max(x; axes = 1)", ("keras-theano",), "K.max("),
+    ("x: f32[2, 4]", "reduce_std(x; axes = 1, correction = 1)", ("keras-theano",), ""),
+    ("x: f32[2, 4]", "argmin(x; axis = -1)", ("keras-theano",), "K.argmin(x, axis=-1)"),
+    ("x: f32[2, 4]", "argmin(x; keepdims = true)", ("keras-theano",), ""),
+    ("a: f32[2, 1] in [0.5, 2], b: f32[3]", "power(a, b)", ("keras-theano",), "K.pow("),
+    ("x: f32[2, 1]", "reverse(x; axes = [1, 0])", ("keras-theano",), "K.reverse("),
+    ("x: f32[2, 1]", "repeat(x; repeats = 3, axis = 1)", ("keras-theano",), "K.repeat_elements("),
+    ("x: f32[3, 4]", "cumsum(x; axis = 1, exclusive = true)", ("keras-theano",), ""),
+    ("x: f32[3, 4]", "clip(x; min = 1, max = 0)", ("keras-theano",), ""),
+    ("x: f32[3, 4], l: i64[3] in [0, 3]", "cross_entropy(x, l)", ("keras-theano",), "shaped(x"),
     ("x: f32[5, 3, 2]", "dft(x; axis = 0)", _BOTH[:1], "ops.fft("),
     ("x: f32[2, 6, 1]", "dft(x; axis = 1, onesided = true)", _BOTH[:1], "ops.rfft("),
     ("x: f32[2, 5, 2]", "dft(x; axis = 1, inverse = true)", _BOTH[:1], ""),  # of two axes alone
@@ -148,6 +159,15 @@ def test_theano_optimises_as_for_its_users_unless_that_takes_minutes(long: int, 
     lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
     program = Program(lowered.kind, lowered.code, {"x": np.zeros(1, np.float32)}, lowered.params)
     np.testing.assert_array_equal(ran(program, "keras-theano").outputs["y"], np.float32(got))
+
+
+def test_what_theano_fuses_is_not_computed_number_by_number() -> None:
+    """Python says of 2.0 ** 1e38 that it does not fit, where NumPy and C give infinity."""
+    usable("keras-theano")
+    made = case("x: f32[1]", "power(2.0, power(x, 2.0))")
+    lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
+    program = Program(lowered.kind, lowered.code, {"x": np.full(1, 1e19, np.float32)}, {})
+    assert ran(program, "keras-theano").outputs["y"] == np.inf
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def _softmax(call: Keras) -> Value | None:
 # ---- reductions
 
 
-def _reduction(function: str, **only: Any) -> Native:
+def reduction(function: str, **only: Any) -> Native:
     """Over the axes; `only` are attributes with the one value that the function has."""
 
     def rule(call: Keras) -> Value | None:
@@ -147,7 +147,7 @@ def _reduction(function: str, **only: Any) -> Native:
         axes = call.axes_said("axes", x.rank) if x.rank else ()
         if not axes or x.dtype == "i32":  # which some of them widen
             return None
-        if call.out.kind == "int" and function == "ops.mean":  # which is real
+        if call.out.kind == "int" and function.endswith(".mean"):  # which is real
             return None
         return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
 
@@ -353,16 +353,16 @@ ELEMENTS: dict[str, Native] = {
     "glu": _three(plain("keras.activations.glu", axis="axis")),
     "softmax": Native("keras.layers.Softmax", _softmax),
     "log_softmax": _three(plain("keras.activations.log_softmax", axis="axis")),
-    "reduce_sum": _reduction("ops.sum"),
-    "reduce_mean": _reduction("ops.mean"),
-    "reduce_prod": _reduction("ops.prod"),
-    "reduce_max": _reduction("ops.max"),
-    "reduce_min": _reduction("ops.min"),
-    "reduce_all": _reduction("ops.all"),
-    "reduce_any": _reduction("ops.any"),
-    "reduce_variance": _reduction("ops.var", correction=0),
-    "reduce_std": _reduction("ops.std", correction=0),
-    "reduce_logsumexp": _reduction("ops.logsumexp"),
+    "reduce_sum": reduction("ops.sum"),
+    "reduce_mean": reduction("ops.mean"),
+    "reduce_prod": reduction("ops.prod"),
+    "reduce_max": reduction("ops.max"),
+    "reduce_min": reduction("ops.min"),
+    "reduce_all": reduction("ops.all"),
+    "reduce_any": reduction("ops.any"),
+    "reduce_variance": reduction("ops.var", correction=0),
+    "reduce_std": reduction("ops.std", correction=0),
+    "reduce_logsumexp": reduction("ops.logsumexp"),
     "argmax": _position("ops.argmax"),
     "argmin": _position("ops.argmin"),
     "cumsum": _scan("ops.cumsum"),

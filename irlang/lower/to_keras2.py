@@ -9,6 +9,7 @@ from irlang.lower.call import Native
 from irlang.lower.python_program import Layout
 from irlang.lower.spelling import default
 from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.theano_ops import BACKEND
 
 _OLD = {name: row for name, row in to_keras.TABLE.items() if row.since < (3,)}
 # The rows of others whose layers and losses Keras 2.3 has in the same words, and activations.
@@ -17,6 +18,7 @@ _ON_THEANO = (
     "sigmoid softplus softsign gaussian_noise gaussian_dropout alpha_dropout"
 )
 THEANO: dict[str, Native] = {
+    **BACKEND,
     **_OLD,
     **{name: replace(to_keras.TABLE[name], since=()) for name in _ON_THEANO.split()},
     "hard_sigmoid": default("keras.activations.hard_sigmoid", alpha=0.2, beta=0.5),
@@ -73,9 +75,13 @@ theano.Op.make_thunk = thunk
 
 
 def computed(results):
-    """The values of expressions, optimised as is usual; of very many that takes minutes."""
+    """The values of expressions, optimised as is usual; of very many that takes minutes.
+
+    What is fused would be computed in Python one number after another.
+    """
     results = [T.as_tensor_variable(result) for result in results]
-    mode = "FAST_RUN" if len(gof.graph.ops([], results)) <= 512 else "FAST_COMPILE"
+    name = "FAST_RUN" if len(gof.graph.ops([], results)) <= 512 else "FAST_COMPILE"
+    mode = theano.compile.get_mode(name).excluding("fusion")
     return theano.function([], results, mode=mode, no_default_updates=True)()
 
 

@@ -1,0 +1,96 @@
+"""How Keras 2 spells operators on elements and reductions on Theano: `keras.backend`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import Keras
+from irlang.lower.keras_ops import reduction
+from irlang.lower.spelling import invoke, plain
+from irlang.lower.value import Value
+
+_ELEMENTS = (
+    "abs exp log sqrt square sign round sin cos maximum minimum equal not_equal greater "
+    "greater_equal less less_equal"
+)
+_REDUCTIONS = (
+    "reduce_sum=sum reduce_prod=prod reduce_mean=mean reduce_max=max reduce_min=min reduce_all=all "
+    "reduce_any=any reduce_logsumexp=logsumexp"
+)
+_MOMENTS = "reduce_variance=var reduce_std=std"
+
+
+def _power(call: Keras) -> Value | None:
+    """Of whole numbers it has another type."""
+    values = list(call.values.values())
+    if {value.dtype for value in values} != {"f32"}:
+        return None
+    return call.value(invoke("K.pow", *map(call.build.full, values)))
+
+
+def _clip(call: Keras) -> Value | None:
+    if call["min"] > call["max"] or call.out.dtype != "f32":
+        return None
+    return call.value(invoke("K.clip", call.input("x"), call["min"], call["max"]))
+
+
+def _position(function: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if call["select_last"] or call["keepdims"] or x.dtype == "bool":
+            return None
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank)))
+
+    return Native(function, rule)
+
+
+def _scan(function: str) -> Native:
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        if call["exclusive"] or call["reverse"] or x.dtype != "f32":
+            return None
+        return call.value(invoke(function, x, axis=call.axis_said("axis", x.rank)))
+
+    return Native(function, rule)
+
+
+def _repeat(call: Keras) -> Value:
+    x = call.input("x")
+    axis = call.axis_said("axis", x.rank)
+    return call.value(invoke("K.repeat_elements", x, call["repeats"], axis))
+
+
+def _tile(call: Keras) -> Value:
+    return call.value(invoke("K.tile", call.input("x"), tuple(call["repeats"])))
+
+
+def _reverse(call: Keras) -> Value | None:
+    x = call.input("x")
+    axes = call.axes_said("axes", x.rank)
+    return call.value(invoke("K.reverse", x, axes)) if axes else None
+
+
+def _of(rows: str) -> list[tuple[str, str]]:
+    """Operators, each with the function's name, which is the same where none is said."""
+    parts = (item.partition("=") for item in rows.split())
+    return [(name, f"K.{function or name}") for name, _, function in parts]
+
+
+BACKEND: dict[str, Native] = {
+    **{name: plain(function) for name, function in _of(_ELEMENTS)},
+    **{name: replace(reduction(function), since=()) for name, function in _of(_REDUCTIONS)},
+    **{
+        name: replace(reduction(function, correction=0), since=())
+        for name, function in _of(_MOMENTS)
+    },
+    "power": Native("K.pow", _power),
+    "clip": Native("K.clip", _clip),
+    "argmax": _position("K.argmax"),
+    "argmin": _position("K.argmin"),
+    "cumsum": _scan("K.cumsum"),
+    "cumprod": _scan("K.cumprod"),
+    "repeat": Native("K.repeat_elements", _repeat),
+    "tile": Native("K.tile", _tile),
+    "reverse": Native("K.reverse", _reverse),
+}
