@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from irlang import ast
 from irlang.catalog import builtin
-from irlang.diff import runner
+from irlang.diff import apart, runner
 from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
 from irlang.diff.pace import PACE
@@ -25,6 +25,7 @@ from irlang.diff.unmixed import unmixed
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
+from irlang.gen.draw import Limits
 from irlang.gen.edge import with_edges_apart
 from irlang.gen.extreme import has_extreme
 from irlang.graph import Graph, Port
@@ -494,3 +495,43 @@ def test_what_has_no_value_is_asked_for_all_the_same() -> None:
     assert all(len(case.graph.nodes) == 1 and case.edge for case in aside)
     wild = [array for case in aside for array in case.values.values() if array.dtype.kind == "f"]
     assert any(np.isnan(array).any() for array in wild)
+
+
+def test_operands_of_two_types_are_often_of_one_and_rounds_of_integers_are_of_these() -> None:
+    """A whole number to the power of a whole number was met once in ninety calls."""
+
+    def kinds(limits: Limits) -> Counter[tuple[str, ...]]:
+        made = [generate(builtin(), n, apart=["power"], limits=limits).graph for n in range(60)]
+        return Counter(
+            tuple(graph.values[operand].dtype for operand in graph.nodes[0].operands())
+            for graph in made
+            if graph.nodes
+        )
+
+    real, whole = kinds(Limits()), kinds(Limits(whole=True))
+    assert real["f32", "f32"] > 20
+    assert whole["i64", "i64"] > 15
+    assert any(limits.whole for limits in apart._ROUNDS)
+    assert len(apart._ROUNDS) % 2  # or some would only be of what a target has, others of all
+
+
+def test_attributes_that_are_said_are_seldom_their_defaults() -> None:
+    drawn = [
+        node.attrs
+        for seed in range(150)
+        for node in generate(builtin(), seed, apart=["cumsum", "reduce_max"]).graph.nodes
+    ]
+    said = Counter((name, value) for one in drawn for name, value in one.items() if name != "axes")
+    for name in ("exclusive", "reverse", "keepdims"):
+        assert said[name, True] > 1.4 * said[name, False] > 0
+
+
+def test_windows_have_padding_that_counts_where_one_is_added() -> None:
+    """Three attributes at once: 3 of 450 calls of average pooling had these before."""
+    drawn = [
+        graph.nodes[0].attrs
+        for seed in range(60)
+        if (graph := generate(builtin(), seed, apart=["avg_pool"]).graph).nodes
+    ]
+    odd = [one for one in drawn if one.get("ceil_mode") and one.get("count_include_pad")]
+    assert sum(one.get("pad") == "given" for one in odd) > 5

@@ -39,7 +39,7 @@ _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 _SAID = 60  # percent of these that have attributes of an idiom or none, where there is an idiom
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
-_ALL_SAID = 40  # percent of other calls apart whose attributes are all drawn: few are odd together
+_ALL_SAID = 60  # percent of other calls apart whose attributes are all drawn: few are odd together
 
 
 @dataclass(slots=True)

@@ -23,7 +23,8 @@ class Limits:
 
     elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
     kind, the first of each the likeliest. empty: percent of new axes that have no element. many:
-    how many elements a tensor of any shape is to have, as far as that goes.
+    how many elements a tensor of any shape is to have, as far as that goes. whole: whether integers
+    are likelier than real numbers where either may be.
     """
 
     elements: int = 4096
@@ -33,10 +34,12 @@ class Limits:
     ints: tuple[str, ...] = ("i64", "i32")
     empty: int = 0
     many: int = 0
+    whole: bool = False
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""
-        return [d for d in (*self.reals, *self.ints, "bool") if d in allowed]
+        kinds = (self.ints, self.reals) if self.whole else (self.reals, self.ints)
+        return [d for d in (*kinds[0], *kinds[1], "bool") if d in allowed]
 
 
 # Of sixteen programs: the real types, the integer types, and the percentage of empty axes. Programs

@@ -21,6 +21,7 @@ from irlang.scope import CONSTANTS, Scope
 evaluate = Evaluator()
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
 _RANKS = 5  # that are tried of axes yet to be drawn
+_AGAIN = 3  # times that what is to be said, and is the default all the same, is drawn anew
 
 
 class Stuck(Exception):
@@ -232,17 +233,36 @@ class Settled:
             named = self.names.get(attr.type.dims.id)
             sizes = named if isinstance(named, tuple) else sizes
         context = Context(sizes, self.names, count, draw.default_number(attr))
-        options = draw.recipes(attr)
-        recipe = None
-        if options:
-            number = self.chooser.weighted(self.weights.get(name) or (1.0,) * len(options))
-            self.recipes[name] = number
-            recipe = options[number]
-        value = draw.attribute(self.chooser, self.unusual(attr), context, self.limits, recipe)
+        value = self.drawn_attribute(attr, context)
+        for _ in range(_AGAIN if self.chooser.below(2) else 0):
+            if not self.is_default(attr, value):
+                break
+            value = self.drawn_attribute(attr, context)
         if count is not None and isinstance(value, tuple) and len(set(value)) == 1:
             value = value[0] if self.chooser.below(2) else value
         self.put(attr, value)
         return True
+
+    def drawn_attribute(self, attr: ast.Attr, context: Context) -> Any:
+        """A value of an attribute, by a recipe that is noted."""
+        options = draw.recipes(attr)
+        recipe = None
+        if options:
+            weights = self.weights.get(attr.name) or (1.0,) * len(options)
+            number = self.chooser.weighted(weights)
+            self.recipes[attr.name] = number
+            recipe = options[number]
+        return draw.attribute(self.chooser, self.unusual(attr), context, self.limits, recipe)
+
+    def is_default(self, attr: ast.Attr, value: Any) -> bool:
+        """Whether an attribute is as it would be if it were not said, as far as that is known."""
+        if attr.default is None or isinstance(value, str):  # of choices see `unusual`
+            return False
+        try:
+            usual = evaluate.known(attr.default, Scope(self.names, {}, set()))
+            return bool(self.full(attr, usual) == self.full(attr, value))
+        except (InvalidInput, Stuck):
+            return False
 
 
 def _fails(names: Mapping[str, Any], condition: Condition) -> bool:

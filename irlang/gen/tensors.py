@@ -22,6 +22,7 @@ _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
+_ALIKE_TYPES = 40  # percent of type variables that are as another of the call, where they may be
 _ALIKE = 60  # percent of the others that are as large where many elements are wanted
 
 
@@ -46,11 +47,7 @@ class Tensors(Settled):
             dtypes = self.limits.dtypes(slot.allowed) or sorted(slot.allowed)
             if not dtypes:
                 raise Stuck
-            dtype = (
-                dtypes[0]
-                if len(dtypes) == 1 or self.chooser.below(3)
-                else self.chooser.pick(dtypes)
-            )
+            dtype = self.type_of(dtypes)
         dims = slot.item.type.dims
         if slot.spreads:
             return TensorInfo(self.stretched(dims), dtype)
@@ -86,6 +83,17 @@ class Tensors(Settled):
                 for size, axis in zip(part, axes, strict=True):
                     shape[axis] = size
         return TensorInfo(tuple(shape), dtype)
+
+    def type_of(self, dtypes: list[str]) -> str:
+        """One of some element types: the first is the likeliest, after those that other operands
+        have, as kernels for two types are mostly for two of a kind.
+        """
+        others = [dtype for dtype in self.dtypes.values() if dtype in dtypes]
+        if others and self.chooser.chance(_ALIKE_TYPES):
+            return self.chooser.pick(others)
+        if len(dtypes) == 1 or self.chooser.below(3):
+            return dtypes[0]
+        return self.chooser.pick(dtypes)
 
     def bound(self, dim: ast.Dim, slot: Slot, member: int | None) -> tuple[int, ...] | None:
         """The sizes of an entry, where they are known or follow from what is."""
