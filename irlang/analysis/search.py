@@ -79,6 +79,15 @@ class Search:
     _patience: float = 0.0
     _last: float = 0.0  # when the last witness was found
     _cold: bool = True  # whether nothing was computed yet
+    _open: bool = False  # whether calls leave something open
+    _leaves: dict[str, frozenset[str]] = field(default_factory=dict)  # what values hang on
+
+    def __post_init__(self) -> None:
+        self._open = bool(open_values(self.graph, 0, self.subject.catalog))
+        for node in self.graph.nodes:
+            hung = {self._leaves.get(value, frozenset((value,))) for value in node.operands()}
+            on = next(iter(hung)) if len(hung) == 1 else frozenset[str]().union(*hung)
+            self._leaves.update(dict.fromkeys(node.outputs, on))
 
     def clock(self) -> float:
         """Seconds of computing so far, whoever computed."""
@@ -214,7 +223,7 @@ class Search:
         """Whether a call that goes wrong does so whatever else is drawn for what is left open, as
         far as is tried.
         """
-        draws = range(1, _DRAWS if open_values(graph, 0, self.subject.catalog) else 1)
+        draws = range(1, _DRAWS if self._open else 1)
         traces = (self._trace(graph, values, draw) for draw in draws)
         return all(found and self._breaks(node, found) for found in traces)
 
@@ -310,7 +319,7 @@ class Search:
     # ---- what is found, made readable
 
     def _witness(self, node: Node, values: Values, shown: Shown | None) -> Witness:
-        needed = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
+        needed = self._leaves[node.outputs[0]]
         return Witness({n: array for n, array in values.items() if n in needed}, shown)
 
     def _plainer(self, node: Node, values: Values, deadline: float) -> Values:
@@ -321,8 +330,7 @@ class Search:
         """
         if self.clock() > deadline:
             return values
-        graph = cone(self.graph, node.outputs)
-        needed = {name for one in graph.nodes for name in one.operands()}
+        graph, needed = cone(self.graph, node.outputs), self._leaves[node.outputs[0]]
         numbers = generator(self.seed, "plainer")
         simple = values
         for name, (low, high) in self.subject.ranges.items():
