@@ -1,7 +1,8 @@
 """Sums of numbers that are weighted by the parts of a whole: no more than the largest number.
 
 What attention gives lies among what it looks at, a mixture of probabilities is one itself, and the
-roots of the products of two laws, each no more than the mean of both, add up to 1 at most.
+roots of the products of two laws, each no more than the mean of both, add up to 1 at most. The
+square of a weighted mean is no more than the weighted mean of the squares.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
-from irlang.interp.norms import Norms
+from irlang.interp.norms import Norms, Products
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box
+from irlang.interp.unfolding import inner_box, settled
 
 _DEPTH = 4  # expressions that are looked into, one inside another
+_FACTORS = 3  # products that are looked into, one inside another
 
 
 class Weights(Norms):
@@ -36,6 +40,66 @@ class Weights(Norms):
         if not end < found.magnitude:
             return found
         return self.cut(found, -end, end, "numbers are weighted by parts of a whole")
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        for sum_, scale in () if below else self._squared_products(atom, box):
+            for other in rest.factors:
+                squares = self.of_products(other, box)
+                if squares is None or not self._is_mean_of_squares(sum_, squares):
+                    continue
+                size = self.interval(other, box, {}).magnitude
+                error = 8 * (sum_.count + 4) * self.own.row.unit * size + self._lost(sum_, box)
+                if math.isfinite(error):
+                    yield Sum({other: scale**2}, error=scale**2 * error)
+
+    def _is_mean_of_squares(self, sum_: Products, squares: Products) -> bool:
+        """Whether a sum weighs numbers by parts of a whole, and another their squares by these."""
+        own, its = sum_.inner, squares.inner
+        if [own[n] for n in sum_.names] != [its[n] for n in squares.names]:
+            return False
+        pairs = zip(squares.names, sum_.names, strict=True)
+        renamed: dict[str, eq.Expr] = {one: eq.Index(other) for one, other in pairs}
+        made = [settled(eq.substitute(one, renamed)) for one in squares.factors]
+        sign, met = self._flattened(made, own)
+        for weight, number in (sum_.factors, sum_.factors[::-1]):
+            part = self._part_of(weight, own)
+            names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
+            if part is None or part.count != sum_.count or sorted(names) != sorted(sum_.names):
+                continue
+            twice = self._flattened([number], own)[1] * 2
+            if sign > 0 and self._alike([weight, *twice], met, own):
+                return True
+        return False
+
+    def _flattened(self, factors: Sequence[eq.Expr], box: Limits) -> tuple[int, list[eq.Expr]]:
+        """The factors of a product, a square being two of them, and the sign before it."""
+        sign, found = 1, list[eq.Expr]()
+        for factor in factors:
+            base = self.square_of(factor, box)
+            if base is not None:
+                found += self._flattened([base], box)[1] * 2
+                continue
+            turn, parts = self._factors(factor, box, _FACTORS)
+            sign *= turn
+            for part in parts:
+                inner = self.square_of(part, box)
+                found += [part] if inner is None else self._flattened([inner], box)[1] * 2
+        return sign, found
+
+    def _alike(self, ones: Sequence[eq.Expr], others: Sequence[eq.Expr], box: Limits) -> bool:
+        """Whether two products have the same factors."""
+        left = [self.looks(other, box) for other in others]
+        for one in ones:
+            looks = self.looks(one, box)
+            twin = next((its for its in left if any(look in its for look in looks)), None)
+            if twin is None:
+                return False
+            left.remove(twin)
+        return not left
 
     def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
         """What the sizes of some terms add up to at most, rounding aside; infinite if unknown."""
