@@ -74,6 +74,12 @@ def test_no_number_where_a_function_has_slopes(
         ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [-1], "b": [-3e38]}),
         ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [-1], "b": [2]}),
         ("a: f32[1], b: f32[1]", "power(a, b)", "b", {"a": [0], "b": [0]}),  # a jump
+        (  # fed by another call
+            "x: f32[2], z: f32[2]",
+            "xlogy(abs(x), z)",
+            "z",
+            {"x": [1, 0], "z": [2, 0]},
+        ),
     ],
 )
 def test_nothing_is_said_of_poles_jumps_and_ends(

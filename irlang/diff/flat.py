@@ -99,7 +99,9 @@ def _strange(
     with these.
     """
     node = _reader(graph, name)
-    if node is None or not _is_own(graph, node, target, case):
+    if node is None or not set(node.operands()) <= set(case.values):
+        return  # an operand that another call gives has an error of its own
+    if not _is_own(graph, node, target, case):
         return
     formals = [formal for formal, value in node.feeds().items() if value == name]
     expansion = node.expansion(case.catalog)
