@@ -13,10 +13,12 @@ from irlang.catalog import builtin
 from irlang.diff.invalid import _Programs, _tells
 from irlang.diff.report_lines import straight
 from irlang.gen.spoil import breakable, spoils
+from irlang.interp.shape import check
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from irlang.lower.pool import Program, Worker
 from irlang.lower.target import describe
+from irlang.parser import parse
 from tests.lower_calls import case
 from tests.test_lower_text import ran, usable
 
@@ -159,6 +161,17 @@ def test_theano_optimises_as_for_its_users_unless_that_takes_minutes(long: int, 
     lowered = lower(made.graph, "keras-theano", made.catalog, made.params)
     program = Program(lowered.kind, lowered.code, {"x": np.zeros(1, np.float32)}, lowered.params)
     np.testing.assert_array_equal(ran(program, "keras-theano").outputs["y"], np.float32(got))
+
+
+def test_theano_folds_constants() -> None:
+    """As it did not, no zero was found in a product whose other factor overflows."""
+    usable("keras-theano")
+    text = "nnir 1\nmodel m(x: f32[1]) -> y: f32[1] {\n  y = elu(x)\n  loss = reduce_sum(y)\n}\n"
+    checked = check(parse(text, "m"), builtin())
+    lowered = lower(checked.graphs[0], "keras-theano", checked.catalog, {}, grad=True)
+    number = {"x": np.full(1, 5000, np.float32)}
+    result = ran(Program(lowered.kind, lowered.code, number, {}, grad=True), "keras-theano")
+    assert result.gradients["x"] == 1
 
 
 def test_what_theano_fuses_is_not_computed_number_by_number() -> None:

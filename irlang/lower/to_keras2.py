@@ -61,12 +61,12 @@ def tensor(value):
     return theano.shared(value, broadcastable=[size == 1 for size in value.shape])
 
 
-def thunk(op, node, storage, computed, kept, impl=None):
+def thunk(op, node, storage_map, compute_map, no_recycling, impl=None):
     """What computes an operator: Python, as compiling takes seconds, unless it has to be C."""
     impl = "c" if isinstance(op, COMPILED) else "py"
-    op.prepare_node(node, storage, computed, impl)
+    op.prepare_node(node, storage_map, compute_map, impl)
     make = op.make_c_thunk if impl == "c" else op.make_py_thunk
-    return make(node, storage, computed, kept)
+    return make(node, storage_map, compute_map, no_recycling)
 
 
 # Convolutions have no form in Python, and that of pools needs an older NumPy.
