@@ -7,6 +7,7 @@ before it is taken, which a limit on the process's address space would show as a
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -16,6 +17,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +26,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from irlang.cli import status
+from irlang.diagnostics import InvalidInput
+from irlang.interp.values import load_npy
 
 SECONDS = 20
 MEMORY = 6 * 2**30  # more than any of these needs, less than what the greedy ones ask for
@@ -334,6 +340,60 @@ def test_arrays_are_never_unpickled(folder: Path, capsys: pytest.CaptureFixture[
     assert status(["run", str(file), "--input", f"x={evil}"]) == 2
     assert "pickle.load" not in told(capsys), "nobody is told how to load it all the same"
     assert not trace.exists()
+
+
+_PIECES = [
+    b"(",
+    b")",
+    b"{",
+    b"}",
+    b"'",
+    b",",
+    b"9" * 30,
+    b"-1",
+    b"O",
+    b"|V0",
+    b"\0",
+    b"\\",
+    b"[",
+    b"f8,f8",
+]
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_a_header_that_is_none_is_told(data: st.DataObject) -> None:
+    """NumPy parses it as Python's text, and raises what that raises."""
+    stream = io.BytesIO()
+    np.save(stream, np.ones((2, 3), np.float32))
+    raw = bytearray(stream.getvalue())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(6, 90))
+        raw[at : at + data.draw(st.integers(0, 9))] = data.draw(st.sampled_from(_PIECES))
+    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+        file.write(raw)
+        file.flush()
+        found: Any = ()
+        try:
+            found = load_npy(file.name)
+        except InvalidInput as error:
+            found = error.diagnostics
+    if not isinstance(found, np.ndarray):
+        (told_of,) = found
+        assert told_of.code == "file.npy"
+        assert len(told_of.message) < 400
+
+
+def test_weights_of_a_type_that_no_array_has_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = json.dumps({"w": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}).encode()
+    small = folder / "small.safetensors"
+    small.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    file = folder / "m.nnir"
+    file.write_text(model('param w: f32[4] = data("small.safetensors", "w") y = add(x, w)'))
+    assert status(["run", str(file), "--bind", "N=2"]) in (1, 2)
+    assert "error[data.file]" in told(capsys)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,11 @@ from irlang.interp.draws import generator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_RANGE = {"real": (-1.0, 1.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
-_BEGINS = (b"\x93NUMPY", b"PK\x03\x04")  # a file of one array, and an archive of several
+_ARRAY, _ARCHIVE = b"\x93NUMPY", b"PK\x03\x04"  # how a file of one array begins, and one of several
+# What NumPy says of a header that is none, beside `ValueError`: it is parsed as Python's text.
+_BROKEN = (OSError, ValueError, TypeError, EOFError, MemoryError, OverflowError, RecursionError,
+           SyntaxError, TokenError)  # fmt: skip
+_SAID = 200  # letters of it: it may show the whole header
 _SHARE = 0.5  # of the machine's memory that a model's tensors may take
 
 
@@ -179,7 +184,8 @@ def stored(folder: str, file: str, key: str, *, span: Span) -> Array:
                 raise fail("data.key", f'"{file}" has no tensor "{key}"', span)
             array: Array = tensors.get_tensor(key)
             return array
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    # AttributeError: a type, as those of eight bits, that NumPy has not
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         raise fail("data.file", f'"{file}" cannot be read: {error}', span) from None
 
 
@@ -187,12 +193,14 @@ def load_npy(path: str) -> Array:
     """An array from a `.npy` file."""
     try:
         with Path(path).open("rb") as stream:
-            if not stream.read(6).startswith(_BEGINS):
+            start = stream.read(6)
+            if start.startswith(_ARCHIVE):
+                raise fail("file.npy", f"{path} holds an archive, not one array")
+            if start != _ARRAY:
                 raise fail("file.npy", f"{path} is no .npy file: it does not begin like one")
             stream.seek(0)
             array: Array = np.load(stream, allow_pickle=False)
-            if not isinstance(array, np.ndarray):
-                raise fail("file.npy", f"{path} holds an archive, not one array")
             return array
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise fail("file.npy", f"{path} cannot be read as a .npy file: {error}") from None
+    except _BROKEN as error:
+        said = str(error).partition("\n")[0][:_SAID]
+        raise fail("file.npy", f"{path} cannot be read as a .npy file: {said}") from None
