@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irlang.catalog import builtin
-from irlang.lower.direct import named, signs
+from irlang.lower.direct import named, shortens, signs
 from irlang.lower.lower import lower
 from tests.lower_calls import case
 
@@ -27,3 +27,24 @@ def test_arithmetic_is_named_by_its_signs(
     lowered = lower(case(types, call).graph, target, builtin(), {})
     assert named(lowered) == name
     assert signs(lowered) == written
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "target", "shorter"),
+    [
+        ("x: f32[1, 1, 2, 2], b: f32[1, 4], z: i64[1]", "crop_and_resize(x, b, z; size = [2, 2])",
+         "tf", True),
+        ("x: f32[1, 1, 2, 2], b: f32[1, 4], z: i32[1]", "crop_and_resize(x, b, z; size = [2, 2])",
+         "tf", False),
+        ("x: f32[3, 2], z: i64[2]", "embedding(x, z)", "torch", False),
+        ("x: f32[3, 2], z: i32[2]", "embedding(x, z)", "torch", False),
+        ("x: i64[2]", "cast(x; to = i32)", "onnxruntime", True),
+        ("x: i32[2]", "cast(x; to = i64)", "onnxruntime", False),
+    ],
+)  # fmt: skip
+def test_integers_converted_to_fewer_bits_are_noticed(
+    types: str, call: str, target: str, shorter: bool
+) -> None:
+    if target != "torch":
+        pytest.importorskip("onnx" if target == "onnxruntime" else "tensorflow")
+    assert shortens(lower(case(types, call).graph, target, builtin(), {})) == shorter

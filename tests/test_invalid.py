@@ -512,6 +512,30 @@ def test_places_count_from_the_end_where_a_target_documents_it(operator: str) ->
     assert not [one for _, one in accepted if one.requirement == "in_range"]
 
 
+@pytest.mark.parametrize(("target", "told"), [("tf", False), ("onnxruntime", True)])
+def test_a_whole_number_is_not_told_where_a_conversion_makes_another_of_it(
+    target: str, told: bool
+) -> None:
+    """Of -2**63, 32 bits keep nothing: TensorFlow is given the first image."""
+    plan = breakable(builtin(), ("crop_and_resize", "gather"))
+    wanted = [w for w in plan if w[1] is not None and w[1].name in ("batch", "in_range")]
+    programs = invalid._Programs(builtin())
+    operators = ("crop_and_resize",) if target == "tf" else ("gather",)
+    found = Counter[tuple[bool, bool]]()
+    for wish in (w for w in wanted if w[0] in operators):
+        for one in (o for seed in range(60) for o in spoils(builtin(), seed, operators, wish)):
+            lowered = programs.own(target, one.graph)
+            if lowered is None or not isinstance(one.changed, SetElements) or one.hollow:
+                continue
+            ((name, number),) = one.changed.values
+            wide = one.graph.values[name].dtype == "i64" and not -(2**31) <= number < 2**31
+            found[wide, invalid._is_wrapped(one, lowered)] += 1
+    assert found[False, True] == 0
+    assert found[True, told] == 0
+    assert found[True, not told]
+    assert found[False, False]
+
+
 def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "take_along_axis", "take_along_axis.ids")
     assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")

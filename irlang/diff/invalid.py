@@ -39,7 +39,7 @@ from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt, alone, broken_by, types_of
 from irlang.graph import Graph
 from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, lists, numbers, operators, says
+from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
@@ -243,7 +243,7 @@ def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
         return False
     # What a framework documents to be valid must end no process either.
     if isinstance(one.changed, SetElements) and not one.hollow:
-        return not _is_valid_as_fixed(one, target, programs.catalog)
+        return not (_is_wrapped(one, lowered) or _is_valid_as_fixed(one, target, programs.catalog))
     documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered))
     return (
         one.hollow
@@ -428,6 +428,8 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
         return False
     if _is_valid_as_fixed(one, target, programs.catalog):
         return False
+    if _is_wrapped(one, lowered):
+        return False
     given = numbers(lowered)
     if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):
         return False  # what the requirement sets it against is not given
@@ -448,6 +450,14 @@ def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Progr
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
     return all(other is None or says(other) != text for other in others)
+
+
+def _is_wrapped(one: Spoilt, lowered: Lowered) -> bool:
+    """Whether whole numbers among the elements become others before the target sees them."""
+    if not isinstance(one.changed, SetElements) or not shortens(lowered):
+        return False
+    whole = (n for name, n in one.changed.values if one.graph.values[name].kind == "int")
+    return any(not -(2**31) <= number < 2**31 for number in whole)
 
 
 def _is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:

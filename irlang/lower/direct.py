@@ -30,6 +30,8 @@ _PARTS = frozenset(
     {"real", "imag", "stack", "complex", "view_as_real", "view_as_complex", "resolve_conj"}
     | {"contiguous"}
 )
+_CONVERTING = frozenset({"cast", "to", "astype"})
+_INT32 = 6  # of ONNX's element types
 _FRAMING = _MOVING | _AROUND | _WRAPPING | _WRITTEN | _PARTS | {"astype"}
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -90,6 +92,16 @@ def _turns(at: ast.AST) -> bool:
 def operators(lowered: Lowered) -> list[str]:
     """The names of the operators of a program, each once, as the target has them."""
     return list(dict.fromkeys(_kinds(lowered)))
+
+
+def shortens(lowered: Lowered) -> bool:
+    """Whether integers are converted to 32 bits, of which those beyond become others."""
+    if isinstance(lowered.code, bytes):
+        casts = (node for node in _model(lowered.code).graph.node if node.op_type == "Cast")
+        return any(a.i == _INT32 for node in casts for a in node.attribute if a.name == "to")
+    casts = (call for call in _calls(lowered.code) if call.func.attr in _CONVERTING)
+    given = (part for call in casts for a in (*call.args, *call.keywords) for part in ast.walk(a))
+    return any("int32" in (getattr(p, "attr", ""), getattr(p, "value", "")) for p in given)
 
 
 def named(lowered: Lowered) -> list[str]:
