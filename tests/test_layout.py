@@ -117,3 +117,32 @@ def test_every_pair_of_edges_is_met_within_a_few_turns(name: str) -> None:
         one, other = (case.values[n].astype(np.float64) for n in node.operands())
         met |= {(repr(float(a)), repr(float(b))) for a, b in np.broadcast(one, other)}
     assert sum(pair in met for pair in product(core, core)) >= 45
+
+
+@given(SHAPES, st.integers(0, 2**32), st.data())
+def test_lines_of_one_number_are_in_every_level_tensor(
+    shape: tuple[int, ...], seed: int, data: st.DataObject
+) -> None:
+    axes = data.draw(st.frozensets(st.integers(0, len(shape) - 1), min_size=1))
+    array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape) + 10
+    rows = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    drawn = scenes(array, rows, np.random.default_rng(seed), axes, level=True)
+    along = tuple(sorted(axes))
+    least, most = drawn.min(axis=along), drawn.max(axis=along)
+    assert np.any((least == most) & np.isin(least, rows))
+
+
+def test_lines_that_are_reduced_are_often_equal_where_there_are_slopes() -> None:
+    """A softmax, a norm or a deviation of equal numbers is where gradients are NaN."""
+    told = level = 0
+    for seed in range(60):
+        case = case_apart(builtin(), seed, ["reduce_l2"], True)
+        if case is None:
+            continue
+        node = case.graph.nodes[0]
+        axes = tuple(swept(node.expansion(case.catalog))["x"])
+        values = case.values[node.inputs["x"]]  # type: ignore[index]
+        if math.prod(values.shape[axis] for axis in axes) > 1:
+            told += 1
+            level += bool(np.any(values.max(axis=axes) == values.min(axis=axes)))
+    assert level > 0.42 * told > 10  # a third of them before

@@ -79,6 +79,9 @@ _MIXED = 0.25  # of the programs take from all palettes
 # Of the tensors of calls apart that are not crossed so many are made of scenes, and of those along
 # whose axes a reduction goes.
 _SCENES, _SWEPT = 0.5, 0.75
+# Of those of gradients so many have lines of one number: what a softmax, a norm or a search for the
+# largest has in a line of equals, where its slope is a quotient of zeros or is shared.
+_LEVEL = 0.4
 _LINES = 0.4  # of the tensors have lines of equal numbers
 _STARTS = 0.5  # of these, where there are infinities, of what a reduction begins with
 _ONE_LINE = 0.3  # of these are a single one: what goes over all axes has nothing else in it
@@ -153,7 +156,8 @@ def with_edges_apart(
         share = _SWEPT if axes else _SCENES
         if name not in found and name not in bound and random.random() < share:
             some = (*palettes, *(_STARTING if kinds == "all" else ()))
-            found |= _in_scenes(graph, name, array, random, some, axes)
+            level = bool(axes) and kinds != "all" and random.random() < _LEVEL
+            found |= _in_scenes(graph, name, array, random, some, axes, level)
     rest = {name: array for name, array in drawn.items() if name not in found}
     return {**values, **found, **_with(graph, rest, random, palettes, bound, admitted)}
 
@@ -193,8 +197,12 @@ def _in_scenes(
     random: np.random.Generator,
     palettes: tuple[Palette, ...],
     axes: frozenset[int],
+    level: bool,
 ) -> dict[str, Array]:
-    """A tensor with edges that differ from line to line; none of what has no such numbers."""
+    """A tensor with edges that differ from line to line; none of what has no such numbers.
+
+    level: as of `scenes`.
+    """
     place = _place(graph, name)
     if place.info.kind == "bool":
         return {}
@@ -202,7 +210,7 @@ def _in_scenes(
     even = [tuple(one[n % len(one)] for n in range(most)) for one in palettes]
     rows = [_numbers(place.info, one, place.within, False) for one in even]
     _widen(graph, name, place)
-    return {name: scenes(array, np.stack(rows), random, axes)}
+    return {name: scenes(array, np.stack(rows), random, axes, level)}
 
 
 def _place(graph: Graph, name: str) -> Port | Param:

@@ -20,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SHARES = (0.0, 0.0, 0.25, 1.0, 1.0)
 _KINDS = (1, 1, 2, 0)
 _NONE = 0.15  # of the scenes have no edges
+_LEVEL = 0.5  # of the lines of a level tensor are of one number
 _SWEPT = 0.75  # of the tensors of which axes are swept have their scenes along these
 
 
@@ -54,28 +55,36 @@ def swept(expansion: eq.Expansion) -> dict[str, frozenset[int]]:
 
 
 def scenes(
-    array: Array, rows: Array, random: np.random.Generator, axes: frozenset[int] = frozenset()
+    array: Array,
+    rows: Array,
+    random: np.random.Generator,
+    axes: frozenset[int] = frozenset(),
+    level: bool = False,
 ) -> Array:
     """The tensor with lines along some of its axes, each with edges of its own.
 
     rows: the numbers of every palette, one a row; a line takes from one of them. axes: those of
-    lines, mostly.
+    lines, mostly. level: whether they are in any case, and half of the lines, one at least, are of
+    one number each.
     """
     if not array.ndim:
         return np.asarray(random.choice(rows.reshape(-1)), array.dtype)
-    if axes and random.random() < _SWEPT:
+    if axes and (level or random.random() < _SWEPT):
         along = np.array([axis in axes for axis in range(array.ndim)])
     else:
         along = random.random(array.ndim) < 0.5
         along[random.integers(array.ndim)] = True
     lines = tuple(1 if one else size for one, size in zip(along, array.shape, strict=True))
     inner = tuple(size if one else 1 for one, size in zip(along, array.shape, strict=True))
+    flat = random.random(lines) < _LEVEL if level else np.zeros(lines, bool)
+    flat.reshape(-1)[random.integers(flat.size) if level else 0] |= level
     where = random.random(array.shape) < random.choice(_SHARES, size=lines)
     inside = np.arange(int(np.prod(inner))).reshape(inner)  # the one that is sure
     where |= inside == random.integers(inside.size, size=lines)
     where &= random.random(lines) >= _NONE
+    where |= flat
     width = rows.shape[1]
-    kinds = random.choice(_KINDS, size=lines)
+    kinds = np.where(flat, 1, random.choice(_KINDS, size=lines))
     several = np.where(kinds == 0, width, kinds)
     first = random.integers(width, size=lines)
     column = (first + random.integers(width, size=array.shape) % several) % width
