@@ -71,6 +71,12 @@ _CALLS = (
     ("x: f32[4]", "softmax(x)", ("keras-theano",), ""),
     ("x: f32[2, 4]", "softmax(x)", ("keras-theano",), "Softmax("),
     ("x: f32[2, 4, 3]", "flatten(x)", ("keras-theano",), "Flatten("),
+    # of so little the bound is divided by, of the norm or of its square
+    ("x: f32[2, 3] in [1e-9, 1e-8]", "l2_normalize(x)", _BOTH[:1], "epsilon=1e-06)"),
+    ("x: f32[2, 3] in [1e-9, 1e-8]", "l2_normalize(x; axes = [1, 0])", _BOTH[:1], "ops.normalize("),
+    ("x: f32[2, 3] in [1e-9, 1e-8]", "l2_normalize(x)", _BOTH[1:], "UnitNormalization("),
+    ("x: f32[2, 3] in [1e-14, 1e-13]", "normalize(x)", _BOTH[:1], "UnitNormalization("),
+    ("x: f32[2, 3] in [1e-9, 1e-8]", "normalize(x; eps = 1e-3)", _BOTH[:1], "ops.normalize("),
     ("x: f32[2, 4, 3]", "reduce_logsumexp(x; axes = [0, 2])", ("keras-theano",), "K.logsumexp("),
     ("x: i64[2, 4] in [-9, 9]", "reduce_max(x; axes = 1)", ("keras-theano",), "K.max("),
     ("x: f32[2, 4]", "reduce_std(x; axes = 1, correction = 1)", ("keras-theano",), ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from irlang.lower.call import Native
@@ -120,13 +121,20 @@ def _rms_norm(call: Keras) -> Value | None:
     return call.value(weighted(call, "RMSNormalization", [call.input("gamma")], x, **options))
 
 
-def _unit_norm(call: Keras) -> Value | None:
+def _l2_normalize(call: Keras) -> Value | None:
+    """The layer of Keras 2 bounds the squares; `ops.normalize` the norm."""
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    if call["eps"] != 1e-12 or not axes:
+    if not axes:
         return None
     axis = axes[0] if len(axes) == 1 else str(list(axes))
-    return call.value(layer(call, "UnitNormalization", x, axis=axis))
+    if call.build.version == 2:
+        whole = call["eps"] == 1e-12
+        return call.value(layer(call, "UnitNormalization", x, axis=axis)) if whole else None
+    if call["eps"] <= 0:
+        return None
+    bound = math.sqrt(call["eps"])
+    return call.value(invoke("ops.normalize", x, axis=axis, order=2, epsilon=bound))
 
 
 def _normalize(call: Keras) -> Value | None:
@@ -134,6 +142,8 @@ def _normalize(call: Keras) -> Value | None:
     axes = call.axes_said("axes", x.rank)
     if len(axes) != 1 or not float(call["p"]).is_integer() or call["eps"] <= 0:
         return None
+    if (call["p"], call["eps"]) == (2, 1e-12):
+        return call.value(layer(call, "UnitNormalization", x, axis=axes[0]))
     order = int(call["p"])
     text = invoke("ops.normalize", x, axis=axes[0], order=order, epsilon=float(call["eps"]))
     return call.value(text)
@@ -221,8 +231,8 @@ LAYERS: dict[str, Native] = {
     "layer_norm": Native("keras.layers.LayerNormalization", _layer_norm, since=KERAS_3),
     "group_norm": Native("keras.layers.GroupNormalization", _group_norm, since=KERAS_3),
     "rms_norm": Native("keras.layers.RMSNormalization", _rms_norm, since=(3, 9)),
-    "l2_normalize": Native("keras.layers.UnitNormalization", _unit_norm, since=KERAS_3),
-    "normalize": Native("ops.normalize", _normalize, since=KERAS_3),
+    "l2_normalize": Native("ops.normalize", _l2_normalize, since=KERAS_3),
+    "normalize": Native("keras.layers.UnitNormalization, ops.normalize", _normalize, since=KERAS_3),
     "multi_head_attention": Native("keras.layers.MultiHeadAttention", _multi_head, since=KERAS_3),
     "dropout": Native("keras.layers.Dropout", _dropout),
     "random_normal": Native("keras.random.normal", NORMAL),
