@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import irlang
 from irlang import equations as eq
@@ -15,6 +17,7 @@ from irlang.adjoint import adjoint
 from irlang.arithmetic import STANDARD, half
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
@@ -385,8 +388,8 @@ def test_a_whole_number_that_rounding_may_make_wrap_is_unstable() -> None:
     radius = np.full(5, 0.01)
     halves = Ball(np.array([255.5, 254.5, -0.5, 300.0, 300.25]), radius)
     rounded = domain.apply("round", [halves])
-    for given in (rounded, domain.apply("int", [rounded])):
-        stored = domain.store(given, byte, (5,))
+    for whole in (rounded, domain.apply("int", [rounded])):
+        stored = domain.store(whole, byte, (5,))
         assert list(stored.bound) == [np.inf, 1, np.inf, 0, 0]
     truncated = domain.store(Ball(np.array([256.0, 255.0, 0.0, 300.0, 7.5]), radius), byte, (5,))
     assert list(truncated.bound) == [np.inf, 1, 0, 1, 0]
@@ -452,3 +455,27 @@ model m(x: i64[3], ids: i64[1], updates: i64[]) -> y: i64[3] {{
     assert balls(made.graph, given, made.catalog, "f32")["y"].value.tolist() == wanted
     for evaluate in (reference.evaluate, vector.evaluate):
         assert run(made.graph, given, made.catalog, evaluate)["y"].tolist() == wanted
+
+
+@given(
+    st.sampled_from(("f16", "bf16", "f32")),
+    st.lists(st.tuples(*2 * [st.integers(-16, 16).map(lambda n: n / 16)]), min_size=1, max_size=8),
+    st.sampled_from((1, 4, 11)),
+)
+def test_a_remainder_is_rounded_where_its_type_has_no_such_number(
+    dtype: str, pairs: list[tuple[float, float]], room: int
+) -> None:
+    """-65503, of 1 by the most negative number of f16, is none: a divisor has been added to 1."""
+    kind, largest = DTYPES[dtype].numpy, DTYPES[dtype].largest
+    a = np.round([x * 2.0**room for x, _ in pairs]).astype(kind)
+    b = np.array([np.round(y * largest) or 3.0 for _, y in pairs]).astype(kind)
+    first = np.fmod(np.float64(a), np.float64(b)).astype(kind)  # which rounds nothing
+    with np.errstate(all="ignore"):
+        signs = (first != 0) & ((first < 0) != (b < 0))
+        computed = np.float64(np.where(signs, first + b, first).astype(kind))
+    balls = BallFunctions(dtype)
+    for radius in (None, np.zeros(a.shape)):  # exact, both
+        found = balls.apply("%", [Ball(np.float64(a), radius), Ball(np.float64(b), radius)])
+        with np.errstate(invalid="ignore"):
+            inside = np.abs(computed - found.value) <= found.bound
+        assert (inside | (found.bound == np.inf)).all()

@@ -149,7 +149,9 @@ class BallDecisions(Precision):
             with np.errstate(invalid="ignore"):
                 known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
                 exact = known & (np.floor(a.value) == a.value) & (np.floor(b.value) == b.value)
-            radius = np.where(exact & (np.abs(a.value) * self.unit < 1), 0.0, radius)
+                # of whole numbers too, a remainder that a divisor was added to is rounded
+                most = np.maximum(np.abs(a.value), np.abs(value))
+            radius = np.where(exact & (most * self.unit < 1), 0.0, radius)
         return Ball(value, radius, signless=signless)
 
     def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:
