@@ -72,8 +72,8 @@ _FUNCTIONS = {
 }
 # ONNX has no special functions but Erf.
 _SPECIAL = {
-    *("lgamma", "digamma", "polygamma", "erfc", "erfcx", "erfinv", "log_ndtr", "ndtri"),
-    *("bessel_i", "bessel_k"),
+    *("lgamma", "digamma", "polygamma", "erfc", "erfcx", "erfinv", "erfcinv", "log_ndtr"),
+    *("ndtri", "bessel_i", "bessel_k"),
 }
 _ERFCX = {"erfcx", "log_ndtr"}
 UNSUPPORTED = {

@@ -24,8 +24,11 @@ def _bucketize(call: Jax) -> Value:
     return call.build.cast(found, "i64")
 
 
-def _bincount(call: Jax) -> Value:
-    found = invoke("jnp.bincount", call.input("ids"), length=call["size"])
+def _bincount(call: Jax) -> Value | None:
+    ids = call.input("ids")
+    if ids.rank != 1:
+        return None
+    found = invoke("jnp.bincount", ids, length=call["size"])
     return call.build.cast(Value(found, call.out.shape, "i32"), "i64")
 
 

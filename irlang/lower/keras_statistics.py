@@ -42,6 +42,8 @@ def _bucketize(call: Keras) -> Value | None:
 
 
 def _bincount(call: Keras) -> Value | None:
+    if call.input("ids").rank != 1:
+        return None
     ids = call.build.cast(call.input("ids"), "i32")
     return _whole(call, invoke("ops.bincount", ids, minlength=call["size"]))
 

@@ -299,6 +299,12 @@ def _l2_normalize(call: Tf) -> Value:
     return call.value(invoke("tf.math.l2_normalize", x, axis=axes, epsilon=call["eps"]))
 
 
+def _clip_by_norm(call: Tf) -> Value:
+    x = call.input("x")
+    axes = _list(call.axes_said("axes", x.rank))
+    return call.value(invoke("tf.clip_by_norm", x, call["limit"], axes=axes))
+
+
 def _local_response(call: Tf) -> Value | None:
     x = call.input("x")
     centred = call["size"] % 2 == 1 and call["before"] == call["size"] // 2
@@ -393,6 +399,7 @@ LAYERS: dict[str, Native] = {
     ),
     "batch_norm_train": Native("tf.nn.moments, tf.nn.batch_normalization", _batch_norm_train),
     "l2_normalize": Native("tf.math.l2_normalize", _l2_normalize),
+    "clip_by_norm": Native("tf.clip_by_norm", _clip_by_norm),
     "local_response_norm": Native("tf.nn.local_response_normalization", _local_response),
     "softmax": Native("tf.nn.softmax", _softmax),
     "log_softmax": plain("tf.nn.log_softmax", axis="axis"),

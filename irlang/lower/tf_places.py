@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irlang.dtypes import DTYPES
+import math
+
+from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
 from irlang.lower.spelling import default, invoke, plain
@@ -54,6 +56,27 @@ def _segment_reduce(call: Tf) -> Value | None:
         return None
     function = f"tf.math.unsorted_segment_{call['reduction']}"
     return call.value(invoke(function, call.input("x"), _indices(call), call["segments"]))
+
+
+def _unravel(call: Tf) -> Value:
+    """The sizes have the type of the positions."""
+    ids = _indices(call)
+    if math.prod(call["shape"]) > integer_range("i32")[1]:
+        ids = call.build.cast(ids, "i64")
+    shape = f"tf.constant({list(call['shape'])}, {call.build.dtype(ids.dtype)})"
+    found = Value(invoke("tf.unravel_index", ids, shape), call.out.shape, ids.dtype)
+    return call.build.cast(found, call.out.dtype)
+
+
+def _sequence_mask(call: Tf) -> Value | None:
+    lengths = call.input("lengths")
+    if lengths.rank and not call["batch_first"]:
+        return None
+    return call.value(invoke("tf.sequence_mask", lengths, call["size"]))
+
+
+def _frame(call: Tf) -> Value:
+    return call.value(invoke("tf.signal.frame", call.input("x"), call["length"], call["step"]))
 
 
 def _shift(call: Tf) -> Value | None:
@@ -157,6 +180,9 @@ PLACES: dict[str, Native] = {
     "bit_shift": Native("tf.bitwise.left_shift, tf.bitwise.right_shift", _shift),
     "power": Native("tf.pow", _power),
     "isfinite": plain("tf.math.is_finite"),
+    "unravel_index": Native("tf.unravel_index", _unravel),
+    "sequence_mask": Native("tf.sequence_mask", _sequence_mask),
+    "frame": Native("tf.signal.frame", _frame),
     "reverse_sequence": Native("tf.reverse_sequence", _reverse_sequence),
     "cross": Native("tf.linalg.cross", _cross),
     "trace": Native("tf.linalg.trace", _trace),

@@ -37,10 +37,12 @@ def _bucketize(call: Tf) -> Value | None:
 
 def _bincount(call: Tf) -> Value | None:
     ids = call.input("ids")
-    if DTYPES[ids.dtype].bits > 32 or ids.dtype == "u32":
+    if DTYPES[ids.dtype].bits > 32 or ids.dtype == "u32" or ids.rank > 2:
         return None
     size = call["size"]
     options = {"minlength": size, "maxlength": size, "dtype": "tf.int64"}
+    if ids.rank == 2:
+        options["axis"] = -1
     return call.value(invoke("tf.math.bincount", call.build.cast(ids, "i32"), **options))
 
 

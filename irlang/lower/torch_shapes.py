@@ -23,6 +23,19 @@ def _embedding(call: Torch) -> Value:
     return call.value(invoke("F.embedding", ids, call.input("table")))
 
 
+def _unravel(call: Torch) -> Value:
+    found = invoke("torch.unravel_index", call.input("ids"), tuple(call["shape"]))
+    stacked = Value(f"torch.stack({found})", call.out.shape, "i64")
+    return call.build.cast(stacked, call.out.dtype)
+
+
+def _frame(call: Torch) -> Value | None:
+    x, length = call.input("x"), call["length"]
+    if x.shape[-1] < length:
+        return None
+    return call.value(f"{call.build.inner(x)}.unfold(-1, {length}, {call['step']})")
+
+
 def _gather(call: Torch) -> Value | None:
     x, ids = call.input("x"), call.build.cast(call.input("ids"), "i64")
     if call["negative"] == "refused" and ids.rank == 1:
@@ -186,6 +199,8 @@ SHAPES: dict[str, Native] = {
     "embedding": Native("F.embedding", _embedding),
     "gather": Native("torch.index_select, x[ids]", _gather),
     "take_along_axis": Native("torch.gather", _take_along),
+    "unravel_index": Native("torch.unravel_index", _unravel, since=(2, 2)),
+    "frame": Native("torch.Tensor.unfold", _frame),
     "reshape": Native("torch.reshape", _reshape),
     "flatten": Native("torch.flatten", _flatten),
     "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis

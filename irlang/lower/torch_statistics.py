@@ -45,7 +45,7 @@ def _bucketize(call: Torch) -> Value:
 
 def _bincount(call: Torch) -> Value | None:
     ids = call.input("ids")
-    if ids.dtype in ("u16", "u32", "u64"):
+    if ids.dtype in ("u16", "u32", "u64") or ids.rank != 1:
         return None
     return call.value(invoke("torch.bincount", ids, minlength=call["size"]))
 

@@ -1,5 +1,6 @@
 """Lookups by integer positions, against NumPy and PyTorch."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,14 @@ def test_one_hot(data: st.DataObject) -> None:
         agrees("one_hot", {"ids": ids}, np.where(hot, 1.0, 0.0), **attrs)
         agrees("one_hot", {"ids": ids}, np.where(hot, 5, -2), on=5, off=-2, to="i32", **attrs)
         agrees("one_hot", {"ids": ids}, hot, to="bool", **attrs)
+
+
+@given(st.data())
+def test_unravel_index(data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    ids = data.draw(integers((data.draw(st.integers(0, 5)),), np.int64, 0, math.prod(shape) - 1))
+    expected = np.stack(np.unravel_index(ids, shape))
+    agrees("unravel_index", {"ids": ids}, expected, shape=tuple(shape))
 
 
 @pytest.mark.parametrize("meaning", MEANINGS)

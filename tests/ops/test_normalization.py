@@ -139,6 +139,13 @@ def test_normalize(data: st.DataObject) -> None:
     result.check(tf.math.l2_normalize(x, sorted(axes)).numpy())
 
 
+@pytest.mark.parametrize("limit", [0.5, 4.0])
+def test_a_vector_that_is_too_long_is_clipped(limit: float) -> None:
+    x = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 0.0], [0.1, 0.2, -0.2]])
+    result = call("clip_by_norm", {"x": x}, limit=limit)["y"]
+    result.check(tf.clip_by_norm(x, limit, axes=[-1]).numpy())
+
+
 def test_normalize_divides_a_zero_vector_by_eps() -> None:
     zero = np.zeros((2, 3))
     for name in ("normalize", "l2_normalize"):

@@ -45,6 +45,15 @@ def test_a_function_of_one_tensor(op: str, data: st.DataObject) -> None:
     agrees(op, {"x": x}, function(x), operations=8, magnitude=2.0 if op == "sinc" else 0.0)
 
 
+@given(data=st.data())
+@few
+def test_the_inverse_of_the_complementary_error_function(data: st.DataObject) -> None:
+    x = data.draw(reals((4,), 0.1, 1.9))
+    agrees("erfcinv", {"x": x}, of_torch(torch.erfinv)(1 - x), operations=16, magnitude=8.0)
+    ends = np.array([0.0, 2.0, -1.0, 3.0])
+    agrees("erfcinv", {"x": ends}, np.array([np.inf, -np.inf, np.nan, np.nan]))
+
+
 TWO: dict[str, Function] = {
     "atan2": np.arctan2,
     "hypot": np.hypot,

@@ -104,3 +104,18 @@ def test_mel_weights_are_triangles() -> None:
                 y[f, m] = 1
     attrs = {"bins": bins, "dft_length": length, "sample_rate": rate, "low": low, "high": high}
     call("mel_weight_matrix", {}, **attrs, to="f64")["y"].check(y)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_frames_are_those_of_unfold(data: st.DataObject) -> None:
+    size, step = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 4))
+    length = data.draw(st.integers(1, size))
+    x = values(data, 2, size)
+    expected = torch.from_numpy(x).unfold(-1, length, step).numpy()
+    call("frame", {"x": x}, length=length, step=step)["y"].check(expected)
+
+
+def test_a_signal_that_is_shorter_has_no_frames() -> None:
+    found = call("frame", {"x": np.ones((2, 3))}, length=4, step=2)["y"]
+    found.check(np.ones((2, 0, 4)))

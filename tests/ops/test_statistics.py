@@ -93,6 +93,8 @@ def test_bincount_and_pairs(data: st.DataObject, size: int) -> None:
     count = data.draw(st.integers(0, 6))
     ids, others = (data.draw(integers((count,), np.int64, 0, size - 1)) for _ in range(2))
     agrees("bincount", {"ids": ids}, np.bincount(ids, minlength=size), size=size)
+    rows = np.stack([np.bincount(row, minlength=size) for row in (ids, others)])
+    agrees("bincount", {"ids": np.stack([ids, others])}, rows, size=size)
     pairs = np.zeros((size, size), np.int64)
     np.add.at(pairs, (ids, others), 1)
     agrees("confusion_matrix", {"labels": ids, "predictions": others}, pairs, classes=size)
