@@ -996,3 +996,17 @@ def test_what_becomes_of_a_number_in_its_type_is_told(
     assert found.reports
     assert told in str(found)
     assert (" is 0 in " in str(found) or " is 1 in " in str(found)) == bool(told)
+
+
+def test_a_divisor_that_rounding_alone_makes_negative_starts_at_a_small_number(
+    frameworks: Frameworks,
+) -> None:
+    body = """
+        q = reduce_mean(sigmoid(x); axes = [0])
+        y = log(divide(0.95, subtract(1, q)))
+    """
+    found = judged(model(body, "x: f32[9, 4] in [-90, 90]", "y: f32[4]"), frameworks)
+    (report,) = (one for one in found.reports if not one.because)
+    assert report.status == "reachable"
+    assert report.guard
+    assert report.guard.text == "divide(0.95, maximum(subtract(1, q), 1e-6))"

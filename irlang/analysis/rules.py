@@ -18,7 +18,8 @@ from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import Edit, Span
-from irlang.dtypes import DType
+from irlang.dtypes import DTYPES, DType
+from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.graph import Graph, Node
 from irlang.interp.range import Range
@@ -29,6 +30,7 @@ from irlang.scope import Scope
 ANY = "call"  # the function of a rule that is about every operator
 _LISTED = 1e7  # a whole number that is smaller is written with all of its digits
 _TINY = 1e-6  # what a logarithm may start at in a type whose numbers are that small
+_ROUNDED = 64  # roundings by which a value may be out of a range that a rule asks for
 _ROUNDINGS = 2, 8  # next to 1, that a small number is
 _SMALL, _ONE = "small", "one"
 _MOST = "most"  # the setting that stands for as large a number as can be proved to do
@@ -254,7 +256,7 @@ def _rewriting(
         return Rewriting(rule, new, (Edit(call.span, new),), (node,))
     if not _fits(rule.before, node, call, text, rule, match):
         return None
-    if not all(_within(values[match.values[n]], ends) for n, ends in rule.within.items()):
+    if not all(_fit(match.values[n], ends, values, text) for n, ends in rule.within.items()):
         return None
     new = print_expr(_filled(rule.after, match.names))
     unread = _unread(match, text)
@@ -296,9 +298,23 @@ def _any(
     return None if same else made
 
 
-def _within(found: Range, ends: tuple[float, float]) -> bool:
-    """Whether a value lies between two numbers."""
-    return ends[0] <= found.low and found.high <= ends[1]
+def _within(found: Range, ends: tuple[float, float], slack: float = 0.0) -> bool:
+    """Whether a value lies between two numbers, or so little beside them."""
+    return ends[0] - slack <= found.low and found.high <= ends[1] + slack
+
+
+def _fit(value: str, ends: tuple[float, float], values: Mapping[str, Range], text: Written) -> bool:
+    """Whether a value lies where a rule asks for it, but for rounding."""
+    return _within(values[value], ends, _rounding(values[value], text.graph.values[value]))
+
+
+def _rounding(found: Range, info: TensorInfo) -> float:
+    """By how much rounding may have brought a value out of where it should lie: what is left of 1
+    when a mean of numbers up to 1 is taken away is negative by that alone.
+    """
+    if info.kind != "real" or not math.isfinite(found.high - found.low):
+        return 0.0
+    return _ROUNDED * DTYPES[info.dtype].unit * max(abs(found.low), abs(found.high))
 
 
 def _fits(
