@@ -384,6 +384,18 @@ def test_a_header_that_is_none_is_told(data: st.DataObject) -> None:
         assert len(told_of.message) < 400
 
 
+def test_weights_beyond_the_type_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({"w": np.array([0, 1, 1e300, np.inf])}, str(folder / "wide.safetensors"))
+    file = folder / "m.nnir"
+    file.write_text(model('param w: f32[4] = data("wide.safetensors", "w") y = add(x, w)'))
+    assert status(["run", str(file), "--bind", "N=2"]) == 1
+    assert "do not fit" in told(capsys)
+
+
 def test_weights_of_a_type_that_no_array_has_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -399,8 +411,9 @@ def test_weights_of_a_type_that_no_array_has_are_refused(
 @pytest.mark.parametrize(
     "array",
     [np.zeros((2, 5), np.float32), np.full((2, 4), 2.0, np.float32), np.zeros((2, 4), np.complex64),
-     np.full((2, 4), np.nan, np.float32), np.zeros((2, 4), "U3"), np.zeros(8, np.float32)],
-    ids=["shape", "range", "complex", "NaN", "texts", "rank"],
+     np.full((2, 4), np.nan, np.float32), np.zeros((2, 4), "U3"), np.zeros(8, np.float32),
+     np.full((2, 4), 1e300)],
+    ids=["shape", "range", "complex", "NaN", "texts", "rank", "beyond"],
 )  # fmt: skip
 def test_arrays_that_do_not_fit_are_refused(
     array: np.ndarray[Any, Any], folder: Path, capsys: pytest.CaptureFixture[str]

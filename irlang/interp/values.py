@@ -106,11 +106,14 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
     if array.dtype != dtype.numpy:
         if not np.can_cast(array.dtype, dtype.numpy, "same_kind") and array.dtype.kind not in "iub":
             raise fail("run.dtype", f"`{name}` is {info}; the array is {array.dtype}", port.span)
-        cast = array.astype(dtype.numpy)
-        if (
-            not np.array_equal(cast.astype(np.float64), array.astype(np.float64), equal_nan=True)
-            and dtype.kind != "real"
-        ):
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = array.astype(dtype.numpy)
+        before, after = array.astype(np.float64), cast.astype(np.float64)
+        if dtype.kind == "real":  # which rounds what it has no number for
+            fits = np.array_equal(np.isinf(before), np.isinf(after))
+        else:
+            fits = np.array_equal(before, after, equal_nan=True)
+        if not fits:
             raise fail(
                 "run.dtype", f"`{name}` is {info}; values of {array.dtype} do not fit", port.span
             )
