@@ -550,7 +550,12 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
         assert admitted(target, "embedding", "embedding.table.rank")
         assert fixed(target, "gather")
+    assert fixed("keras:torch", "gather")
+    assert not fixed("torch", "gather")
+    assert not fixed("keras:torch", "embedding")
     assert admitted("openvino", "tile", "tile.repeats")
+    assert admitted("jax:jit", "kron", "kron.ranks")
+    assert admitted("keras:jax", "kron", "kron.ranks")
     assert not admitted("onnxruntime", "tile", "tile.repeats")
     assert admitted("torch", "tensordot", "tensordot.b")
     assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")

@@ -121,6 +121,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "linspace": {"type": f"jnp.linspace as NumPy's: {_TYPES}"},
         "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
+        "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
     },
     "keras": {
         "*": _WRAPS,
@@ -130,6 +131,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "prelu": {"slope": "sizes broadcast"},
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
+        "kron": {"ranks": "ops.kron as numpy.kron: ones are put before the smaller shape"},
     },
     "keras:theano": {
         "transpose": {"permutation": "dimshuffle: an axis that is known to be of size 1 may go"},
@@ -174,8 +176,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
-# By kind of program and operator, attributes of which its own operator has one value, as
-# documented: a call that is invalid by another value, and valid by that one, is a valid one there.
+# By framework or kind of program, and operator: attributes of which its own operator has one value,
+# as documented. A call that is invalid by another value, and valid by that one, is valid there.
 _FROM_END = {"negative": "from_end"}
 _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "onnx": {
@@ -184,6 +186,10 @@ _FIXED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "take_along_axis": _FROM_END,  # GatherElements: as of Gather
         "scatter_elements": _FROM_END,  # ScatterElements: as of Gather
         "scatter_nd": _FROM_END,  # ScatterND: index values may be negative, as is usual
+    },
+    "keras": {
+        "gather": _FROM_END,  # ops.take as numpy.take
+        "take_along_axis": _FROM_END,  # ops.take_along_axis as numpy.take_along_axis
     },
 }
 
@@ -209,7 +215,8 @@ def admitted(target: str, operator: str, code: str, called: Collection[str] = ()
 
 def fixed(target: str, operator: str) -> Mapping[str, str]:
     """The attributes of an operator of which a target's own has one value, with that value."""
-    return _FIXED.get(_kind(describe(target)), {}).get(operator, {})
+    told = describe(target)
+    return {**_FIXED.get(_kind(told), {}), **_FIXED.get(told.framework, {})}.get(operator, {})
 
 
 def _kind(told: Description) -> str:
