@@ -1,4 +1,4 @@
-"""A spoilt call in smaller ones, with the same fault: shorter axes, and less that is said.
+"""A spoilt call in smaller ones, with the same fault: shorter axes, less that is said.
 
 A call whose sizes are what is wrong stays as it is.
 """
@@ -37,10 +37,17 @@ def smaller(one: Spoilt, catalog: Catalog) -> Iterator[Spoilt]:
         if item.name in types and item.default is not None and not touched:
             left = {name: given for name, given in types.items() if name != item.name}
             yield from _made(one, catalog, node, left, node.attrs, before)
-    for name in node.attrs:
-        if not isinstance(one.changed, SetAttr) or name != one.changed.name:
+    changed = one.changed.name if isinstance(one.changed, SetAttr) else None
+    said = [name for name in node.attrs if name != changed]
+    for name in said:
+        yield from _made(
+            one, catalog, node, types, _without(node.attrs, name), _without(before, name)
+        )
+    for name in said:  # which may have to be said: windows
+        ones = _ones(node.attrs[name])
+        if ones != node.attrs[name]:
             yield from _made(
-                one, catalog, node, types, _without(node.attrs, name), _without(before, name)
+                one, catalog, node, types, {**node.attrs, name: ones}, {**before, name: ones}
             )
 
 
@@ -102,3 +109,10 @@ def _short(info: TensorInfo, sizes: set[int]) -> TensorInfo:
 
 def _without(attrs: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in attrs.items() if key != name}
+
+
+def _ones(value: Any) -> Any:
+    """An attribute whose whole numbers above 1 are 1."""
+    if isinstance(value, tuple):
+        return tuple(map(_ones, value))
+    return 1 if type(value) is int and value > 1 else value
