@@ -387,6 +387,8 @@ class Relations(Areas):
         """A sum in which a condition chooses: what it is if that holds, or not."""
         body = self.unfolded(expr, box, _UNFOLDED)
         parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
+        # one that hangs on an index that is bound further in is another for every term there
+        parts = [part for part in parts if eq.indices(part.args[0]) <= box.keys()]
         for condition in list(dict.fromkeys(part.args[0] for part in parts))[:_CONDITIONS]:
             arms = []
             for which in (True, False):
