@@ -181,6 +181,8 @@ def case_apart(
     is at edges.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
+    if grad:  # integers have no slopes
+        limits = replace(limits, whole=False)
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
     if grad:
         graph, catalog = differentiated(graph, catalog)
