@@ -61,7 +61,7 @@ def test_a_part_of_a_whole_has_the_ends_that_the_others_leave(count: int, end: f
 def test_what_a_term_chooses_is_no_case_of_its_sum() -> None:
     """A condition on what only the terms have is another for each of them."""
     text = """op own[T: float](x: T[I, J], c: T[J]) -> y: T[I] {
-      y[i] = (sum(j < J) if c[j] > 0 then x[i, j] else 0) - x[i, 0]
+      y[i] = (sum(j < J) (if c[j] > 0 then x[i, j] else 0)) - x[i, 0]
     }
     model m(x: f32[4, 6] in [-2, 2], c: f32[6] in [-2, 2]) -> y: f32[4] {
       y = sqrt(own(x, c))
