@@ -80,7 +80,7 @@ class Vector:
     def frame(self, equation: eq.Equation) -> Frame:
         """The frame of all elements of an equation."""
         whole = [(0, size) for size in equation.info.shape]
-        return self._notes.note("frame", equation, lambda: _frame(equation, whole))
+        return self._notes.note("whole", equation, lambda: _frame(equation, whole))
 
     def _ranges(self, body: eq.Expr, shape: tuple[int, ...]) -> list[list[tuple[int, int]]]:
         """Ranges that keep temporary arrays small: the longest axis is cut where it must be.
