@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irlang.catalog import builtin
-from irlang.lower.direct import named, shortens, signs
+from irlang.lower.direct import named, numbers, shortens, signs
 from irlang.lower.lower import lower
 from tests.lower_calls import case
 
@@ -48,3 +48,11 @@ def test_integers_converted_to_fewer_bits_are_noticed(
     if target != "torch":
         pytest.importorskip("onnx" if target == "onnxruntime" else "tensorflow")
     assert shortens(lower(case(types, call).graph, target, builtin(), {})) == shorter
+
+
+def test_the_size_of_a_negative_number_is_not_handed_over() -> None:
+    text = "softmax(x; axis = -2)"
+    lowered = lower(case("x: f32[2, 3]", text).graph, "torch", builtin(), {})
+    assert "-2" in str(lowered.code)
+    assert -2.0 in numbers(lowered)
+    assert 2.0 not in numbers(lowered)

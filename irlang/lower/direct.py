@@ -185,9 +185,11 @@ def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:
 
 
 def _given(part: ast.AST) -> Iterator[ast.AST]:
-    """An expression and its parts, but for the places at which something is read."""
+    """An expression and its parts, but for the places at which something is read; the 2 of -2 is
+    none.
+    """
     yield part
-    for inner in ast.iter_child_nodes(part):
+    for inner in ast.iter_child_nodes(part) if _number(part) is None else ():
         if not (isinstance(part, ast.Subscript) and inner is part.slice):
             yield from _given(inner)
 
