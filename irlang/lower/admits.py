@@ -122,6 +122,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
+        "embedding": {"table.rank": "jnp.take as numpy.take: an array of any rank"},
+        "pad": {"reach": "jnp.pad as numpy.pad: what is reflected is reflected again"},
     },
     "keras": {
         "*": _WRAPS,
