@@ -75,7 +75,7 @@ def _sequence_mask(call: Tf) -> Value | None:
     return call.value(invoke("tf.sequence_mask", lengths, call["size"]))
 
 
-def _frame(call: Tf) -> Value:
+def _frames(call: Tf) -> Value:
     return call.value(invoke("tf.signal.frame", call.input("x"), call["length"], call["step"]))
 
 
@@ -182,7 +182,7 @@ PLACES: dict[str, Native] = {
     "isfinite": plain("tf.math.is_finite"),
     "unravel_index": Native("tf.unravel_index", _unravel),
     "sequence_mask": Native("tf.sequence_mask", _sequence_mask),
-    "frame": Native("tf.signal.frame", _frame),
+    "frames": Native("tf.signal.frame", _frames),
     "reverse_sequence": Native("tf.reverse_sequence", _reverse_sequence),
     "cross": Native("tf.linalg.cross", _cross),
     "trace": Native("tf.linalg.trace", _trace),

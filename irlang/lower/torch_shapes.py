@@ -29,7 +29,7 @@ def _unravel(call: Torch) -> Value:
     return call.build.cast(stacked, call.out.dtype)
 
 
-def _frame(call: Torch) -> Value | None:
+def _frames(call: Torch) -> Value | None:
     x, length = call.input("x"), call["length"]
     if x.shape[-1] < length:
         return None
@@ -200,7 +200,7 @@ SHAPES: dict[str, Native] = {
     "gather": Native("torch.index_select, x[ids]", _gather),
     "take_along_axis": Native("torch.gather", _take_along),
     "unravel_index": Native("torch.unravel_index", _unravel, since=(2, 2)),
-    "frame": Native("torch.Tensor.unfold", _frame),
+    "frames": Native("torch.Tensor.unfold", _frames),
     "reshape": Native("torch.reshape", _reshape),
     "flatten": Native("torch.flatten", _flatten),
     "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis

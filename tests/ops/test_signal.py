@@ -113,9 +113,9 @@ def test_frames_are_those_of_unfold(data: st.DataObject) -> None:
     length = data.draw(st.integers(1, size))
     x = values(data, 2, size)
     expected = torch.from_numpy(x).unfold(-1, length, step).numpy()
-    call("frame", {"x": x}, length=length, step=step)["y"].check(expected)
+    call("frames", {"x": x}, length=length, step=step)["y"].check(expected)
 
 
 def test_a_signal_that_is_shorter_has_no_frames() -> None:
-    found = call("frame", {"x": np.ones((2, 3))}, length=4, step=2)["y"]
+    found = call("frames", {"x": np.ones((2, 3))}, length=4, step=2)["y"]
     found.check(np.ones((2, 0, 4)))
