@@ -391,7 +391,9 @@ class Relations(Areas):
         parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
         # one that hangs on an index that is bound further in is another for every term there
         parts = [part for part in parts if eq.indices(part.args[0]) <= box.keys()]
-        for condition in list(dict.fromkeys(part.args[0] for part in parts))[:_CONDITIONS]:
+        met = [part.args[0] for part in parts]
+        worth = [c for c in dict.fromkeys(met) if met.count(c) > 1 or _tells_of(c, body)]
+        for condition in worth[:_CONDITIONS]:
             arms = []
             for which in (True, False):
                 known = assume(self, condition, which, box, facts)
@@ -472,6 +474,13 @@ def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
     """Whether an expression is one of two, as a condition on elements says."""
     chooses = isinstance(part, eq.Apply) and part.function == "select"
     return chooses and isinstance(part, eq.Apply) and bool(eq.reads(part.args[0]))
+
+
+def _tells_of(condition: eq.Expr, body: eq.Expr) -> bool:
+    """Whether a condition is on elements that stand in an expression beside it, too."""
+    own = {part for part in eq.walk(condition) if isinstance(part, eq.Read)}
+    arms = (_chosen(body, condition, which) for which in (True, False))
+    return any(part in own for arm in arms for part in eq.walk(arm))
 
 
 def _chosen(expr: eq.Expr, condition: eq.Expr, holds: bool) -> eq.Expr:
