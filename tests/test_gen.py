@@ -206,7 +206,7 @@ def test_attributes_vary() -> None:
         attrs = [a for a in op.attrs if a.default is not None]
         if not attrs:
             continue
-        for seed in range(12):
+        for seed in range(20):
             for node in generate(builtin(), seed, ops=[op.name], size=(3, 3)).graph.nodes:
                 given += sum(a.name in node.attrs for a in attrs)
                 omitted += sum(a.name not in node.attrs for a in attrs)
