@@ -36,10 +36,11 @@ _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not f
 # is given that need not be.
 _OWN_INTS, _OWN_REALS, _OWN_LEAN = 2, 10, 12
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
-_SAID = 60  # percent of these that have attributes of an idiom or none, where there is an idiom
+# Percent of these that have attributes of an idiom or none, where there is an idiom, and of others
+# whose attributes are all drawn, as few are odd together; of these, and of those of usual ones.
+_SAID, _ALL_SAID = (60, 20), (60, 40)
 _IDIOMS = 10  # percent of choices that are an idiom and not an operator
 _ALL = 100
-_ALL_SAID = 60  # percent of other calls apart whose attributes are all drawn: few are odd together
 
 
 @dataclass(slots=True)
@@ -195,10 +196,16 @@ class _Builder(Idioms):
         their defaults: frameworks have many operators for such attributes alone.
         """
         said = [one[0].attrs for one in self.idioms if len(one) == 1 and one[0].op == name]
-        attrs = self.chooser.pick([{}, *said]) if said and self.chooser.chance(_SAID) else {}
+        attrs = (
+            self.chooser.pick([{}, *said])
+            if said and self.chooser.chance(_SAID[self.limits.usual])
+            else {}
+        )
         plain = self.chooser.chance(PLAIN)
         return Fixed(
-            attrs=dict(attrs), plain=plain, said=not plain and self.chooser.chance(_ALL_SAID)
+            attrs=dict(attrs),
+            plain=plain,
+            said=not plain and self.chooser.chance(_ALL_SAID[self.limits.usual]),
         )
 
     # ---- which operand

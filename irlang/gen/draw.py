@@ -24,7 +24,8 @@ class Limits:
     elements: of a tensor. length: of an axis. rank: of a tensor. dtypes: which are drawn, by
     kind, the first of each the likeliest. empty: percent of new axes that have no element. many:
     how many elements a tensor of any shape is to have, as far as that goes. whole: whether integers
-    are likelier than real numbers where either may be.
+    are likelier than real numbers where either may be. usual: whether attributes are often as they
+    are when they are not said.
     """
 
     elements: int = 4096
@@ -35,6 +36,7 @@ class Limits:
     empty: int = 0
     many: int = 0
     whole: bool = False
+    usual: bool = False
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""

@@ -234,7 +234,7 @@ class Settled:
             sizes = named if isinstance(named, tuple) else sizes
         context = Context(sizes, self.names, count, draw.default_number(attr))
         value = self.drawn_attribute(attr, context)
-        for _ in range(_AGAIN if self.chooser.below(2) else 0):
+        for _ in range(_AGAIN if not self.limits.usual and self.chooser.below(2) else 0):
             if not self.is_default(attr, value):
                 break
             value = self.drawn_attribute(attr, context)

@@ -43,7 +43,7 @@ from irlang.signature import Fault, Given, involved
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_SMALL = Limits(elements=48, length=5)
+_SMALL = Limits(elements=48, length=5, usual=True)
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
 _REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
