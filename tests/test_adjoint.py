@@ -120,6 +120,7 @@ polygamma x=3; n=2 in 0.5,3
 erfc x=3
 erfcx x=3
 erfinv x=3 in -0.8,0.8
+erfcinv x=3 in 0.2,1.8
 ndtr x=3
 log_ndtr x=3 in -3,3
 ndtri p=3 in 0.1,0.9
@@ -214,6 +215,8 @@ instance_norm x=2,2,3 gamma=2
 rms_norm x=2,3 gamma=3
 normalize x=2,3; p=3 in 0.2,2
 l2_normalize x=2,3
+clip_by_norm x=2,3; limit=0.5
+clip_by_norm x=2,3; limit=50 axes=[0,1]
 local_response_norm x=1,4,2; size=3
 softmax x=2,3
 softmax x=2,3,2; axis=1
@@ -364,6 +367,7 @@ dynamic_quantize_linear x=4
 dft x=2,5,2; axis=1
 dft x=3,2; axis=0 length=4 inverse=true onesided=true
 stft x=1,8,1 window=4; length=4 step=2
+frames x=2,7; length=3 step=2
 atan2 a=2,3 b=3
 hypot a=2,3 b=3
 log_add_exp a=2,3 b=3
