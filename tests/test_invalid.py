@@ -21,14 +21,12 @@ from hypothesis import strategies as st
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
-from irlang.diff import invalid
+from irlang.diff import handed, invalid
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
+from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.invalid import (
     _documents,
-    _is_handed_over,
-    _Programs,
-    _tells,
     _turn,
     judge_invalid,
 )
@@ -147,7 +145,7 @@ def test_a_process_that_ends_has_not_refused(monkeypatch: pytest.MonkeyPatch) ->
         assert isinstance(made.code, str)
         return replace(made, code=f"import os\nos.kill(os.getpid(), 8)\n{made.code}")
 
-    monkeypatch.setattr(invalid, "lower", deadly)
+    monkeypatch.setattr(handed, "lower", deadly)
     monkeypatch.setattr(invalid, "_FATAL", set())
     with Session(("torch",)) as session:
         (one, *others), counts = judge_invalid(session, builtin(), range(2), ("softplus",))
@@ -215,7 +213,7 @@ def test_an_end_that_comes_of_what_ran_before_is_said_not_to_be_repeated(
         made = lower(graph, *args, **options)
         return replace(made, code=f"{LAST_STRAW}\n{made.code!s}")
 
-    monkeypatch.setattr(invalid, "lower", fragile)
+    monkeypatch.setattr(handed, "lower", fragile)
     monkeypatch.setattr(invalid, "_FATAL", set())
     with Session(("torch",)) as session:
         found, _ = judge_invalid(session, builtin(), SEEDS, ("softplus", "matmul"))
@@ -246,7 +244,7 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
 
     with Session(("torch",)) as session:
         seed = judge_invalid(session, builtin(), SEEDS, ("softplus",))[0][0][0]
-        monkeypatch.setattr(invalid, "lower", once)
+        monkeypatch.setattr(handed, "lower", once)
         found, counts = judge_invalid(session, builtin(), [seed], ("softplus",))
         assert found == []
         assert counts["torch"] == {"unconfirmed": 1}
@@ -263,7 +261,7 @@ def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_ask
         assert isinstance(made.code, str)
         return replace(made, code=f"import time\ntime.sleep(60)\n{made.code}")
 
-    monkeypatch.setattr(invalid, "lower", endless)
+    monkeypatch.setattr(handed, "lower", endless)
     monkeypatch.setattr(invalid, "_FATAL", set())
     monkeypatch.setattr(invalid, "_PATIENCE", Limits(seconds=0.5))
     monkeypatch.setattr(invalid, "is_huge", lambda _: huge)
@@ -285,7 +283,7 @@ def test_what_a_target_warns_of_is_counted_and_not_reported(
 
     with Session(("torch",)) as session:
         found, plain = judge_invalid(session, builtin(), SEEDS[:4], ("softplus",))
-        monkeypatch.setattr(invalid, "lower", warning)
+        monkeypatch.setattr(handed, "lower", warning)
         assert judge_invalid(session, builtin(), SEEDS[:4], ("softplus",)) == (
             [],
             {"torch": {"warned": plain["torch"]["accepted"]}},
@@ -396,11 +394,11 @@ def test_a_list_may_have_an_axis_twice_from_either_end() -> None:
 
 def test_parts_of_negative_sizes_are_handed_over() -> None:
     """TensorFlow 2.4 dies of one."""
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     wanted = next(one for _, one in breakable(builtin(), ["split"]) if one and one.name == "sizes")
 
     def tells(one: Spoilt) -> bool:
-        return not one.hollow and _tells(programs, "tf", one)
+        return not one.hollow and is_telling(programs, "tf", one)
 
     found = [
         one
@@ -471,7 +469,7 @@ UNSAID = {"tf": (["avg_pool", "conv"], 1), "onnxruntime": (["lp_pool"], 0)}
 def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
     """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
     names, length = UNSAID[target]
-    programs = invalid._Programs(builtin())
+    programs = handed.Programs(builtin())
     able = functools.partial(programs.has, target)
     made = (one for seed in range(100) for one in spoils(builtin(), seed, names, None, able))
     short = (
@@ -480,9 +478,9 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
         and isinstance(one.changed, SetAttr) and len(one.changed.value) == length
         and one.changed.name in ("stride", "dilation")
     )  # fmt: skip
-    lowered = ((one, invalid._lowered(one.graph, target, builtin())) for one in short)
+    lowered = ((one, handed.own_program(one.graph, target, builtin())) for one in short)
     one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
-    assert not invalid._is_handed_over(one, low, target, programs)
+    assert not handed.is_handed_over(one, low, target, programs)
 
 
 @pytest.mark.parametrize(
@@ -493,7 +491,7 @@ def test_places_count_from_the_end_where_a_target_documents_it(operator: str) ->
     plan = breakable(builtin(), (operator,))
     wanted = next(w for w in plan if w[1] is not None and w[1].name == "in_range")
     target = "onnxruntime"
-    programs = invalid._Programs(builtin())
+    programs = handed.Programs(builtin())
     found = Counter[bool]()
     for seed in range(40):
         for one in spoils(builtin(), seed, (operator,), wanted):
@@ -504,7 +502,7 @@ def test_places_count_from_the_end_where_a_target_documents_it(operator: str) ->
             taken = number == -1 and 0 not in sizes
             if taken or not -max(sizes) <= number < 0:
                 found[taken] += 1
-                assert invalid._is_valid_as_fixed(one, target, programs.catalog) == taken
+                assert handed.is_valid_as_fixed(one, target, programs.catalog) == taken
     assert found[True]
     assert found[False]
     with Session((target,)) as session:
@@ -519,7 +517,7 @@ def test_a_whole_number_is_not_told_where_a_conversion_makes_another_of_it(
     """Of -2**63, 32 bits keep nothing: TensorFlow is given the first image."""
     plan = breakable(builtin(), ("crop_and_resize", "gather"))
     wanted = [w for w in plan if w[1] is not None and w[1].name in ("batch", "in_range")]
-    programs = invalid._Programs(builtin())
+    programs = handed.Programs(builtin())
     operators = ("crop_and_resize",) if target == "tf" else ("gather",)
     found = Counter[tuple[bool, bool]]()
     for wish in (w for w in wanted if w[0] in operators):
@@ -529,7 +527,7 @@ def test_a_whole_number_is_not_told_where_a_conversion_makes_another_of_it(
                 continue
             ((name, number),) = one.changed.values
             wide = one.graph.values[name].dtype == "i64" and not -(2**31) <= number < 2**31
-            found[wide, invalid._is_wrapped(one, lowered)] += 1
+            found[wide, handed.is_wrapped(one, lowered)] += 1
     assert found[False, True] == 0
     assert found[True, told] == 0
     assert found[True, not told]
@@ -619,16 +617,16 @@ def test_numbers_beyond_all_sizes_stand_beside_what_else_there_is_to_break() -> 
 def test_what_is_documented_to_wrap_must_end_no_process() -> None:
     """The least integer by -1 is valid in most frameworks, and ends the process in some."""
     (wanted,) = (w for w in breakable(builtin(), ("divide",)) if w[1] and w[1].name == "quotient")
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     able = functools.partial(programs.has, "torch")
-    tells = functools.partial(_tells, programs, "torch")
+    tells = functools.partial(is_telling, programs, "torch")
     found = [spoils(builtin(), n, (), wanted, able, tells) for n in range(6)]
     made = [one for some in found for one in some if one.fault.code == "divide.quotient"]
     assert made
     for one in made:
         lowered = programs.own("torch", one.graph)
         assert lowered is not None
-        assert not _is_handed_over(one, lowered, "torch", programs)  # nothing else is held against
+        assert not is_handed_over(one, lowered, "torch", programs)  # nothing else is held against
 
 
 def test_what_is_wanted_is_broken() -> None:
@@ -697,12 +695,12 @@ def test_a_number_that_stands_elsewhere_is_not_handed_over() -> None:
     assert 0.0 not in numbers(
         replace(lowered, code=str(lowered.code).replace(", 1, 0)", ", 1, 5)"))
     )
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     for seed in range(8):
         for one in spoils(builtin(), seed, ["dft"], _wanted("dft", "length")):
             own = programs.own("torch", one.graph)
             if own is not None and one.graph.nodes[0].attrs.get("length") == 0:
-                assert not _is_handed_over(one, own, "torch", programs)
+                assert not is_handed_over(one, own, "torch", programs)
 
 
 def test_a_number_that_is_wrapped_in_a_tensor_is_handed_over() -> None:
@@ -778,11 +776,11 @@ def test_a_call_that_documentation_rules_out_is_held_against_its_target_alone(
 @pytest.mark.parametrize("operator", ["gru", "simple_rnn", "separable_conv", "dense"])
 def test_layers_without_units_are_drawn_and_handed_over(operator: str) -> None:
     """Whatever else may be changed of a call of many inputs, and however its weights are shaped."""
-    programs, target = _Programs(builtin()), "keras:tensorflow"
+    programs, target = Programs(builtin()), "keras:tensorflow"
     (wanted,) = narrower(target)[operator]
 
     def tells(one: Spoilt) -> bool:
-        return not one.hollow and _tells(programs, target, one)
+        return not one.hollow and is_telling(programs, target, one)
 
     able = functools.partial(programs.has, target)
     made = [
@@ -842,16 +840,16 @@ def test_of_a_call_without_elements_only_an_end_is_told(monkeypatch: pytest.Monk
 
 
 def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
-    programs = invalid._Programs(builtin())
+    programs = handed.Programs(builtin())
     able = functools.partial(programs.has, "tf")
-    tells = functools.partial(invalid._tells, programs, "tf")
+    tells = functools.partial(handed.is_telling, programs, "tf")
     ops = ["max_pool", "one_hot", "transpose"]
     made = [one for seed in range(12) for one in spoils(builtin(), seed, ops, None, able, tells)]
     assert {one.graph.nodes[0].op.name for one in made} == {*ops}
     for one in made:
-        low = invalid._lowered(one.graph, "tf", builtin())
+        low = handed.own_program(one.graph, "tf", builtin())
         assert low is not None
-        assert one.hollow or invalid._is_handed_over(one, low, "tf", programs)
+        assert one.hollow or handed.is_handed_over(one, low, "tf", programs)
 
 
 def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
@@ -860,13 +858,13 @@ def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
     call = "model m(x: f32[2], ids: i64[2, 2]) -> y: f32[2, 2] { y = gather(x, ids; axis = 0) }"
     graph = check(parse(call), builtin()).graphs[0]
     (node,) = graph.nodes
-    assert invalid._lowered(graph, "torch", builtin()) is not None
+    assert handed.own_program(graph, "torch", builtin()) is not None
     attrs = {**node.attrs, "axis": 1 << 33}
     names = {**node.instance.binding.scope.names, "axis": 1 << 33}
     scope = replace(node.instance.binding.scope, names=names)
     binding = replace(node.instance.binding, scope=scope)
     wrong = replace(node, attrs=attrs, instance=replace(node.instance, binding=binding))
-    assert invalid._lowered(replace(graph, nodes=[wrong]), "torch", builtin()) is None
+    assert handed.own_program(replace(graph, nodes=[wrong]), "torch", builtin()) is None
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
@@ -877,9 +875,9 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
         for one in breakable(builtin(), [op], narrower(target))
         if one[1] is not None and one[1].name == requirement
     )
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     able = functools.partial(programs.has, target)
-    tells = functools.partial(_tells, programs, target)
+    tells = functools.partial(is_telling, programs, target)
     found = spoils(builtin(), seed, [op], wanted, able, tells)
     code = f"{op}.{requirement}"
     return [one for one in found if one.fault.code == code and not one.hollow]
@@ -960,7 +958,7 @@ def test_words_beneath_which_a_number_is_read_come_first() -> None:
 def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:
     """Of a stable `top_k` PyTorch sorts all, and the first `k` are cut off."""
     found = [one for seed in range(12) for one in told("top_k", "k", "torch", seed)]
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     for one in found:
         lowered = programs.own("torch", one.graph)
         assert lowered is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
-from irlang.diff.invalid import _Programs, _tells
+from irlang.diff.handed import Programs, is_telling
 from irlang.diff.report_lines import straight
 from irlang.gen.spoil import breakable, spoils
 from irlang.interp.shape import check
@@ -234,7 +234,7 @@ def test_what_is_cut_out_is_no_layout() -> None:
 
 def test_a_dilation_below_1_is_handed_over() -> None:
     """Beyond 1 it has no kernel everywhere; what is invalid is told."""
-    programs = _Programs(builtin())
+    programs = Programs(builtin())
     ((_, wanted),) = [
         one for one in breakable(builtin(), ["conv_transpose"])
         if one[1] is not None and one[1].name == "dilation"
@@ -245,7 +245,7 @@ def test_a_dilation_below_1_is_handed_over() -> None:
         for one in spoils(
             builtin(), seed, ["conv_transpose"], ("conv_transpose", wanted),
             lambda graph: programs.has("keras:tensorflow", graph),
-            lambda one: _tells(programs, "keras:tensorflow", one),
+            lambda one: is_telling(programs, "keras:tensorflow", one),
         )
     ]  # fmt: skip
     assert any(one.fault.code == "conv_transpose.dilation" for one in found)

@@ -5,9 +5,8 @@ is what it warns of: that is not taken without a word. Nothing is said of a call
 has no elements but that it must end no process.
 
 A campaign runs spoilt calls (`irlang.gen.spoil`) beside its programs. That one is run tells only
-something where it reaches a target's own operator as it is (`irlang.lower.direct`) and where the
-target does not document its requirement to be wider (`irlang.lower.admits`). A process that ends is
-a defect of the target whatever it was given; of one that says shapes only nothing else is told, as
+something where the target is handed what is wrong (`irlang.diff.handed`). A process that ends is a
+defect of the target whatever it was given; of one that says shapes only nothing else is told, as
 inference is not there to say no.
 """
 
@@ -16,31 +15,24 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
-import resource
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irlang.catalog import Catalog
-from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
+from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.pace import PACE
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
-from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
-from irlang.gen.pattern import pattern
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import Wanted, breakable, spoils
-from irlang.gen.spoilt import Spoilt, alone, broken_by, types_of
-from irlang.graph import Graph
-from irlang.lower.admits import admitted, fixed
-from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
-from irlang.lower.lower import Lowered, lower, spelt
+from irlang.gen.spoilt import Spoilt
+from irlang.lower.lower import Lowered, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.scope import show
@@ -51,14 +43,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# What a rule for valid calls may raise on an invalid one, which says nothing of the target.
-_LOST = (
-    ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
-)  # fmt: skip
-_ROOM = 1 << 30  # bytes that one may take
 _PATIENCE = Limits(seconds=2.0, memory=2 << 30)  # what a target may take to say no
 _TRIALS = 24  # smaller calls that are tried for one that is accepted
-_PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
 # Faults that have ended this process's workers, and the ways: each costs two starts of a framework,
@@ -108,7 +94,7 @@ def judge_invalid(
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
     targets = [target for target in session.targets if session.shares[target] == 1]
-    programs = _Programs(catalog)
+    programs = Programs(catalog)
     spoiled = _spoiled(programs, targets, seeds, ops, first)
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
@@ -126,7 +112,7 @@ def judge_invalid(
                 program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
                 telling = not only_shapes(target) and not one.hollow
                 telling = telling and _symptom(target, one, "accepted") not in before
-                direct = telling and _is_handed_over(one, lowered, target, programs)
+                direct = telling and is_handed_over(one, lowered, target, programs)
                 sent[target].append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
         session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
     for target in targets:
@@ -169,7 +155,7 @@ def judge_invalid(
 
 
 def _spoiled(
-    programs: _Programs,
+    programs: Programs,
     targets: Sequence[str],
     seeds: Sequence[int],
     ops: Sequence[str],
@@ -185,7 +171,7 @@ def _spoiled(
         if first is not None:
             turn = _turn(programs.catalog, names, target, (first + number) // len(targets))
         able = functools.partial(programs.has, target)
-        tells = functools.partial(_tells, programs, target)
+        tells = functools.partial(is_telling, programs, target)
         found += [(seed, one) for one in spoils(programs.catalog, seed, names, turn, able, tells)]
     return found
 
@@ -206,25 +192,6 @@ class _Sent:
     real: bool = False
 
 
-class _Programs:
-    """Programs of targets' own operators alone, each made once."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self._known: dict[tuple[str, int], tuple[Graph, Lowered | None]] = {}
-
-    def own(self, target: str, graph: Graph) -> Lowered | None:
-        """The program of a graph; None where the target has no operator of its own for it."""
-        key = target, id(graph)  # the graph is kept, so that no other gets its identity
-        if key not in self._known:
-            self._known[key] = graph, _lowered(graph, target, self.catalog)
-        return self._known[key][1]
-
-    def has(self, target: str, graph: Graph) -> bool:
-        """Whether a target has an operator of its own for every call."""
-        return self.own(target, graph) is not None
-
-
 def _is_huge(one: Spoilt) -> bool:
     return not isinstance(one.changed, SetElements) and is_huge(one.changed)
 
@@ -234,23 +201,6 @@ def _is_real(one: Spoilt) -> bool:
     if not isinstance(one.changed, SetElements):
         return False
     return any(one.graph.values[name].kind == "real" for name, _ in one.changed.values)
-
-
-def _tells(programs: _Programs, target: str, one: Spoilt) -> bool:
-    """Whether something is learnt from what a target makes of a spoilt call."""
-    lowered = programs.own(target, one.graph)
-    if lowered is None:
-        return False
-    # What a framework documents to be valid must end no process either.
-    if isinstance(one.changed, SetElements) and not one.hollow:
-        return not (_is_wrapped(one, lowered) or _is_valid_as_fixed(one, target, programs.catalog))
-    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered))
-    return (
-        one.hollow
-        or bool(documented)
-        or only_shapes(target)
-        or _is_handed_over(one, lowered, target, programs)
-    )
 
 
 def _symptom(target: str, one: Spoilt, told: str) -> Symptom:
@@ -374,7 +324,7 @@ def _run_again(worker: Worker, programs: Sequence[Program]) -> list[Result | Non
 
 def _least(
     session: Session,
-    programs: _Programs,
+    programs: Programs,
     target: str,
     seed: int,
     one: Spoilt,
@@ -390,7 +340,7 @@ def _least(
     while trials < _TRIALS:
         for other in smaller(one, case.catalog):
             lowered = programs.own(target, other.graph)
-            if lowered is None or not _is_handed_over(other, lowered, target, programs):
+            if lowered is None or not is_handed_over(other, lowered, target, programs):
                 continue
             fed = Case(other.graph, other.values(seed), {}, case.catalog)
             program = Program(lowered.kind, lowered.code, fed.inputs, lowered.params)
@@ -416,107 +366,6 @@ def _crashes_again(worker: Worker, lowered: Lowered | None, case: Case) -> bool:
         worker, [Program(lowered.kind, lowered.code, case.inputs, lowered.params)]
     )
     return again is not None and again.status == "crash"
-
-
-def _is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: _Programs) -> bool:
-    """Whether the program of a spoilt call says something of the target by being run."""
-    # Whose shapes the definition has nothing against, rules may shape and put together.
-    shaped = one.added or isinstance(one.changed, SetAttr)
-    if not is_direct(lowered, shaped, ordered=one.added):
-        return False
-    if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
-        return False
-    if _is_valid_as_fixed(one, target, programs.catalog):
-        return False
-    if _is_wrapped(one, lowered):
-        return False
-    given = numbers(lowered)
-    if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):
-        return False  # what the requirement sets it against is not given
-    if isinstance(one.changed, SetAttr):
-        value = one.changed.value
-        if not _numbers(value) <= given.keys():
-            return False  # what is computed from it is given instead
-        valid = programs.own(target, one.beside[0]) if one.beside else None
-        if valid is not None and not isinstance(value, tuple):
-            usual = numbers(valid)
-            if all(given[number] <= usual[number] for number in _numbers(value)):
-                return False  # it is another argument that is the same number
-        if isinstance(value, tuple) and len(value) < 2:
-            python = isinstance(lowered.code, str)
-            optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
-            if value not in lists(lowered) or (python and (value or optional)):
-                return False  # one number is one for all axes, and none is none given
-    text = says(lowered)
-    others = (programs.own(target, graph) for graph in one.beside)
-    return all(other is None or says(other) != text for other in others)
-
-
-def _is_wrapped(one: Spoilt, lowered: Lowered) -> bool:
-    """Whether whole numbers among the elements become others before the target sees them."""
-    if not isinstance(one.changed, SetElements) or not shortens(lowered):
-        return False
-    whole = (n for name, n in one.changed.values if one.graph.values[name].kind == "int")
-    return any(not -(2**31) <= number < 2**31 for number in whole)
-
-
-def _is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:
-    """Whether a spoilt call is valid with what attributes are in a target's own operator."""
-    node, types = one.graph.nodes[0], types_of(one.graph)
-    attrs = fixed(target, node.op.name)
-    if not attrs:
-        return False
-    instance = judge(node.op, types, {**node.attrs, **attrs})
-    if instance is None or instance.faults:
-        return False
-    other = alone(node, types, {**node.attrs, **attrs}, instance, {})
-    return broken_by(other, one.values(0), catalog) is None
-
-
-def _lowered(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
-    try:
-        with _room():
-            lowered = lower(graph, target, catalog, {}, whole=False, hollow=True)
-    except _LOST:
-        return None
-    return None if lowered.unsupported else lowered
-
-
-@contextlib.contextmanager
-def _room() -> Iterator[None]:
-    """So much memory more, and `MemoryError` beyond: a rule may repeat a text as often as a number
-    says that is no size at all.
-    """
-    if not _PAGES.exists():  # only Linux tells
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(_PAGES.read_text("ascii").split()[0]) * resource.getpagesize()
-    known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([taken + _ROOM, *known]), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _changed(one: Spoilt) -> str:
-    return "" if isinstance(one.changed, SetElements) else one.changed.name
-
-
-def _beside_it(one: Spoilt) -> Iterator[Any]:
-    """What a spoilt call says, as it must, of the other attributes that its fault is about."""
-    node = one.graph.nodes[0]
-    declared = pattern(node.op).attrs
-    for name in one.fault.sources:
-        if name in node.attrs and name != _changed(one) and declared[name].default is None:
-            yield node.attrs[name]
-
-
-def _numbers(value: Any) -> frozenset[float]:
-    """The numbers of an attribute, in single precision."""
-    several = value if isinstance(value, tuple) else (value,)
-    return frozenset(float(np.float32(n)) for n in several if isinstance(n, (int, float)))
 
 
 def _given(one: Spoilt) -> dict[str, str]:

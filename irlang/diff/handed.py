@@ -1,0 +1,174 @@
+"""Whether a target is handed the fault of a spoilt call, so that its running it says something.
+
+It does where the program is one operator of the target's own that is given what is wrong as it is
+(`irlang.lower.direct`), and where the target does not document the requirement to be wider
+(`irlang.lower.admits`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irlang.catalog import Catalog
+from irlang.diagnostics import InvalidInput
+from irlang.diff.verdict import only_shapes
+from irlang.gen.changes import SetElements
+from irlang.gen.judge import judge
+from irlang.gen.moves import SetAttr
+from irlang.gen.pattern import pattern
+from irlang.gen.spoilt import Spoilt, alone, broken_by, types_of
+from irlang.graph import Graph
+from irlang.lower.admits import admitted, fixed
+from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
+from irlang.lower.lower import Lowered, lower
+
+# What a rule for valid calls may raise on an invalid one, which says nothing of the target.
+_LOST = (
+    ArithmeticError, AssertionError, InvalidInput, LookupError, MemoryError, TypeError, ValueError,
+)  # fmt: skip
+_ROOM = 1 << 30  # bytes that one may take
+_PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
+
+
+class Programs:
+    """Programs of targets' own operators alone, each made once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._known: dict[tuple[str, int], tuple[Graph, Lowered | None]] = {}
+
+    def own(self, target: str, graph: Graph) -> Lowered | None:
+        """The program of a graph; None where the target has no operator of its own for it."""
+        key = target, id(graph)  # the graph is kept, so that no other gets its identity
+        if key not in self._known:
+            self._known[key] = graph, own_program(graph, target, self.catalog)
+        return self._known[key][1]
+
+    def has(self, target: str, graph: Graph) -> bool:
+        """Whether a target has an operator of its own for every call."""
+        return self.own(target, graph) is not None
+
+
+def is_telling(programs: Programs, target: str, one: Spoilt) -> bool:
+    """Whether something is learnt from what a target makes of a spoilt call."""
+    lowered = programs.own(target, one.graph)
+    if lowered is None:
+        return False
+    # What a framework documents to be valid must end no process either.
+    if isinstance(one.changed, SetElements) and not one.hollow:
+        return not (is_wrapped(one, lowered) or is_valid_as_fixed(one, target, programs.catalog))
+    documented = admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered))
+    return (
+        one.hollow
+        or bool(documented)
+        or only_shapes(target)
+        or is_handed_over(one, lowered, target, programs)
+    )
+
+
+def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Programs) -> bool:
+    """Whether the program of a spoilt call says something of the target by being run."""
+    # Whose shapes the definition has nothing against, rules may shape and put together.
+    shaped = one.added or isinstance(one.changed, SetAttr)
+    if not is_direct(lowered, shaped, ordered=one.added):
+        return False
+    if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
+        return False
+    if is_valid_as_fixed(one, target, programs.catalog):
+        return False
+    if is_wrapped(one, lowered):
+        return False
+    given = numbers(lowered)
+    if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):
+        return False  # what the requirement sets it against is not given
+    if isinstance(one.changed, SetAttr):
+        value = one.changed.value
+        if not _numbers(value) <= given.keys():
+            return False  # what is computed from it is given instead
+        valid = programs.own(target, one.beside[0]) if one.beside else None
+        if valid is not None and not isinstance(value, tuple):
+            usual = numbers(valid)
+            if all(given[number] <= usual[number] for number in _numbers(value)):
+                return False  # it is another argument that is the same number
+        if isinstance(value, tuple) and len(value) < 2:
+            python = isinstance(lowered.code, str)
+            optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
+            if value not in lists(lowered) or (python and (value or optional)):
+                return False  # one number is one for all axes, and none is none given
+    text = says(lowered)
+    others = (programs.own(target, graph) for graph in one.beside)
+    return all(other is None or says(other) != text for other in others)
+
+
+def is_wrapped(one: Spoilt, lowered: Lowered) -> bool:
+    """Whether whole numbers among the elements become others before the target sees them."""
+    if not isinstance(one.changed, SetElements) or not shortens(lowered):
+        return False
+    whole = (n for name, n in one.changed.values if one.graph.values[name].kind == "int")
+    return any(not -(2**31) <= number < 2**31 for number in whole)
+
+
+def is_valid_as_fixed(one: Spoilt, target: str, catalog: Catalog) -> bool:
+    """Whether a spoilt call is valid with what attributes are in a target's own operator."""
+    node, types = one.graph.nodes[0], types_of(one.graph)
+    attrs = fixed(target, node.op.name)
+    if not attrs:
+        return False
+    instance = judge(node.op, types, {**node.attrs, **attrs})
+    if instance is None or instance.faults:
+        return False
+    other = alone(node, types, {**node.attrs, **attrs}, instance, {})
+    return broken_by(other, one.values(0), catalog) is None
+
+
+def _beside_it(one: Spoilt) -> Iterator[Any]:
+    """What a spoilt call says, as it must, of the other attributes that its fault is about."""
+    node = one.graph.nodes[0]
+    declared = pattern(node.op).attrs
+    for name in one.fault.sources:
+        if name in node.attrs and name != _changed(one) and declared[name].default is None:
+            yield node.attrs[name]
+
+
+def _changed(one: Spoilt) -> str:
+    return "" if isinstance(one.changed, SetElements) else one.changed.name
+
+
+def _numbers(value: Any) -> frozenset[float]:
+    """The numbers of an attribute, in single precision."""
+    several = value if isinstance(value, tuple) else (value,)
+    return frozenset(float(np.float32(n)) for n in several if isinstance(n, (int, float)))
+
+
+def own_program(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
+    """The program of a spoilt call; None where a rule has no own operator for it, or is lost."""
+    try:
+        with _room():
+            lowered = lower(graph, target, catalog, {}, whole=False, hollow=True)
+    except _LOST:
+        return None
+    return None if lowered.unsupported else lowered
+
+
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    """So much memory more, and `MemoryError` beyond: a rule may repeat a text as often as a number
+    says that is no size at all.
+    """
+    if not _PAGES.exists():  # only Linux tells
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(_PAGES.read_text("ascii").split()[0]) * resource.getpagesize()
+    known = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([taken + _ROOM, *known]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
