@@ -26,7 +26,7 @@ from irlang.diff.finding import Found, find
 from irlang.diff.outcome import _reason
 from irlang.diff.reduce_files import packed
 from irlang.diff.report_folder import write
-from irlang.diff.report_issue import _quoted
+from irlang.diff.report_issue import _quoted, issue
 from irlang.diff.report_page import page
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
@@ -387,6 +387,18 @@ def test_whole_numbers_keep_all_their_digits(
     assert f"gives {1 - number} for y[0], not {-number}\n" in issue
     assert f"`y[0]` is `{-number}`" in issue
     assert f"`{1 - number}`, off by `1`" in issue
+
+
+def test_an_element_that_a_smaller_program_has_not_is_left_out(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, r"torch\.neg\((\w+)\)", r"(-\1 + 1)")
+    case = case_of("model m(x: f32[1]) -> y: f32[1] { y = negate(x) }")
+    case.inputs.update(x=np.array([2], np.float32))
+    found = find(session, case, 1, "torch", session.compare([case])[0])
+    assert "For this element:" in issue(found, "", "")
+    elsewhere = replace(found, verdict=replace(found.verdict, index=(26,)))
+    assert "For this element:" not in issue(elsewhere, "", "")
 
 
 def test_operators_that_are_wrong_together_are_named_together(

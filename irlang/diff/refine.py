@@ -169,6 +169,7 @@ class Refiner:
         radius[places] = np.where(tighter, found, before[places])
         middle[places] = np.where(tighter, order.value(value).reshape(-1)[places], middle[places])
         # What may pass the largest number of the type may be infinite.
-        beyond = np.abs(middle) + radius > DTYPES[self.graph.values[value].dtype].largest
+        with np.errstate(over="ignore"):
+            beyond = np.abs(middle) + radius > DTYPES[self.graph.values[value].dtype].largest
         radius[wide & beyond] = np.inf
         return Ball(middle.reshape(shape), radius.reshape(shape))

@@ -318,7 +318,8 @@ def _element(found: Found) -> list[str]:
     node = next((n for n in graph.nodes if value in n.outputs), None)
     if node is None or value is None:
         return []
-    if len(v.index) != len(graph.values[value].shape):
+    shape = graph.values[value].shape
+    if len(v.index) != len(shape) or any(i >= n for i, n in zip(v.index, shape, strict=True)):
         return []  # the element is the program's, whose call is judged as one of vectors
     try:
         values = run(graph, case.values, case.catalog)
