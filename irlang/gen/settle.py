@@ -185,11 +185,16 @@ class Settled:
                 self.names[attr.name] = attr.default.id
             return True
         try:
-            value = evaluate.known(attr.default, Scope(self.names, {}, set()))
+            value = self.unsaid(attr)
         except InvalidInput:
             return False
         self.names[attr.name] = self.full(attr, value)
         return True
+
+    def unsaid(self, attr: ast.Attr) -> Any:
+        """The default of an attribute; raises `InvalidInput` where it is not known by now."""
+        assert attr.default is not None
+        return evaluate.known(attr.default, Scope(self.names, {}, set()))
 
     def put(self, attr: ast.Attr, value: Any) -> None:
         """Settles an attribute."""
@@ -259,8 +264,7 @@ class Settled:
         if attr.default is None or isinstance(value, str):  # of choices see `unusual`
             return False
         try:
-            usual = evaluate.known(attr.default, Scope(self.names, {}, set()))
-            return bool(self.full(attr, usual) == self.full(attr, value))
+            return bool(self.full(attr, self.unsaid(attr)) == self.full(attr, value))
         except (InvalidInput, Stuck):
             return False
 

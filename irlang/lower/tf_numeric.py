@@ -10,9 +10,8 @@ from irlang.lower.value import Value
 Tf = Call[TensorFlowBuilder]
 
 _PLAIN = "atan2 divide_no_nan multiply_no_nan xlogy xlog1py"
-_OF_WIDE = (
-    "lgamma digamma erfinv erfcinv ndtri"  # without kernels of 16 bits, or of one of the two types
-)
+# Without kernels of 16 bits, or of one of the two types.
+_OF_WIDE = "lgamma digamma erfinv erfcinv ndtri"
 
 
 def _bessel(module: str, kind: str) -> Native:
