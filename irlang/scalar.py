@@ -355,6 +355,20 @@ _ROWS = (
         ulps=8,
         near=(0.0, _INF),
     ),
+    # log(exp(a) + exp(b)): what both arguments rise by it rises by, too. The larger one and the
+    # logarithm of 1 and an exponential: half a place of the sum, and of 1 half a one for 1 + exp,
+    # 2 for exp and 5.5 for the logarithm, be it that of 1 + x. Together no more than 2 places of
+    # what is larger than 6, and than 12 of 1
+    Scalar(
+        "logaddexp",
+        2,
+        "real",
+        values.ufunc("logaddexp"),
+        values.exact_logaddexp,
+        ("if a == b then 0.5 else sigmoid(a - b)", "if a == b then 0.5 else sigmoid(b - a)"),
+        ulps=2,
+        least=6.0,
+    ),
     Scalar(
         "tanh", 1, "real", values.ufunc("tanh"), mpmath.tanh, ("1 - y * y",), monotone=(), ulps=8
     ),

@@ -164,6 +164,11 @@ def exact_softplus(x: Any) -> Any:
     return x if x == mpmath.inf else mpmath.log1p(mpmath.exp(-abs(x))) + max(x, 0)
 
 
+def exact_logaddexp(a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)), of any size."""
+    return a + mpmath.log(2) if a == b else max(a, b) + mpmath.log1p(mpmath.exp(-abs(a - b)))
+
+
 def exact_rsqrt(x: Any) -> Any:
     """1 / sqrt(x), infinite at 0."""
     return mpmath.inf if x == 0 else 1 / mpmath.sqrt(x)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irlang
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
@@ -221,3 +222,20 @@ def test_a_kernel_rounds_no_whole_numbers(ran: list[str]) -> None:
         assert not outside(y, x.astype(np.float16) * np.float16(0.5)).any()
         assert np.any(np.asarray(y.bound) > 1) != compiled
         assert bool(ran) == compiled
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_quotient_may_be_a_product_with_a_reciprocal_that_vanishes(
+    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 / 3e38 is no normal number of f32: a target that flushes those gives 0 for 5e29 / 3e38."""
+    if not compiled:
+        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
+    b = np.array([3e38, 2.0**127, 8e37, 3.0, np.inf], np.float32)
+    a = np.array([5e29, 5e29, 5e29, 5e29, 5e29], np.float32)
+    model = irlang.loads("nnir 1\nmodel m(a: f32[5], b: f32[5]) -> y: f32[5] { y = divide(a, b) }")
+    found = program.balls(model.graph, {"a": a, "b": b}, CATALOG, "f32")["y"]
+    radius = np.broadcast_to(np.asarray(found.bound), (5,))
+    reached = (np.abs(found.value) <= radius) & (found.value != 0)
+    assert reached.tolist() == [True, True, False, False, False]
+    assert bool(ran) == compiled

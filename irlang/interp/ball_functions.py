@@ -185,6 +185,15 @@ class BallFunctions(BallArithmetic, BallDecisions):
         # an argument of which nothing is known may be NaN: then nothing is known of the value
         return np.where(np.isinf(radius), np.inf, slack)
 
+    def _level(self, function: str, args: list[Ball]) -> Ball:
+        """A function that rises by no more than its arguments do, whichever rises most."""
+        row = SCALARS[function]
+        value = row.numpy(*(arg.value for arg in args))
+        slack = functools.reduce(np.maximum, (np.asarray(arg.bound) for arg in args))
+        doubt = self._own(row, np.maximum(np.abs(value), row.least))
+        slack = np.where(np.isinf(slack), np.inf, slack + np.where(np.isfinite(value), doubt, 0.0))
+        return self.rounded(value, slack, self.allowed(function))
+
     @staticmethod
     def _own(row: Scalar, value: Any) -> Any:
         """The error of the oracle's own function values."""
@@ -219,5 +228,6 @@ _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {
     "rounded": BallFunctions.nearest,
     "select": BallFunctions._select,
     "pow": BallFunctions._power,
+    "logaddexp": BallFunctions._level,
     "polygamma": BallFunctions._ordered,
 }

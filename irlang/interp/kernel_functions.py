@@ -61,6 +61,7 @@ ON_REALS: dict[str, str] = {
     "pow": "math.pow({0}, {1})",
     "sigmoid": "sigmoid({0})",
     "softplus": "softplus({0})",
+    "logaddexp": "logaddexp({0}, {1})",
     **{name: f"{name}_of({{0}})" for name in ("exp", "expm1", "tanh", "erf")},
     **{
         name: f"math.{name}({{0}})"
@@ -136,6 +137,12 @@ HELPERS: dict[str, str] = {
         "    if a > 0.0:\n"
         "        return a + math.log1p(exp_of(-a))\n"
         "    return math.log1p(exp_of(a))\n"
+    ),
+    "logaddexp": (
+        "def logaddexp(a, b):\n"
+        "    if a == b:\n"
+        "        return a + 0.6931471805599453\n"
+        "    return (a if a > b else b) + math.log1p(exp_of(-abs(a - b)))\n"
     ),
 }
 

@@ -205,10 +205,7 @@ class Expressions(ABC):
         if function == "about":  # which speaks of radii: the number is its own
             return args[0]
         if function == "constant":
-            (arg,) = args
-            return (
-                arg if isinstance(arg, Known) else Traced(self.builder.detach(arg.value), arg.axes)
-            )
+            return self._detached(args[0])
         row = SCALARS[function]
         args = self._sheltered(function, args)
         axes = self.union(args)
@@ -226,8 +223,7 @@ class Expressions(ABC):
         if function in ("real", "int"):
             if function == "real":
                 signed(args)
-            value = self.over(args[0], axes, self.dtype(function))
-            return Traced(value, axes)
+            return Traced(self.over(args[0], axes, self.dtype(function)), axes)
         self.held(axes)
         if function in _WHOLE and kind == "int":
             return args[0]
@@ -237,6 +233,8 @@ class Expressions(ABC):
         dtype = self.dtype(kind)
         if function not in _WRAPPING:
             signed(operands)
+        if function == "logaddexp":
+            return self._log_of_sum(*args)
         values = [self.over(arg, axes, dtype) for arg in operands]
         if function == "select":
             value = self.builder.where(self.over(args[0], axes, "bool"), *values)
@@ -248,6 +246,22 @@ class Expressions(ABC):
         else:
             value = self.builder.apply(function, values)
         return Traced(value, axes)
+
+    def _detached(self, arg: Term) -> Term:
+        """A term as a number that nothing flows back to."""
+        return arg if isinstance(arg, Known) else Traced(self.builder.detach(arg.value), arg.axes)
+
+    def _log_of_sum(self, a: Term, b: Term) -> Term:
+        """log(exp(a) + exp(b)): from the larger one on, from the middle of equal ones, of which
+        each has half of the slope; be they infinite.
+        """
+        equal = self.applied("==", [a, b])
+        apart = self.applied("select", [equal, number(0.0), self.applied("-", [a, b])])
+        small = self.applied("neg", [self.applied("abs", [apart])])
+        larger = self.applied("+", [self.applied("max", [a, b]), self.applied("softplus", [small])])
+        middle = self.applied("*", [self.applied("+", [a, b]), number(0.5)])
+        same = self.applied("+", [middle, number(math.log(2))])
+        return self.applied("select", [equal, same, larger])
 
     def _integer_quotient(self, function: str, values: list[Value], divisor: Term) -> Value:
         """Division of integers, which is 0 by 0; processors trap, and targets differ."""

@@ -79,6 +79,11 @@ def _softplus(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
     return row(Symbol("ln"), fenced(row(Number("1"), infix("+"), _exp(build, args)[0]))), ATOM
 
 
+def _log_of_sum(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
+    first, second = (_exp(build, (arg,))[0] for arg in args)
+    return row(Symbol("ln"), fenced(row(first, infix("+"), second))), ATOM
+
+
 def _power(build: Builder, args: tuple[ast.Expr, ...]) -> Made:
     return Script(build.operand(args[0], ATOM, last=False), sup=build.form(args[1])), FACTOR
 
@@ -140,6 +145,7 @@ SPECIAL: dict[str, Special] = {
     "expm1": _expm1,
     "log1p": _log1p,
     "softplus": _softplus,
+    "logaddexp": _log_of_sum,
     "pow": _power,
     "sq": _square,
     "sqrt": _root,
