@@ -295,6 +295,7 @@ def test_nothing_is_said_of_an_integer_for_what_is_no_number() -> None:
             [("QuantizeLinear", 3), ("DequantizeLinear", 3)],
         ),
         ("i8[4]", "dequantize_linear(x, 0.1)", [("DequantizeLinear", 2)]),
+        ("i32[4]", "dequantize_linear(x, 0.1)", [("DequantizeLinear", 2)]),  # as biases are
     ],
 )
 def test_zero_points_of_pairs_are_written_as_by_what_quantises_models(
