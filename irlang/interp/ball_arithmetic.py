@@ -63,11 +63,22 @@ class BallArithmetic(Precision):
             free = free | self._coarse(a, b, value)
         if np.any(free):
             found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
+        if function == "/":
+            found.radius = found.bound + self._vanishing(a, b, value)
         if function in "+-":
             return self.bounded(self._added(found, args, free))
         if function in "*/" and self.arithmetic.distributes:
             return self._distributed(found, a, b, function, slack)
         return found
+
+    def _vanishing(self, a: Ball, b: Ball, value: Any) -> Any:
+        """What a product with a reciprocal loses where that is below the least normal number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = (np.abs(b.value) + b.bound) * self.tiny > 1
+            if not np.any(far):
+                return 0.0
+            far = far & np.isfinite(b.value) & np.isfinite(value)
+            return np.where(far, (np.abs(a.value) + a.bound) * self.tiny, 0.0)
 
     def _distributed(self, found: Ball, a: Ball, b: Ball, function: str, slack: Any) -> Ball:
         """A product with a sum whose terms may each have been multiplied instead."""

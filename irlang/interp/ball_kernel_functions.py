@@ -62,7 +62,11 @@ _RULES = {
         "def no_number(a, ra, b, rb):\n"
         "    return ((ra == 0.0) & (a != a)) | ((rb == 0.0) & (b != b))\n"
     ),
-    # for sure infinite, beside a finite number that is surely not zero
+    # for sure infinite, beside a finite number; and one that is surely not zero
+    "beside": (
+        "def beside(a, ra, b, rb):\n"
+        "    return (ra == 0.0) & (abs(a) == np.inf) & finite(b) & finite(rb)\n"
+    ),
     "endless": (
         "def endless(a, ra, b, rb):\n"
         "    return (ra == 0.0) & (abs(a) == np.inf) & finite(b) & finite(rb) & (abs(b) > rb)\n"
@@ -74,7 +78,8 @@ _RULES = {
         "    zero = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & (b == 0.0))\n"
         "    free = zero | ((r == 0.0) & plain)\n"
         "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
-        "    r = 0.0 if no_number(a, ra, b, rb) else bounded(v, r, abs(v), largest)\n"
+        "    sure = no_number(a, ra, b, rb) | beside(a, ra, b, rb) | beside(b, rb, a, ra)\n"
+        "    r = 0.0 if sure else bounded(v, r, abs(v), largest)\n"
         "    return v, overflown(v, r, a, b)\n"
     ),
     "times": (
@@ -102,6 +107,8 @@ _RULES = {
         "    free = ((ra == 0.0) & (a == 0.0)) | ((rb == 0.0) & power_of_two(b))\n"
         "    free = free & ((a == 0.0) | (b == 0.0) | (abs(v) >= tiny))\n"
         "    r += 0.0 if free else own(abs(v) + r, place, absolute, least)\n"
+        "    far = ((abs(b) + rb) * tiny > 1.0) & finite(b) & finite(v)\n"
+        "    r += (abs(a) + ra) * tiny if far else 0.0\n"
         "    r = 0.0 if sure else bounded(v, r, abs(v), largest)\n"
         "    return v, overflown(v, r, a, b) if b != 0.0 else r\n"
     ),

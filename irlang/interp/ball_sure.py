@@ -39,9 +39,16 @@ def no_number(ball: Ball) -> Any:
 def certain(function: str, a: Ball, b: Ball) -> Any:
     """Where arithmetic gives NaN or an infinity whoever computes it."""
     found = no_number(a) | no_number(b)
+    if function in "+-":
+        return found | _beside(a, b) | _beside(b, a)
     if function in "*/":
         found = found | _endless(a, b)
     return found | _endless(b, a) if function == "*" else found
+
+
+def _beside(a: Ball, b: Ball) -> Any:
+    """Where `a` is infinite for sure, and `b` is not: so then are their sum and difference."""
+    return exactly(a, np.isinf) & np.isfinite(b.value) & np.isfinite(b.bound)
 
 
 def _endless(a: Ball, b: Ball) -> Any:
