@@ -42,6 +42,8 @@ class Arithmetic:
     that of a plain one, when it is bounded by the largest elements, not by the terms (Winograd,
     FFT, Strassen: Higham, chapter 23); 0 for plain sums. distributes: whether factors may be
     multiplied into the terms of a sum (fused and folded calls).
+    carries: whether what a call gives may be kept in f32 for the calls that read it, though it is
+    shown in a type of fewer digits.
     halved: whether half of the digits are enough. No target is held to that; it tells a formula
     that loses digits, as a variance in one pass does, from a wrong one (`irlang.diff.verdict`).
     """
@@ -52,6 +54,7 @@ class Arithmetic:
     sums: str = ""
     fast: float = 0.0
     distributes: bool = False
+    carries: bool = False
     halved: bool = False
 
     def rougher(self, terms: int, factors: int, unit: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from irlang import ast
+from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import Catalog, builtin
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.runner import Session
@@ -333,3 +334,63 @@ def test_the_laws_are_documented() -> None:
     text = (Path(__file__).parent.parent / "docs" / "language.md").read_text("utf-8")
     for law in LAWS:
         assert f"`{law}" in text
+
+
+# ---- what is carried from call to call in more digits than it is shown in ----------------------
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_what_is_shown_may_have_been_rounded_once_more(dtype: str) -> None:
+    """The second call reads the first one's result in f32; shown is what it rounds to."""
+    graph, catalog = model(
+        "a = exp(x)\n  y = sin(a)", f"x: {dtype}[4096] in [2, 4]", f"y: {dtype}[4096]"
+    )
+    made = case(graph, catalog, 0)
+    narrow = DTYPES[dtype].numpy
+    exact_a = np.exp(made.inputs["x"].astype(np.float64))
+    right = {"a": exact_a.astype(narrow), "y": np.sin(exact_a).astype(narrow)}
+    node = graph.nodes[-1]
+
+    def told(given: dict[str, Array], arithmetic: Arithmetic) -> str:
+        (verdict,) = judge_call(made, node, {"a": given["a"]}, given, "t", arithmetic)
+        return verdict.verdict
+
+    assert told(right, STANDARD) in ("wrong", "inaccurate")
+    carries = Arithmetic(carries=True)
+    assert told(right, carries) in ("agrees", "rounding")
+    # nothing more is allowed than that: twice as far off is told
+    off = right["a"].astype(np.float64) * (1 + 3 * DTYPES[dtype].unit)
+    assert told({**right, "y": np.sin(off).astype(narrow)}, carries) in ("wrong", "inaccurate")
+    # nor of what is given, which nobody has rounded
+    alone = Graph("call", dict(graph.inputs), nodes=[node], values=graph.values)
+    made.graph = alone
+    assert told(right, carries) in ("wrong", "inaccurate")
+
+
+def test_an_open_call_is_not_held_to_a_digit_that_is_only_shown() -> None:
+    """A probability of 0.99999 is 1 where f16 shows it, and a 0 drawn from it is no fault."""
+    graph, catalog = model(
+        "p = sigmoid(x)\n  y = bernoulli(p; dtype = f16)", "x: f16[4]", "y: f16[4]"
+    )
+    made = case(graph, catalog, 0)
+    shown = {"p": np.ones(4, np.float16), "y": np.array([0, 1, 1, 1], np.float16)}
+    node = graph.nodes[-1]
+
+    def told(arithmetic: Arithmetic) -> str:
+        (verdict,) = judge_call(made, node, {"p": shown["p"]}, shown, "t", arithmetic)
+        return verdict.verdict
+
+    assert told(STANDARD) == "wrong"
+    assert told(Arithmetic(carries=True)) != "wrong"
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "onnxruntime:plain"])
+def test_no_call_behind_an_open_one_is_blamed_for_what_is_carried(target: str) -> None:
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    graph, catalog = model(
+        "n = gaussian_noise(x; stddev = 1, training = true)\n  a = exp(n)\n  y = sin(a)",
+        "x: f16[4096] in [2, 4]", "y: f16[4096]",
+    )  # fmt: skip
+    with Session([target]) as session:
+        (outcome,) = session.compare([case(graph, catalog, 0)])
+    assert {v.verdict for v in outcome.verdicts[target]} <= {"agrees", "rounding", "unstable"}

@@ -318,6 +318,10 @@ def test_a_normalisation_with_its_scale_multiplied_in_agrees(
         assert found.verdict == "inaccurate"
 
 
+def test_keras_2_multiplies_scales_in_as_the_tensorflow_that_it_calls() -> None:
+    assert arithmetic(describe("tf:keras")).distributes
+
+
 @pytest.mark.parametrize("name", ["sigmoid", "softplus"])
 def test_what_theano_counts_as_zero_in_python_is_not_held_against_it(name: str) -> None:
     """Its compiled forms go on to exp(-88), but compiling takes seconds an operator."""

@@ -22,7 +22,14 @@ from irlang.interp import ensured
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import without
 from irlang.interp.plain import load
-from irlang.interp.program import call_precision, given_ball, node_balls, precision
+from irlang.interp.program import (
+    call_precision,
+    carried,
+    carried_ball,
+    given_ball,
+    node_balls,
+    precision,
+)
 from irlang.laws import ALARM
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,9 +87,12 @@ def judge_call(
     finite = all(a.dtype.kind != "f" or np.all(np.isfinite(a)) for a in loaded.values())
     if not finite and (open_ or not case.edge):
         return []
+    made = {name for other in case.graph.nodes for name in other.outputs}
+    local = {name: given_ball(values[name], array, arithmetic) for name, array in loaded.items()}
+    wider = [name for name in made.intersection(loaded) if carried(values[name], arithmetic)]
+    local.update((name, carried_ball(values[name], loaded[name], arithmetic)) for name in wider)
     if open_:
-        return _judge_open(case, node, loaded, given, target, arithmetic)
-    local = {n: given_ball(values[n], array, arithmetic) for n, array in loaded.items()}
+        return _judge_open(case, node, local, given, target, arithmetic)
     dtype = precision(case.graph)
 
     def judged_by(own: Arithmetic) -> dict[str, Ball]:
@@ -100,7 +110,7 @@ def judge_call(
     ]
     infos = {value: values[value] for value in node.outputs}
     verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)), case.edge)
-    if unknown is not None or not finite:  # of which the derivative does not know
+    if unknown is not None or not finite or wider:  # of which the derivative does not know
         return verdicts
     return _closer(case, node, fed, given, target, arithmetic, verdicts, found)
 
@@ -132,7 +142,7 @@ def _closer(
 def _judge_open(
     case: Case,
     node: Node,
-    fed: Mapping[str, Array],
+    fed: Mapping[str, Ball],
     given: Mapping[str, Array],
     target: str,
     arithmetic: Arithmetic,

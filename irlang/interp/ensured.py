@@ -49,14 +49,15 @@ def judge(
     """Every `ensure` that can be judged from what is given: no other result, and nothing drawn.
 
     None where a precondition on the inputs' values does not surely hold.
-    given: inputs and results, as `plain.load` gives them. results: which of them are results.
+    given: inputs and results, as `plain.load` gives them, inputs as balls where they are not known
+    exactly. results: which of them are results.
     dtype: the target's precision, and how it computes.
     """
     results = frozenset(results)
     known = _Known(expansion, frozenset(given))
     found: list[Clause] = []
     domain = Balls(dtype, arithmetic)
-    checks = Vector(domain, {n: Ball(array) for n, array in given.items()}, expansion.tensors)
+    checks = Vector(domain, _balls(given), expansion.tensors)
     for check in expansion.checks:
         if eq.reads(check.condition) <= given.keys():
             with np.errstate(all="ignore"):
@@ -109,7 +110,7 @@ def _violation(
     clause: eq.Ensure,
 ) -> str | None:
     """What to add to the message of a violated clause; None where it holds."""
-    target = Vector(domain, {n: Ball(array) for n, array in given.items()}, expansion.tensors)
+    target = Vector(domain, _balls(given), expansion.tensors)
     for step in schedule(equations):
         if isinstance(step, Recurrence):
             target.recurrence(step)
@@ -127,6 +128,10 @@ def _violation(
             if not np.all(ball.value) and np.all(np.asarray(ball.bound) == 0):
                 return ""
     return None
+
+
+def _balls(given: Mapping[str, Any]) -> dict[str, Ball]:
+    return {n: one if isinstance(one, Ball) else Ball(one) for n, one in given.items()}
 
 
 def _rounded(info: eq.TensorInfo, array: Any) -> Ball:

@@ -144,6 +144,25 @@ def given_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic = STANDARD
     return ball
 
 
+def carried(info: TensorInfo, arithmetic: Arithmetic) -> bool:
+    """Whether what a call gives may have more digits where it is read than where it is shown."""
+    return arithmetic.carries and info.kind == "real" and _unit(info.dtype) > _unit("f32")
+
+
+def _unit(dtype: str) -> float:
+    return DTYPES[dtype].unit
+
+
+def carried_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic) -> Ball:
+    """A tensor that is `carried`, as one knows it who was shown it: rounded once to its type.
+
+    array: as `load` gives it.
+    """
+    ball, row, size = given_ball(info, array, arithmetic), DTYPES[info.dtype], np.abs(array)
+    half = np.where(np.isnan(size), 0.0, row.unit * np.maximum(size, row.tiny))
+    return Ball(ball.value, half if ball.radius is None else np.maximum(half, ball.radius))
+
+
 def node_balls(
     node: Node,
     found: Mapping[str, Ball],

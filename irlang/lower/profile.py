@@ -28,7 +28,7 @@ from typing import Any
 
 from irlang.arithmetic import FORMATS, STANDARD, Allowance, Arithmetic
 from irlang.diagnostics import fail
-from irlang.lower.target import Description
+from irlang.lower.target import Description, describe
 from irlang.scalar import SCALARS
 
 _MOST_BYTES = 1 << 20
@@ -90,6 +90,10 @@ PROFILES = (
         (("distributes", True),),
     ),
     Accepted(
+        "tf:keras", "LayerNormalization calls tf.nn.batch_normalization",
+        (("distributes", True),),
+    ),
+    Accepted(
         "tf:graph", "Grappler's remapper and arithmetic optimizer fold and fuse calls",
         (("distributes", True),),
     ),
@@ -100,7 +104,34 @@ PROFILES = (
         "openvino:default", "sums of products are computed in bfloat16 where the processor has it",
         (("factors", "bf16"),),
     ),
+    *(
+        Accepted(
+            name, "conversions to f16 between calls that are computed in f32 are taken away"
+            " (InsertCastTransformer)", (("carries", True),),
+        )
+        for name in ("onnxruntime", "onnxruntime:plain")
+    ),
+    Accepted(
+        "torch:compile", "fused calls hand on f32 (emulate_precision_casts is off)",
+        (("carries", True),),
+    ),
+    Accepted("openvino*", "models in f16 are computed in f32", (("carries", True),)),
 )  # fmt: skip
+
+
+# Targets that keep whole numbers of 64 bits in 32, and what says so.
+_SHORT = {
+    "openvino*": "its plugin for processors converts i64 to i32 before it compiles a model",
+    **dict.fromkeys(
+        ("keras:torch", "keras:jax"), "keras.backend.result_type has 32 bits where NumPy has 64"
+    ),
+}
+
+
+def is_short(target: str) -> bool:
+    """Whether a target keeps whole numbers of 64 bits in 32."""
+    framework = describe(target).worker.framework
+    return any(fnmatchcase(framework, pattern) for pattern in _SHORT)
 
 
 def arithmetic(target: Description, accepted: Sequence[Accepted] = ()) -> Arithmetic:
@@ -151,6 +182,7 @@ def _truth(value: Any) -> bool:
 _SETTINGS = {
     "flush": (_truth, "true or false"),
     "distributes": (_truth, "true or false"),
+    "carries": (_truth, "true or false"),
     "factors": (_format, f"one of {', '.join(FORMATS)}"),
     "sums": (_format, f"one of {', '.join(FORMATS)}"),
     "fast": (_number, "a number that is not negative"),
