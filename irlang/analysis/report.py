@@ -96,7 +96,7 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
 
 def lost_numbers(report: Report, subject: Subject) -> list[str]:
     """The numbers of the text near a call that are 0 or 1 in the type that they are kept in,
-    although they were written as others.
+    although they were written as others, or infinite.
     """
     graph = subject.source
     makers = {value: node for node in graph.nodes for value in node.outputs}
@@ -118,18 +118,25 @@ def lost_numbers(report: Report, subject: Subject) -> list[str]:
     return [line for line in told if line]
 
 
+# What a number became that its type has not, and why.
+_TOLD_OF = {
+    0.0: "the smallest number of that type is larger",
+    1.0: "its next numbers are too far",
+    math.inf: "the largest number of that type is {largest:g}",
+}
+
+
 def told_loss(written: float, dtype: str) -> str:
-    """What becomes of a number in a type, where that is 0 or 1 and the number is not."""
+    """What becomes of a number in a type, where that is 0, 1 or infinite and the number is not."""
     row = DTYPES[dtype]
     if row.kind != "real" or not math.isfinite(written):
         return ""
-    kept = float(row.numpy.type(written))
-    if kept == written or abs(kept) not in (0.0, 1.0):
+    with np.errstate(over="ignore"):
+        kept = float(row.numpy.type(written))
+    if kept == written or abs(kept) not in _TOLD_OF:
         return ""
-    why = (
-        "the smallest number of that type is larger" if not kept else "its next numbers are too far"
-    )
-    return f"{written!r} is {kept:g} in {dtype}: {why}"
+    why = _TOLD_OF[abs(kept)].format(largest=row.largest)
+    return f"{written:.12g} is {kept:g} in {dtype}: {why}".replace("inf ", "infinity ")
 
 
 def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:

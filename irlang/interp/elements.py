@@ -9,6 +9,8 @@ from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
@@ -58,6 +60,23 @@ class Elements(Proofs):
         self._sources.clear()
         self._meanings.clear()
         self._values.clear()
+
+    def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
+        """An element by its own tensor and, where that knows it in larger boxes only, by what it is
+        a copy of, and what is chosen for it by its indices: a diagonal lies on one side of a mask.
+        """
+        found = super()._read(expr, box, facts)
+        if expr.default is not None or self._level > 1 or found.only is not None:
+            return found
+        read, region = self.source(expr, box)
+        if read != expr:
+            found = meet(found, super()._read(read, box, facts))
+        term = None if region is None else region.term
+        if term is None or not self.as_here(read.tensor) or not _by_index(term):
+            return found
+        here = instance(term, read)
+        made = specialised(here, box, self.tensors, self.decided)
+        return found if made == here else meet(found, self.aside(lambda: self.plainly(made, box)))
 
     def as_here(self, tensor: str) -> bool:
         """Whether a tensor was computed in the type of this call."""
@@ -121,6 +140,14 @@ class Elements(Proofs):
         if self._equal is not None and self._equal[0] in self.copies(expr, box):
             return Sum({self._equal[1]: 1.0})
         return Sum({expr: 1.0})
+
+
+def _by_index(expr: eq.Expr) -> bool:
+    """Whether an expression chooses by its indices alone."""
+    return any(
+        isinstance(part, eq.Apply) and part.function == "select" and not eq.reads(part.args[0])
+        for part in eq.walk(expr)
+    )
 
 
 def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:

@@ -1,5 +1,8 @@
 """Elements that are parts of one whole: together they are no more than it.
 
+A sum of some terms of another that has none below 0 is no more than that: the diagonal of a
+confusion matrix, or a row of it, than all of its elements.
+
 The quotients of some terms that are not negative by their sum add up to 1, so that no sum of some
 of them is more: what is left of 1 when the first results of a softmax are taken
 away is not negative.
@@ -8,9 +11,9 @@ away is not negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from irlang import equations as eq
 from irlang.affine import affine
@@ -41,6 +44,43 @@ class Part:
 
 class Parts(Ranked):
     """An evaluator that knows what parts of one whole add up to."""
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        term = self.meaning(atom, box)
+        if not below or not isinstance(term, eq.Reduce):
+            return
+        for other in rest.factors:
+            its = self.meaning(other, box)
+            if isinstance(its, eq.Reduce) and other != atom:
+                error = self._slack_of_some(term, its, box)
+                yield from [Sum({other: 1.0}, error=error)] * math.isfinite(error)
+
+    def _slack_of_some(self, whole: eq.Reduce, some: eq.Reduce, box: Limits) -> float:
+        """How far a sum of some terms of another may be above it, by rounding: none of them is
+        negative, and each is met once. Infinite where that is not known.
+        """
+        inner, own = inner_box(whole, box), inner_box(some, box)
+        if {whole.kind, some.kind} != {"sum"} or whole.where is not None or inner is None:
+            return math.inf
+        if own is None or whole.body is None or some.body is None or self.kind(whole) != "real":
+            return math.inf
+        terms = self.value(whole.body, inner, {})
+        count = math.prod(inner[name][1] + 1 for name, _ in whole.binders)
+        if not (terms.finite and terms.low >= 0) or count * self.own.row.unit > 0.125:
+            return math.inf
+        free = {name: inner[name] for name, _ in whole.binders}
+        names = [name for name, _ in some.binders]
+        for pattern, target in product(self.looks(whole.body, inner), self.looks(some.body, own)):
+            found: dict[str, eq.Expr] = {}
+            if not match(pattern, target, free, found) or len(found) < len(free):
+                continue
+            if self.stays(found, free, own) and _tell_apart(names, list(found.values())):
+                return 4 * count * self.own.row.unit * count * terms.high + count * self.own.least
+        return math.inf
 
     def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """No value of a sum is above this, by the parts of one whole in it."""
@@ -120,6 +160,15 @@ class Parts(Ranked):
             else:
                 break
         return term, more
+
+
+def _tell_apart(names: Sequence[str], at: Sequence[eq.Expr]) -> bool:
+    """Whether no two values of some indices lead to the same place: each of them is an index of the
+    place by itself, but for what is added to it.
+    """
+    forms = [form for form in map(affine, at) if form is not None]
+    alone = [{n for n in form.coefficients if n in names} for form in forms]
+    return all({name} in alone for name in names)
 
 
 def _apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:

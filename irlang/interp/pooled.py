@@ -38,13 +38,12 @@ class Pooled(Parts):
         best = super().together(made, box, facts, left)
         best = min(best, self._at_one_index(made, box, facts, left))
         for extents, group in groups.items():
-            signs = {factor > 0 for _, factor, _ in group}
             count = math.prod(extents)
             if count * count * self.own.row.unit > _FAR_OFF:
                 continue
             own = [atom for atom, _, _ in group]
             rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
-            if len(signs) > 1:
+            if len(group) > 1:
                 end = self._by_terms(group, count, Sum({}), box, facts)
                 best = min(best, end + self.upper(rest, box, facts, left - 1))
             if rest.factors and all(self._is_end(atom, box) for atom in rest.factors):

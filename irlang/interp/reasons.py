@@ -22,7 +22,7 @@ _TERMS = {
 STARVED = "the proofs about this call were cut short: there is much in it to be tried"
 
 
-def span(value: Numbers, own: Arithmetic | None = None) -> str:
+def span(value: Numbers, own: Arithmetic | None = None, digits: int = 6) -> str:
     """The ends of a set, as text. own: of the type whose largest numbers need no digits."""
     if value.empty:
         return "nothing"
@@ -30,7 +30,8 @@ def span(value: Numbers, own: Arithmetic | None = None) -> str:
         return f"{value.only:.6g} always"
     if own is not None and -value.low >= own.largest <= value.high:
         return f"any number of {own.row.name}"
-    return f"between {value.low + 0.0:.6g} and {value.high + 0.0:.6g}"  # -0 is no news
+    low, high = (f"{end + 0.0:.{digits}g}" for end in (value.low, value.high))  # -0 is no news
+    return f"between {low} and {high}"
 
 
 def safe(function: str, operand: Numbers) -> str:
@@ -71,7 +72,11 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
 def _of_function(row: Scalar, operand: Numbers, own: Arithmetic) -> str:
     """By the domain and the poles of a function of one argument."""
     low, high = row.domain
-    reach = f"{decisive(row.name)} is {span(operand, own)}"
+    shown = span(operand, own)
+    if any(end and f"{end:.6g}" == f"{limit:.6g}" != f"{end:.9g}"
+           for end, limit in ((operand.low, low), (operand.high, high))):  # fmt: skip
+        shown = span(operand, own, 9)  # it is beyond by rounding only
+    reach = f"{decisive(row.name)} is {shown}"
     if operand.low < low or operand.high > high:
         where = f"below {low:g}" if operand.low < low else f"above {high:g}"
         return f"{reach}: the function is not defined {where}"

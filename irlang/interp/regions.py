@@ -184,6 +184,9 @@ def _boundaries(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Iterator[tuple[
                 gap = left.plus(right, -1)
                 for bound in (0, 1):
                     yield gap, bound
+            for form, other in ((left, part.args[1]), (right, part.args[0])):
+                if form is not None and isinstance(other, eq.Read):
+                    yield from ((form, bound) for bound in _positions(tensors[other.tensor]))
         elif isinstance(part, (eq.Read, eq.Inside)):
             tensor = tensors[part.tensor]
             for axis, index in enumerate(part.index):
@@ -194,6 +197,15 @@ def _boundaries(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Iterator[tuple[
                         yield form, bound
                 else:
                     yield from _quotients(index, bounds, tensor.info.shape[axis])
+
+
+def _positions(tensor: Tensor) -> Iterator[int]:
+    """The whole numbers that a tensor is known to hold, and those after them: an index that is
+    compared with its elements is one of them or lies between two.
+    """
+    for region in tensor.regions if tensor.info.kind == "int" else ():
+        if region.numbers.only is not None:
+            yield from (int(region.numbers.only), int(region.numbers.only) + 1)
 
 
 def _quotients(index: eq.Expr, bounds: set[int], extent: int) -> Iterator[tuple[Affine, int]]:

@@ -146,32 +146,41 @@ class Relations(Areas):
         if divisor.low <= 0:
             return found
         high = low = math.inf
-        if self._no_more(expr.args[0], expr.args[1], box, facts):
+        excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
+        if excess <= 0:
             high = 1.0
         dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
             low = 0.0
         elif found.low < -1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
-            low = 1.0 if self.upper(mirrored, box, facts) <= 0 else math.inf
+            low = self._times_one(self.upper(mirrored, box, facts), divisor)
         if high > 1.0:
             high = self._most(expr, box, divisor)
             low = min(low, high)
+            high = min(high, self._times_one(excess, divisor))
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, _NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
 
-    def _no_more(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> bool:
-        """Whether an expression is proved to be no larger than another."""
+    def _times_one(self, excess: float, divisor: Numbers) -> float:
+        """How large a quotient is at most whose dividend is larger than the divisor by so much."""
+        if excess <= 0:
+            return 1.0
+        return (1 + excess / divisor.low) * (1 + 4 * self.own.row.unit)
+
+    def _excess_of(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> float:
+        """By how much an expression is larger than another, at most; infinite if not known."""
         whole = self.whole(one, box).plus(self.whole(other, box), -1.0)
-        if self.upper(whole, box, facts) <= 0:
-            return True
-        if self.remembered(one, box, facts).low < 0:  # it takes long where there are many of them
-            return False
+        most = self.upper(whole, box, facts)
+        if most <= 0 or self.remembered(one, box, facts).low < 0:
+            return most  # the rest takes long where there are many of them
         apart = self.sum_of(one, box, facts).plus(self.sum_of(other, box, facts), -1.0)
-        if apart != whole and self.upper(apart, box, facts) + apart.error <= 0:
-            return True
-        return self.by_form(eq.Apply("-", (other, one)), box, facts)[0] >= 0
+        if apart != whole:
+            most = min(most, self.upper(apart, box, facts) + apart.error)
+        if most > 0:
+            most = min(most, -self.by_form(eq.Apply("-", (other, one)), box, facts)[0])
+        return most
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""

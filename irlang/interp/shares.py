@@ -37,6 +37,12 @@ class Shares(Forms):
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend, by `share`."""
         top, bottom = expr.args
+        apart = self._without_addend(top, bottom, box)
+        if apart is not None:
+            share = self.share(apart[1], self.looks(apart[0], box), False, False, box)
+            if share:
+                lost = 4 * self.own.least / divisor.low
+                return max(1.0, 1 / share) * (1 + 16 * self.own.row.unit) + lost
         for (part, times), rooted in product(self._multiples(top, box), (False, True)):
             share = self.share(bottom, self.looks(part, box), rooted, False, box)
             if share:
@@ -47,6 +53,22 @@ class Shares(Forms):
                 return most if times == 1 else times * most + 2 * self.own.least / divisor.low
         return math.inf
 
+    def _without_addend(
+        self, top: eq.Expr, bottom: eq.Expr, box: Limits
+    ) -> tuple[eq.Expr, eq.Expr] | None:
+        """Two sums without a number that is added to both, or a larger one to the second: if the
+        first is no more than so many times the second without it, so it is with it, but for 1.
+        """
+        terms = [self.meaning(one, box) for one in (top, bottom)]
+        if not all(isinstance(term, eq.Apply) and term.function == "+" for term in terms):
+            return None
+        own, its = (term.args for term in terms if isinstance(term, eq.Apply))
+        for (one, added), (other, more) in product((own, own[::-1]), (its, its[::-1])):
+            least, most = self.value(added, box, {}), self.value(more, box, {})
+            if least.low >= 0 and least.high <= most.low and self.value(one, box, {}).low >= 0:
+                return one, other
+        return None
+
     def _multiples(self, expr: eq.Expr, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """An element, and one that it is so many times, at most."""
         yield expr, 1.0
@@ -54,7 +76,7 @@ class Shares(Forms):
         if isinstance(term, eq.Apply) and term.function == "*":
             for one, other in (term.args, term.args[::-1]):
                 times = self.value(other, box, {})
-                if times.finite and times.pieces and times.magnitude < 1:
+                if times.finite and times.pieces:
                     yield one, times.magnitude
         elif isinstance(term, eq.Apply) and term.function == "/":
             divisor = self.value(term.args[1], box, {})
@@ -113,9 +135,17 @@ class Shares(Forms):
             if under_root is not None:
                 under = self.share(under_root, tops, rooted, True, box, free, depth - 1)
                 best = max(best, math.sqrt(under) * less)
-            for part, factor in self._parts(look, box):
-                found = self.share(part, tops, rooted, squared, box, free, depth - 1)
-                best = max(best, found * factor * less)
+            shares = [
+                self.share(part, tops, rooted, squared, box, free, depth - 1) * factor * less
+                for part, factor in self._parts(look, box)
+            ]
+            # two terms that are no less than the element each, both of them together
+            whole = look.function == "+" and not rooted and not free
+            best = max(best, sum(shares) if whole else max(shares, default=0.0))
+            taken = set(self.copies(look.args[-1], box)) & {*tops}
+            if look.function == "-" and taken and not rooted:
+                share = self.share(look.args[0], tops, False, False, box, free, depth - 1)
+                best = max(best, (share - 1) * less)
         return best
 
     def _by_term(self, look: eq.Reduce, tops: list[eq.Expr], box: Limits) -> float:

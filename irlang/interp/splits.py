@@ -1,8 +1,9 @@
 """What an interval alone cannot exclude, looked at piece by piece.
 
 Where an element stands in an expression twice, its interval counts as two that know nothing of one
-another: cos(x)^2 + sin(x)^2 may be 0, x * x - x + 1 negative. Where that would give NaN or
-infinity, the range of the element is halved until no piece does, or until one is small that does.
+another: cos(x)^2 + sin(x)^2 may be 0, x * x - x + 1 negative, x * exp(x) as small as x. Where that
+would give NaN or infinity, the range of the element is halved until no piece does, or until one is
+small that does; of a product until its ends are known well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _WRITTEN = 6  # definitions by which an expression is written out, at most
 _ATOMS = 2  # elements whose ranges are halved
 _HALVINGS = 10  # of one piece
 _LOOKED_AT = 200  # pieces of one expression
+_BOUNDING = 40  # pieces by which the ends of a product are found
 _WORK = 6000  # expressions that all pieces of a call may evaluate
 _WHY = "no piece of the range of {names} gives one"
 
@@ -39,10 +41,13 @@ class Splits(Diagonals):
     ) -> Numbers:
         """A result, less what neither relations nor a look at pieces of ranges leave."""
         found = super().related(expr, found, args, box, facts)
-        if found.finite or self._level or self._spent > _WORK:
+        if self._level or self._spent > _WORK:
             return found
         if self.kind(expr) != "real" or not all(arg.finite for arg in args):
             return found
+        if found.finite:
+            wide = expr.function == "*" and found.magnitude > 1.0 and not self._same(expr, box)
+            return self.aside(partial(self._bounded, expr, found, box, facts)) if wide else found
         return self.aside(partial(self._by_pieces, expr, found, box, facts))
 
     def _by_pieces(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -60,6 +65,53 @@ class Splits(Diagonals):
         names = ", ".join(sorted({atom.tensor for atom, _ in atoms}))
         self.reasons.append(_WHY.format(names=names))
         return replace(made, origins=frozenset())
+
+    def _bounded(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A product less what no piece of the range of an element gives that stands in it twice:
+        x * exp(x) of negative numbers is small wherever x is.
+        """
+        for one, other in (expr.args, expr.args[::-1]):
+            atom = self.copies(one, box)[-1]
+            body = self._made_of(other, atom, box)
+            if body is None or not isinstance(atom, eq.Read):
+                continue
+            before, self._work = self._work, 0  # they have an account of their own
+            own = eq.Apply("*", (atom, body))
+            numbers = hull(self.value(atom, box, facts))
+            ends = self._ends_of_pieces(own, atom, numbers, box, facts)
+            self._spent += self._work
+            self._work = before
+            return self.cut(found, *ends, f"no piece of the range of {atom.tensor} gives more")
+        return found
+
+    def _made_of(self, expr: eq.Expr, atom: eq.Expr, box: Limits) -> eq.Expr | None:
+        """An expression written out as far as an element stands in it; None where it does not."""
+        for depth in range(_WRITTEN):
+            body = self.unfolded(expr, box, depth)
+            if any(part == atom for part in eq.walk(body)):
+                return body if depth and small(body) else None
+        return None
+
+    def _ends_of_pieces(
+        self, body: eq.Expr, atom: eq.Read, numbers: Numbers, box: Limits, facts: Facts
+    ) -> tuple[float, float]:
+        """Between which numbers an expression lies, by pieces: the one that reaches furthest is
+        halved again and again.
+        """
+        pieces: list[tuple[Numbers, Numbers]] = []  # of the element, and what comes of it
+        left = [numbers]
+        for turn in range(_BOUNDING):
+            for part in left:
+                value = self.value(body, box, {**facts, atom: part})
+                if not (value.finite and value.pieces):
+                    return -math.inf, math.inf
+                pieces.append((part, value))
+            furthest = max(pieces, key=lambda one: one[1].high if turn % 2 else -one[1].low)
+            left = [part for (part,) in _halves((furthest[0],))]
+            if len(left) < 2 or turn == _BOUNDING - 1:
+                break
+            pieces.remove(furthest)
+        return min(value.low for _, value in pieces), max(value.high for _, value in pieces)
 
     def _atoms(self, body: eq.Expr, box: Limits, facts: Facts) -> list[tuple[eq.Read, Numbers]]:
         """The elements that stand in an expression more than once, the most frequent first."""

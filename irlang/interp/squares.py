@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Sum
+from irlang.interp.elements import Sum, has_default
 from irlang.interp.interval import Numbers
 from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
@@ -201,6 +202,8 @@ class Squares(Pooled):
     def square_of(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
         """What an expression is the square of."""
         for look in self.looks(expr, box):
+            if has_default(look):
+                return self._square_inside(look, box)
             if not isinstance(look, eq.Apply):
                 continue
             if look.function == "sq" or (look.function == "*" and self._same(look, box)):
@@ -208,6 +211,16 @@ class Squares(Pooled):
             if look.function == "pow" and self.value(look.args[1], box, {}).only == 2:
                 return look.args[0]
         return None
+
+    def _square_inside(self, read: eq.Read, box: Limits) -> eq.Expr | None:
+        """The same of an element of a tensor of squares, and of the 0 that is read beside it."""
+        inside = replace(read, default=None)
+        term = self.meaning(inside, box)
+        base = None if term == inside else self.square_of(term, box)
+        if not isinstance(base, eq.Read) or base.default is not None or not _is_zero(read.default):
+            return None
+        same = self.infos[base.tensor].shape == self.infos[read.tensor].shape
+        return replace(base, default=read.default) if same and base.index == read.index else None
 
     def root_of(self, look: eq.Expr, box: Limits) -> eq.Expr | None:
         """What an expression is the square root of, as it stands."""
@@ -255,6 +268,16 @@ class Squares(Pooled):
                 if math.isfinite(error):
                     yield Sum({other: ratio}, error=error)
 
+    def _count_of_terms(self, reduce: eq.Reduce, inner: Limits, box: Limits) -> int:
+        """How many terms of a sum there are at most that are no 0 read beside a tensor."""
+        body = reduce.body
+        if body is not None and has_default(body) and _is_zero(body.default):
+            where = eq.Inside(body.tensor, body.index)
+            most = self.interval(eq.Reduce("count", reduce.binders, where, None), box, {})
+            if most.finite and most.high >= 1:
+                return int(most.high)
+        return math.prod(inner[name][1] + 1 for name, _ in reduce.binders)
+
     def _mean(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, int, Limits, float] | None:
         """The terms of a mean, how many they are, the box with their indices at the end, and what
         times the mean an expression is: the sum itself is as many times it.
@@ -271,7 +294,7 @@ class Squares(Pooled):
                 inner = inner_box(reduce, box)
                 if inner is None or reduce.where is not None or reduce.body is None:
                     continue
-                count = math.prod(inner[name][1] + 1 for name, _ in reduce.binders)
+                count = self._count_of_terms(reduce, inner, box)
                 share = 1.0 if times is None else self.value(times, box, {}).only
                 if not share:
                     continue
@@ -280,3 +303,7 @@ class Squares(Pooled):
                 near = 1.0 if abs(near - 1) <= 2 * self.own.row.unit else near
                 return reduce.body, count, inner, near
         return None
+
+
+def _is_zero(expr: eq.Expr | None) -> bool:
+    return isinstance(expr, (eq.Const, eq.Size)) and float(expr.value) == 0

@@ -339,7 +339,9 @@ class Sums(Singles):
         box: Limits,
         facts: Facts,
     ) -> Iterator[Sum]:
-        """A number times another, or divided by it, is no more than itself, or no less."""
+        """A number times another, or divided by it, is no more than itself, or no less; nor than
+        itself with the other sign, times what is 1 at most in size.
+        """
         size, factor = (self.remembered(part, box, facts) for part in (one, times))
         if not (size.finite and size.pieces and factor.finite and factor.pieces):
             return
@@ -348,10 +350,13 @@ class Sums(Singles):
         shrinks = factor.low >= 1 if term.function == "/" else factor.high <= 1
         grows = factor.high <= 1 if term.function == "/" else factor.low >= 1
         up = (size.low >= 0 and shrinks) or (size.high <= 0 and grows)
+        slack = Sum({}, error=2 * self.own.row.unit * size.magnitude * (term.function == "/"))
         down = (size.low >= 0 and grows) or (size.high <= 0 and shrinks)
         if down if below else up:
-            unit = 2 * self.own.row.unit if term.function == "/" else 0.0
-            yield self.whole(one, box).plus(Sum({}, error=unit * size.magnitude))
+            yield self.whole(one, box).plus(slack)
+        turned = size.low >= 0 if below else size.high <= 0
+        if turned and factor.low < 0 and term.function == "*" and factor.magnitude <= 1:
+            yield slack.plus(self.whole(one, box), -1.0)
 
     def _cases(
         self, atom: eq.Expr, below: bool, box: Limits, facts: Facts
