@@ -18,6 +18,7 @@ from irlang.graph import Graph, Node, Operand
 from irlang.instance import Definitions, instantiate
 
 PREFIX = "d_"
+_TERMS = 32  # of one expression that adds up
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +226,23 @@ def gradient_graph(backward: Backward, forks: Iterable[str] = ()) -> GradientGra
 def _accumulation(
     own: str, parts: tuple[str, ...], info: eq.TensorInfo, empty: int = 0
 ) -> Pullback:
-    """The sum of values of one type; `empty` everywhere where there are none."""
+    """The sum of values of one type, from the first to the last; `empty` everywhere where there
+    are none. A value that very many calls read is added up by several equations: one expression
+    would be as deep as they are many.
+    """
     binders = tuple((f"i{axis}", eq.Const(size)) for axis, size in enumerate(info.shape))
     index = tuple(eq.Index(name) for name, _ in binders)
-    body: eq.Expr = eq.Const(empty)
-    for number in range(len(parts)):
-        term = eq.Read(f"x{number}", index)
-        body = term if not number else eq.Apply("+", (body, term))
     inputs = tuple(f"x{number}" for number in range(len(parts)))
-    equation = eq.Equation("y", binders, body, info)
-    tensors = {**dict.fromkeys(inputs, info), "y": info}
-    expansion = eq.Expansion(inputs, ("y",), (equation,), tensors)
+    equations: list[eq.Equation] = []
+    body: eq.Expr = eq.Read(inputs[0], index) if inputs else eq.Const(empty)
+    for number, name in enumerate(inputs[1:], 1):
+        if number % _TERMS == 0:
+            equations.append(eq.Equation(f"y{len(equations)}", binders, body, info))
+            body = eq.Read(equations[-1].target, index)
+        body = eq.Apply("+", (body, eq.Read(name, index)))
+    equations.append(eq.Equation("y", binders, body, info))
+    tensors = {**dict.fromkeys(inputs, info), **{e.target: info for e in equations}}
+    expansion = eq.Expansion(inputs, ("y",), tuple(equations), tensors)
     operands: dict[str, Operand] = dict(zip(inputs, parts, strict=True))
     instance = instantiate(_ACCUMULATED, {}, {})
     return Pullback(own, _ACCUMULATED, operands, {}, (own,), instance, equations=expansion)
