@@ -13,6 +13,7 @@ from irlang.diff.calls import Case, judge_call
 from irlang.diff.programs import EDGE, make_case, program_seed
 from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
@@ -51,6 +52,20 @@ def test_edges_are_reached_and_integers_stay_in_range() -> None:
                 seen |= {"inf"} if np.isinf(values).any() else set()
                 seen |= {"-0"} if (np.signbit(values) & (values == 0)).any() else set()
     assert seen == {"nan", "inf", "-0"}
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_an_exponential_overflows_where_half_of_it_does_not(dtype: str) -> None:
+    """So do those inside of a hyperbolic sine, or of a Bessel function, whose value is finite."""
+    model = irlang.loads(f"nnir 1\nmodel m(x: {dtype}[64]) -> y: {dtype}[64] {{ y = sinh(x) }}\n")
+    graph, largest = model.graph, DTYPES[dtype].largest
+    values = {"x": np.zeros(64, DTYPES[dtype].numpy)}
+    met = 0
+    for seed in range(300):
+        found = with_edges_apart(graph, values, seed)["x"].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            met += bool(((np.exp(found) > largest) & (np.sinh(found) < largest)).any())
+    assert met > 3
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -575,3 +590,28 @@ def test_an_overflow_is_no_loss_of_digits_at_an_edge(edge: bool, expected: str) 
     (verdict,) = judge_call(given, node, {"x": x}, {"y": got}, "numpy")
     assert np.isinf(got)
     assert verdict.verdict == expected
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(INF, INF), (-INF, INF), (INF, -INF), (0.0, -0.0), (-0.0, -1.0), (1.0, 0.0), (1e-20, -1.0)],
+)
+def test_angles_that_are_well_known_are_rounded_as_others_are(
+    dtype: str, a: float, b: float
+) -> None:
+    """The last place of an angle is no implementation's duty, be it that of a diagonal."""
+    made = irlang.loads(
+        f"nnir 1\nmodel m(a: {dtype}[1], b: {dtype}[1]) -> y: {dtype}[1] {{ y = atan2(a, b) }}"
+    )
+    kind = np.dtype("f4" if dtype == "f32" else "f8")
+    fed = {"a": np.array([a], kind), "b": np.array([b], kind)}
+    case, (node,) = Case(made.graph, fed, {}, made.catalog, edge=True), made.graph.nodes
+    right = np.arctan2(np.array([a]), np.array([b])).astype(kind)
+    for got, expected in (
+        (np.nextafter(right, kind.type(0)), "agrees"),
+        (right, "agrees"),
+        (right * kind.type(1 + 40 * np.finfo(kind).eps), "inaccurate"),
+    ):
+        (verdict,) = judge_call(case, node, fed, {"y": got.astype(kind)}, "numpy")
+        assert verdict.verdict == expected

@@ -221,7 +221,9 @@ def test_attributes_vary() -> None:
 
 
 def test_steering_evens_out() -> None:
-    """On the mean of three campaigns of 80 programs; one of them is anywhere from 0.65 to 0.85."""
+    """On the mean of eight campaigns of 80 programs; one of them is anywhere from 0.55 to 1.05, and
+    the mean of 22 was 0.72 with one table of idioms, 0.77 with another.
+    """
 
     def spread(first: int, coverage: Coverage | None) -> float:
         counts: collections.Counter[str] = collections.Counter()
@@ -233,8 +235,8 @@ def test_steering_evens_out() -> None:
         values = [counts[op.name] for op in builtin()]
         return float(np.std(values) / np.mean(values))
 
-    ratios = [spread(first, Coverage()) / spread(first, None) for first in (0, 80, 160)]
-    assert np.mean(ratios) < 0.8
+    ratios = [spread(first, Coverage()) / spread(first, None) for first in range(0, 640, 80)]
+    assert np.mean(ratios) < 0.85
 
 
 def test_coverage_counts() -> None:
@@ -438,3 +440,35 @@ def test_beside_axes_that_are_named_there_may_be_none() -> None:
         and len(node.instance.binding.scope.names["b_axes"]) == 1
     }
     assert 1 in ranks
+
+
+@pytest.mark.parametrize("name", ["add", "where", "matmul", "maximum", "lerp", "matmul_integer"])
+def test_tensors_that_stretch_have_empty_axes_too(name: str) -> None:
+    """An operator between tensors of sizes that may differ is as often without elements as any."""
+    made = [
+        generate(builtin(), seed, apart=[name], limits=Limits(elements=256, empty=30)).graph
+        for seed in range(30)
+    ]
+    empty = [any(0 in info.shape for info in graph.values.values()) for graph in made]
+    assert 5 < sum(empty) < 28
+
+
+@pytest.mark.parametrize(
+    ("name", "attr", "numbers"),
+    [
+        ("cdist", "p", {0.0, 1.0, 2.0, math.inf}),
+        ("pairwise_distance", "p", {1.0, 2.0}),
+    ],
+)
+def test_attributes_are_what_a_definition_compares_them_with(
+    name: str, attr: str, numbers: set[float]
+) -> None:
+    """An order of infinity is another formula: no half or double of the default is one."""
+    drawn = {
+        node.attrs[attr]
+        for seed in range(120)
+        for node in generate(builtin(), seed, apart=[name]).graph.nodes
+        if attr in node.attrs
+    }
+    assert numbers <= drawn
+    assert len(drawn) > len(numbers)

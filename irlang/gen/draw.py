@@ -113,14 +113,15 @@ def wide_shape(chooser: Chooser, least: int, limits: Limits) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Context:
-    """What an attribute may refer to: the first tensor's sizes, all sizes by name, and how many
-    numbers are wanted (None: any), and the default.
+    """What an attribute may refer to: the first tensor's sizes, all sizes by name, how many numbers
+    are wanted (None: any), the default, and the numbers that the definition compares it with.
     """
 
     sizes: tuple[int, ...]
     names: Mapping[str, Any]
     count: int | None = None
     default: float | None = None
+    compared: tuple[float, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -249,14 +250,18 @@ LISTS: tuple[Recipe, ...] = (
 )
 
 # A number near its default keeps its sense: what is tiny (an epsilon) stays so, and so does a
-# share near 1. At 0 and at 1 terms and factors vanish.
+# share near 1. At 0 and at 1 terms and factors vanish, and what a definition compares it with (an
+# order of infinity) may mean something else.
 SCALED: tuple[Recipe, ...] = (
     lambda chooser, context: chooser.pick(_scaled(context.default or 1.0)),
     lambda chooser, _: chooser.pick((0.0, 1.0)),
+    lambda chooser, context: float(
+        chooser.pick(context.compared or _scaled(context.default or 1.0))
+    ),
 )
 
 # How much each is wanted where it suits.
-SCALED_WANTED = (3.0, 1.0)
+SCALED_WANTED = (3.0, 1.0, 1.0)
 
 
 def _scaled(default: float) -> tuple[float, ...]:

@@ -24,13 +24,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Palette = tuple[tuple[float, str], ...]
 Kinds: TypeAlias = Literal["all", "finite", "smooth"]
 _SHARES = (0.0, 0.25, 1.0)  # of an input's elements, beyond the one that is sure
-# Numbers as (factor, unit): 1, the type's least normal number, or its largest.
+# Numbers as (factor, unit): 1, the type's least normal number, its largest, or what is so large
+# that its exponential is beyond the largest, and half of that is not (as in a hyperbolic sine).
 _ZEROS: Palette = ((0.0, "one"), (-0.0, "one"))
 _LARGEST: Palette = ((1.0, "largest"), (-1.0, "largest"), (0.5, "largest"))
 _TIES: Palette = ((0.5, "one"), (-1.0, "one"))
 _HALVES: Palette = ((0.5, "one"), (1.5, "one"), (2.5, "one"), (-0.5, "one"), (-1.5, "one"))
 # Where exponentials overflow, and where functions change from one formula to another.
-_FAR: Palette = tuple((sign * n, "one") for n in (6.0, 17.0, 30.0, 95.0, 1e4) for sign in (1, -1))
+_FAR: Palette = (
+    *((sign * n, "one") for n in (6.0, 17.0, 30.0, 95.0, 1e4) for sign in (1, -1)),
+    *((sign, "exp") for sign in (1.0, -1.0)),
+)
 # Where what is subtracted from 1, or added to it, is lost; and where squares, then sums, overflow.
 _NEAR: Palette = tuple((s * n, "one") for n in (0.1, 1e-2, 1e-3, 1e-5, 1e-8) for s in (1, -1))
 _HUGE: Palette = tuple((s * n, "one") for n in (1e6, 1e10, 1e19, 1e30, 6e36) for s in (1, -1))
@@ -282,7 +286,12 @@ def _numbers(
         low, high = map(int, ends)
         inner = [n for n in (*_WHOLE, *_WIDE) if low < n < high]
         return np.array([low, high, *inner], dtype=object).astype(dtype.numpy)
-    units = {"one": 1.0, "tiny": dtype.tiny, "largest": dtype.largest}
+    units = {
+        "one": 1.0,
+        "tiny": dtype.tiny,
+        "largest": dtype.largest,
+        "exp": np.log(dtype.largest) + np.log(2) / 2,
+    }
     most = dtype.largest
     wanted = np.array([factor * units[unit] for factor, unit in palette])
     reached = np.where(np.isfinite(wanted), np.clip(wanted, -most, most), wanted)

@@ -7,6 +7,7 @@ Non-goal: judging a call, which `irlang.expand.instantiate` does.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +76,8 @@ class Pattern:
     what must divide that), from `F % groups == 0`; divisors: the same from the divisor's side.
     conditions: for a size, all that is required of it, values of inputs apart. In all of these,
     `let`s are written out.
-    ranks: rests that have as many axes as one another.
+    ranks: rests that have as many axes as one another. compared: for an attribute that is a number,
+    the numbers that the definition compares it with, by which it may mean something else.
     moves: whether results' elements may be elements of the one input; see `only_moves`. joins:
     whether it takes several tensors of one type.
     """
@@ -88,6 +90,7 @@ class Pattern:
     divisors: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
     conditions: dict[str, list[Condition]] = field(default_factory=dict)
     ranks: list[set[str]] = field(default_factory=list)
+    compared: dict[str, tuple[float, ...]] = field(default_factory=dict)
     moves: bool = False
     joins: bool = False
 
@@ -146,6 +149,7 @@ def _make(op: ast.Op) -> Pattern:
         elif isinstance(statement, ast.Require):
             for condition in _conjuncts(_written_out(statement.condition, lets)):
                 _relate(made, condition)
+    made.compared = _compared(op)
     made.moves = _moves(made)
     made.joins = _joins(op)
     return made
@@ -306,6 +310,27 @@ def _fan(op: ast.Op, item: ast.Input) -> tuple[int, ...]:
                 if isinstance(read, ast.Read) and read.name == item.name:
                     return tuple(i for i, s in enumerate(read.index) if names_in(s) & summed)
     return ()
+
+
+def _compared(op: ast.Op) -> dict[str, tuple[float, ...]]:
+    """For each attribute the numbers that it is compared with, wherever that is."""
+    attrs = {attr.name for attr in op.attrs}
+    found: dict[str, set[float]] = {}
+    for chain in ast.walk(op):
+        if not isinstance(chain, ast.Chain):
+            continue
+        for pair in itertools.pairwise(chain.operands):
+            for one, other in (pair, pair[::-1]):
+                if isinstance(one, ast.Name) and one.id in attrs and _is_number(other):
+                    number = evaluate(other, Scope({}, {}, set()))
+                    found.setdefault(one.id, set()).add(number)
+    return {name: tuple(sorted(numbers)) for name, numbers in found.items()}
+
+
+def _is_number(node: ast.Expr) -> bool:
+    if isinstance(node, ast.Unary) and node.op == "-":
+        return _is_number(node.operand)
+    return isinstance(node, ast.Number) or (isinstance(node, ast.Name) and node.id in CONSTANTS)
 
 
 def _joins(op: ast.Op) -> bool:

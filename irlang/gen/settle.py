@@ -237,7 +237,8 @@ class Settled:
         if count is not None and isinstance(attr.type.dims, ast.Name):
             named = self.names.get(attr.type.dims.id)
             sizes = named if isinstance(named, tuple) else sizes
-        context = Context(sizes, self.names, count, draw.default_number(attr))
+        compared = self.made.compared.get(name, ())
+        context = Context(sizes, self.names, count, draw.default_number(attr), compared)
         value = self.drawn_attribute(attr, context)
         for _ in range(_AGAIN if not self.limits.usual and self.chooser.below(2) else 0):
             if not self.is_default(attr, value):

@@ -7,7 +7,7 @@ that it asks for, and hands over what is invalid.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,12 +154,8 @@ def faulty(
     first, *rest = instance.faults
     if not rest:
         return instance
-    following = {
-        attr.name
-        for attr in pattern(op).attrs.values()
-        if attr.name not in attrs and attr.default is not None and _names(attr.default, touched)
-    }
-    if touched not in first.sources or not all(following & set(one.sources) for one in rest):
+    behind = following(op, attrs, touched)
+    if touched not in first.sources or not all(behind & set(one.sources) for one in rest):
         return None
     return Instance(replace(instance.binding, faults=[first]), instance.outputs)
 
@@ -188,12 +184,17 @@ def _followers(node: Node, attrs: Mapping[str, Any], move: Move | Resize) -> dic
     if not isinstance(move, SetAttr):
         return {}
     known = node.instance.binding.scope.names
-    return {
-        attr.name: known[attr.name]
-        for attr in pattern(node.op).attrs.values()
-        if attr.name not in attrs and attr.name in known
-        if attr.default is not None and _names(attr.default, move.name)
-    }
+    behind = following(node.op, attrs, move.name)
+    return {name: known[name] for name in pattern(node.op).attrs if name in behind & known.keys()}
+
+
+def following(op: ast.Op, attrs: Collection[str], touched: str) -> frozenset[str]:
+    """The attributes that are not among those said and whose defaults follow one of them."""
+    return frozenset(
+        attr.name
+        for attr in pattern(op).attrs.values()
+        if attr.name not in attrs and attr.default is not None and _names(attr.default, touched)
+    )
 
 
 def _names(node: ast.Expr, name: str) -> bool:

@@ -228,8 +228,12 @@ class Tensors(Settled):
                     if many
                     else draw.shape(chooser, rank, Limits(64, self.limits.length))
                 )
+                value = self.emptied(key, value, lambda sizes: sizes)
             elif value is None:
-                value = self.derived(key) or draw.length(chooser, self.limits.length // 2)
+                value = self.derived(key)
+            if value is None:
+                size = draw.length(chooser, self.limits.length // 2)
+                value = self.emptied(key, (size,), lambda sizes: sizes[0])
             part = list(value) if isinstance(value, tuple) else [value]
             if whole:
                 pass
