@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import os
 import sqlite3
 import subprocess
@@ -276,6 +277,27 @@ def test_a_symptom_hides_what_is_no_graver_than_it() -> None:
     for at, known in enumerate(grave):
         seen = Seen(symptoms={known})
         assert [seen.knows(one) for one in grave] == [place <= at for place in range(3)]
+
+
+_INF = math.inf
+MIRRORED = {
+    ((_INF, math.nan), (-_INF, math.nan)): True,
+    ((1.0, _INF), (-3.0, -_INF)): True,
+    ((_INF, -_INF), (-_INF, _INF)): True,
+    ((_INF, 0.0), (_INF, 1.0)): False,
+    ((_INF, -_INF), (_INF, math.nan)): False,
+    ((_INF, -_INF), (1.0, _INF)): False,
+}
+
+
+@pytest.mark.parametrize(("one", "other"), MIRRORED)
+def test_an_infinity_of_the_other_sign_is_no_other_defect(
+    one: tuple[float, float], other: tuple[float, float]
+) -> None:
+    """`quantile` that gives NaN instead of inf gives it instead of -inf."""
+    verdicts = [Verdict("y", "torch", "edge", expected=e, got=g) for e, g in (one, other)]
+    symptoms = {symptom_of("torch", "quantile", verdict, edge=True) for verdict in verdicts}
+    assert (len(symptoms) == 1) == MIRRORED[one, other]
 
 
 def test_a_known_fault_explains_no_call_that_lacks_what_it_needs() -> None:

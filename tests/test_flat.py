@@ -22,8 +22,12 @@ from irlang.interp.program import balls, precision
 from tests.lower_calls import case
 
 
-def _told(types: str, call: str, by: str, target: str = "torch", **values: Any) -> Verdict:
-    """The verdict on a target that says NaN wherever nothing is known of a gradient."""
+def _told(
+    types: str, call: str, by: str, target: str = "torch", off: float = 0.0, **values: Any
+) -> Verdict:
+    """The verdict on a target that says NaN wherever nothing is known of a gradient, and elsewhere
+    what is right and `off` more.
+    """
     made = case(types, call)
     graph, catalog = differentiated(made.graph, builtin())
     fed = {n: np.asarray(a, graph.values[n].dtype.replace("f", "float")) for n, a in values.items()}
@@ -33,7 +37,7 @@ def _told(types: str, call: str, by: str, target: str = "torch", **values: Any) 
     slopes = gradient_balls(graph, fed, catalog, found)
     ball, info = slopes[by], graph.values[by]
     bound = np.broadcast_to(ball.bound, info.shape)
-    got = np.where(np.isfinite(bound), ball.value, np.nan).astype(np.float32)
+    got = np.where(np.isfinite(bound), ball.value + off, np.nan).astype(np.float32)
     results = {n: np.asarray(found[v].value, np.float32) for n, v in graph.outputs.items()}
     verdicts = [judge(f"d_{by}", target, info, ball, got)]
     shown = Case(graph, fed, {}, catalog)
@@ -86,6 +90,21 @@ def test_nothing_is_said_of_poles_jumps_and_ends(
     types: str, call: str, by: str, values: dict[str, Any]
 ) -> None:
     assert _told(types, call, by, **values).verdict != "nonfinite"
+
+
+@pytest.mark.parametrize("off", [0.5, -1.0, 1.0])
+def test_any_slope_at_a_kink_is_right(off: float) -> None:
+    """The definition tells the length of (0, 0) from others, and so says 0 of its slope."""
+    types, call = "a: f32[1], b: f32[1]", "hypot(a, b)"
+    assert _told(types, call, "a", off=off, a=[0], b=[0]).verdict == "unstable"
+    assert _told(types, call, "a", off=3 * off, a=[0], b=[0]).verdict == "wrong"
+    assert _told(types, call, "a", off=off, a=[1], b=[0]).verdict == "wrong"
+
+
+def test_where_there_is_one_slope_no_other_is_right() -> None:
+    """TensorFlow says 0 of x log(z) at x = 0."""
+    types, call = "x: f32[1], z: f32[1]", "xlogy(x, z)"
+    assert _told(types, call, "x", off=-np.log(2), x=[0], z=[2]).verdict == "wrong"
 
 
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=4), st.booleans())

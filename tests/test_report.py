@@ -20,6 +20,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irlang import ast
+from irlang.catalog import builtin
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
 from irlang.diff.finding import Found, find
@@ -28,6 +30,7 @@ from irlang.diff.reduce_files import packed
 from irlang.diff.report_folder import write
 from irlang.diff.report_issue import _quoted, issue
 from irlang.diff.report_page import page
+from irlang.diff.report_required import required
 from irlang.diff.report_script import script
 from irlang.diff.report_why import explain
 from irlang.diff.report_words import first_words, last_words
@@ -39,6 +42,7 @@ from irlang.lower.lower import lower
 from irlang.lower.pool import Result
 from irlang.lower.profile import read_profile
 from irlang.lower.target import targets as all_targets
+from irlang.parser import parse
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
 # ---- why
@@ -286,12 +290,11 @@ def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_
         assert said[0].startswith("python ")
         assert "numpy" in said[0]
         if typed:
-            assert said[2] == "y got      float32[2, 2]"
+            assert said[1] == "y got      float32[2, 2]"
         else:
-            got = "".join(said[2:4]).replace(" ", "")
+            got = "".join(said[1:3]).replace(" ", "")
             assert got == "ygot[[10.,1.5],[0.,13.]]"
-        assert said[-4:] == [
-            "z expected (see issue.md)",
+        assert said[-3:] == [
             f"z got      {'int64[0]' if typed else '[]'}",
             "s expected 7.5",
             f"s got      {'float32[]' if typed else '7.5'}",
@@ -408,7 +411,24 @@ def test_operators_that_are_wrong_together_are_named_together(
     found = _found(session, FUSABLE)
     assert found.operator == "add + negate"
     write(found, tmp_path, "f-001")
-    assert "fed with the same numbers, is right" in (tmp_path / "issue.md").read_text()
+    text = (tmp_path / "issue.md").read_text()
+    assert "fed with the same numbers, is right" in text
+    program = text.rpartition("```\nnnir 1\n")[2]
+    for node in found.reduced.graph.nodes:  # each definition beside its own call
+        call = re.search(rf"^ +(.* = {node.op.name}\(.*\))$", program, re.MULTILINE)
+        assert call is not None
+        assert f"The definition of `{node.op.name}` says of `{call[1]}`:" in text
+    handed = found.reduced.graph.nodes[0].outputs[0]
+    assert re.search(rf"In between:\n\n- `{handed}` is `.*`\n", text)
+
+
+def test_a_truth_is_told_as_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as a number."""
+    plant(monkeypatch, r"torch\.logical_not\((\w+)\)", r"\1")
+    found = _found(session, "model m(x: bool[3]) -> y: bool[3] {\n  y = logical_not(x)\n}")
+    assert re.search(r"gives (true for y, not false|false for y, not true)$",
+                     issue(found, "", "").splitlines()[0])  # fmt: skip
+    assert "off by" not in issue(found, "", "")
 
 
 def test_a_call_that_is_wrong_in_its_program_alone_is_named_with_what_stands_there(
@@ -524,6 +544,14 @@ SAID = {
     f"{_CODE}Invalid model. Node input 'h' is not there.": (
         "Invalid model. Node input 'h' is not there"
     ),
+    f"{_CODE}Exception during initialization: {_PLACE}Invalid size": "Invalid size",
+    "[05:36:47] include/mxnet/./tuple.h:220: Check failed: i >= 0 && i < ndim(): index = -1 must be"
+    " in range [0, 1)\nStack trace:\n  [bt] (0) /lib/libmxnet.so(+0x307d3b) [0x7ff37cf07d3b]": (
+        "i >= 0 && i < ndim(): index = -1 must be in range [0, 1)"
+    ),
+    "[05:37:32] src/nn/deconvolution.cc:105: only 1D or 2D is supported\nStack trace:\n  [bt]": (
+        "only 1D or 2D is supported"
+    ),
     "killed by SIGFPE": "killed by SIGFPE",
     f"{_FROM}[LSTMCellDecomposition] END: node: opset4::LSTMCell (f32[1,1]) CALLBACK HAS THROWN: "
     f"{_FROM}Unsupported activation function": "Unsupported activation function",
@@ -545,6 +573,40 @@ def test_reasons_are_told_apart_behind_the_places_that_they_come_from() -> None:
     places = "".join(f"Exception from src/part/of/plugin/file_{n}.cpp:54:\n" for n in "abcdefgh")
     said = [reason_of(f"{places}{reason}") for reason in ("no such kernel", "of another shape")]
     assert said == ["such kernel", "another shape"]
+
+
+REQUIRED = {
+    ("max_pool", "halo"): {"K", "span"},
+    ("max_pool", "stride"): set[str](),
+    ("attention", "sizes"): set[str](),
+}
+
+
+@pytest.mark.parametrize(("name", "broken"), REQUIRED)
+def test_an_issue_shows_the_requirement_that_is_broken_and_what_it_reads(
+    name: str, broken: str
+) -> None:
+    """Of an invalid call nobody has to look for the line that it breaks."""
+    op = builtin().op(name)
+    assert op is not None
+    case = case_of("model m(x: f32[1, 1, 4]) -> y: f32[1, 1, 4] {\n  y = identity(x)\n}")
+    lines = required(replace(case.graph.nodes[0], op=op), "it is so", broken)
+    text = "\n".join(lines)
+    assert "it is so" in lines[0]
+    shown = parse("nnir 1\n" + text.split("```")[1], "issue.md").items[0]
+    assert isinstance(shown, ast.Op)
+    assert shown.inputs == op.inputs
+    requires = [s.name for s in shown.body if isinstance(s, ast.Require)]
+    assert requires == [broken] * (broken != "sizes")
+    assert {s.name for s in shown.body if isinstance(s, ast.Let)} == REQUIRED[name, broken]
+
+
+def test_where_a_framework_is_installed_is_nobodys_business() -> None:
+    said = "  [bt] (0) /home/me/env/lib/python3.11/site-packages/mxnet/libmxnet.so(+0x307d3b) and "
+    quoted = " ".join(_quoted(said + 'File "/home/me/my env/lib/site-packages/tf.py", line 3'))
+    assert "me" not in quoted.split()
+    assert "…/site-packages/mxnet/libmxnet.so(+0x307d3b)" in quoted
+    assert "/src/a.cc:3" in " ".join(_quoted("/src/a.cc:3"))
 
 
 @given(st.text())

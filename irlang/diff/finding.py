@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from irlang.diff.cause import cause
 from irlang.diff.flat import told
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.outcome import Outcome
-from irlang.diff.reduce import HANG_SECONDS, number_kind, reduce, symptom, written_out
+from irlang.diff.reduce import HANG_SECONDS, number_kinds, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
@@ -77,21 +78,29 @@ class Found:
     output: str = ""
 
     @property
+    def cause(self) -> str:
+        """What explains it whatever the operator (`irlang.diff.cause`); empty if nothing does."""
+        return cause(self)
+
+    @property
     def signature(self) -> str:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
+        Where the operator is not what explains it, the target and the cause alone.
 
-        Of an edge value also what kind of number was expected, and what was got. One that was not
-        repeated hides none that is.
+        Of an edge value also what kind of number was expected, and what was got, whatever the sign
+        of an infinity. One that was not repeated hides none that is.
         """
         pattern = sorted(said_of(name, value) for name, value in self.attributes.items())
         if self.verdict.verdict == "edge":
-            kinds = number_kind(self.verdict.expected), number_kind(self.verdict.got)
+            kinds = number_kinds(self.verdict.expected, self.verdict.got)
             pattern.append(f"{kinds[0]} not {kinds[1]}")
         if self.verdict.stage == "backward":
             pattern = [self.verdict.stage, *pattern]
         if self.fault:
             pattern = ["invalid", self.requirement, *pattern]
         said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
+        if self.cause:
+            said = f"{self.target} {self.cause}"
         return said if self.repeated else f"{said}{_ONCE}"
 
     def identity(self) -> dict[str, str]:

@@ -1,12 +1,13 @@
-"""Gradients that are no number where a function has slopes on either side.
+"""Gradients where a function has slopes on either side, and the equations say little.
 
 Where adjoint equations multiply an infinity by 0, as those of the root of a sum of squares do at 0,
 they say nothing of a gradient. The definition does: where its results change by no more than in
 proportion to a step of an element, whichever way the step goes and however small it is, there are
 slopes, and what a framework takes for the gradient lies between them. NaN does not.
 
-No verdict is given on numbers: what lies between the slopes along an axis need not be all that is
-right at a kink of several operands.
+Where the two slopes differ, as those of a length at 0 do, the function has a kink, and a framework
+may take any slope between them: what the adjoint equations say there follows from how the
+definition tells its cases apart. A number that is outside of both is as wrong as before.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from irlang.lower.lower import differentiates, lower
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
+_OF_NUMBERS = frozenset({"wrong", "inaccurate", "edge"})
 _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
 _FAR = 2.0**20  # beyond it whole numbers are all that some types have
@@ -58,7 +60,10 @@ def with_flat(
     judged = []
     for verdict in found:
         name = verdict.name.removeprefix("d_")
-        if name in slopes and name in gradients and verdict.verdict not in FINDINGS:
+        if name in slopes and name in gradients and verdict.verdict in _OF_NUMBERS:
+            if _is_at_kinks(graph, case, slopes[name], name, np.asarray(gradients[name])):
+                verdict = replace(verdict, verdict="unstable", message="")
+        elif name in slopes and name in gradients and verdict.verdict not in FINDINGS:
             got = np.asarray(gradients[name])
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
             if got.shape == case.values[name].shape and np.any(open_ & np.isnan(got)):
@@ -68,6 +73,28 @@ def with_flat(
                 verdict = next((_nan(verdict, *one) for one in strange), verdict)
         judged.append(verdict)
     return judged
+
+
+def _is_at_kinks(graph: Graph, case: Case, ball: Ball, name: str, got: Array) -> bool:
+    """Whether all elements that are off lie between the slopes on either side, which differ."""
+    node = _reader(graph, name)
+    if node is None or not set(node.operands()) <= set(case.values):
+        return False
+    if node.expansion(case.catalog).is_open or not np.isfinite(got).all():
+        return False
+    off = np.abs(got.astype(np.float64) - ball.value) > ball.bound
+    places = np.argwhere(off)
+    if got.shape != case.values[name].shape or not 0 < len(places) <= _TRIED:
+        return False
+    for place in places:
+        index = tuple(map(int, place))
+        sides = _sides(graph, case, node, name, index)
+        if sides is None or not sides[0] < sides[1]:
+            return False
+        middle, half = sum(sides) / 2, (sides[1] - sides[0]) / 2
+        if abs(float(got[index]) - middle) > half * (1 + DTYPES[graph.values[name].dtype].unit):
+            return False
+    return True
 
 
 def told(ball: Ball, verdict: Verdict) -> Ball:

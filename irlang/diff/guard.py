@@ -17,12 +17,13 @@ from irlang.diff.batch import close_sessions, run_batch
 from irlang.diff.finding import Found, write
 from irlang.diff.programs import Settings
 
-_OWN = frozenset({"lower.contract"})  # diagnostics that speak of irlang and not of what it is given
+# Diagnostics that speak of what irlang has made by itself: the programs of a campaign are its own.
+_OWN = ("lower.contract", "definition.")
 
 
 def _is_own(error: Exception) -> bool:
     """Whether an error is a fault of irlang's own, and not of what it was given."""
-    return not isinstance(error, InvalidInput) or error.diagnostics[0].code in _OWN
+    return not isinstance(error, InvalidInput) or error.diagnostics[0].code.startswith(_OWN)
 
 
 @dataclass(frozen=True, slots=True)

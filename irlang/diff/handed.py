@@ -22,7 +22,7 @@ from irlang.gen.changes import SetElements
 from irlang.gen.judge import judge
 from irlang.gen.moves import SetAttr
 from irlang.gen.pattern import pattern
-from irlang.gen.spoilt import Spoilt, alone, broken_by, types_of
+from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of
 from irlang.graph import Graph
 from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
@@ -99,7 +99,7 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
         if isinstance(value, tuple) and len(value) < 2:
             python = isinstance(lowered.code, str)
             optional = pattern(one.graph.nodes[0].op).attrs[one.changed.name].default is not None
-            if value not in lists(lowered) or (python and (value or optional)):
+            if lists(lowered)[value] < _times(one) or (python and (value or optional)):
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
@@ -134,6 +134,15 @@ def _beside_it(one: Spoilt) -> Iterator[Any]:
     for name in one.fault.sources:
         if name in node.attrs and name != _changed(one) and declared[name].default is None:
             yield node.attrs[name]
+
+
+def _times(one: Spoilt) -> int:
+    """How often a list that was changed is to be handed over: what follows by default is it, too.
+
+    Of a window of nothing its stride alone may be left, beside a window that a rule has made up.
+    """
+    node = one.graph.nodes[0]
+    return 1 + len(following(node.op, node.attrs, _changed(one)))
 
 
 def _changed(one: Spoilt) -> str:

@@ -69,7 +69,7 @@ def judged(
     as of a `Refiner`.
     """
     result = outcome.results[target]
-    excused = _excused(graph, case, outcome, result, says_no)
+    excused = _excused(graph, case, outcome, target, says_no)
     if excused:
         return same(graph, target, excused, _reason(result))
     found = verdicts(graph, target, outcome, result)
@@ -90,14 +90,17 @@ def judged(
     return found
 
 
-def _excused(graph: Graph, case: Case, outcome: Outcome, result: Result, says_no: str) -> str:
+def _excused(graph: Graph, case: Case, outcome: Outcome, target: str, says_no: str) -> str:
     """The verdict on a refusal that is held against no target; empty if it is."""
+    result = outcome.results[target]
     if result.status != "refused":
         return ""
     if says_no and re.search(says_no, result.error):
         return "unsupported"
     if result.detail.get("stage") in ("contract", "gradient"):
         return ""
+    if ruled_out(graph, case, outcome.balls, target):
+        return "unsupported"
     if _unpromised(case, graph, outcome.balls):
         return "unstable"
     # what says that a number does not fit counts in fewer bits

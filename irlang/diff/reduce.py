@@ -98,6 +98,19 @@ def number_kind(number: float | None) -> str:
     return "finite" if number else "zero"
 
 
+def number_kinds(expected: float | None, got: float | None) -> tuple[str, str]:
+    """The kinds of what was expected and got, for telling defects apart: of a pair and its mirror
+    image, as NaN instead of an infinity of either sign, the one that has infinity before its
+    negative.
+    """
+    kinds = number_kind(expected), number_kind(got)
+    first = next((kind for kind in kinds if "inf" in kind), "")
+    if first != "-inf":
+        return kinds
+    mirror = {"inf": "-inf", "-inf": "inf"}
+    return mirror.get(kinds[0], kinds[0]), mirror.get(kinds[1], kinds[1])
+
+
 def reduce(
     session: Session,
     case: Case,

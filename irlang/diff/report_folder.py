@@ -17,12 +17,12 @@ import numpy as np
 from irlang.diagnostics import fail
 from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
-from irlang.diff.report_issue import issue, title
+from irlang.diff.report_issue import issue, title, wanted
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of
+from irlang.diff.report_program import program_of
 from irlang.diff.report_script import script
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.dtypes import DTYPES
-from irlang.lower.lower import lower
 
 if TYPE_CHECKING:
     from irlang.diff.calls import Case
@@ -84,10 +84,11 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     """Writes the script of a target; None where it does not run the program."""
     case = found.reduced
     if found.verdict.stage == "backward":
-        lowered = ask(with_loss_shown(case.graph), target, case).lowered
+        asked = ask(with_loss_shown(case.graph), target, case).lowered
+        lowered = None if asked.unsupported else asked
     else:
-        lowered = lower(case.graph, target, case.catalog, case.params)
-    if lowered.unsupported:
+        lowered = program_of(found, target)
+    if lowered is None:
         return None
     path = folder / f"show_{re.sub(r'[^A-Za-z0-9]+', '_', target)}.py"
     if isinstance(lowered.code, bytes):
@@ -110,16 +111,19 @@ def _is_of_type(found: Found) -> bool:
 
 
 def _expected(found: Found, typed: bool) -> dict[str, str]:
-    """What a script says of the results that are right: long ones are not in it."""
+    """What a script says of the results that are right: of long ones their type and shape, and the
+    element that is furthest off.
+    """
     if found.fault:
         return dict.fromkeys(found.reduced.graph.outputs, f"a refusal: {found.fault}")
     values = {}
     for name, ball in found.expected.items():
         array, dtype = np.asarray(ball.value), dtype_of(found.reduced.graph, name)
-        if typed:
-            values[name] = f"{DTYPES[dtype].numpy if dtype else ''}{list(array.shape)}"
-        elif array.size <= _MOST:
+        values[name] = f"{DTYPES[dtype].numpy if dtype else ''}{list(array.shape)}"
+        if array.size <= _MOST and not typed:
             values[name] = all_expected(array, dtype)
+        elif name == found.verdict.name and (right := wanted(found)):
+            values[name] += f", {right} at {list(found.verdict.index or ())}"
     return values
 
 

@@ -7,7 +7,6 @@ import platform
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,20 +18,22 @@ from irlang.diff.calls import open_values
 from irlang.diff.flat import SLOPES
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
+from irlang.diff.report_program import program_of
+from irlang.diff.report_required import required
 from irlang.diff.report_why import explain
-from irlang.diff.report_words import first_words, last_words, together
+from irlang.diff.report_words import anywhere, first_words, last_words, together
 from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw
-from irlang.gen.spoilt import OPEN, RULED_OUT
+from irlang.graph_text import to_ast
 from irlang.interp import reference
 from irlang.interp.plain import load
 from irlang.interp.program import run
 from irlang.lower.direct import named, operators, signs
 from irlang.lower.lower import lower
-from irlang.parser.printer import print_file
+from irlang.parser.printer import print_statement
 
 if TYPE_CHECKING:
     from irlang.diff.finding import Found
@@ -81,7 +82,7 @@ def _title(found: Found) -> str:
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-    return f"{head} gives {_given(found)} for {v.name}{place}, not {_wanted(found)}"
+    return f"{head} gives {_given(found)} for {v.name}{place}, not {wanted(found)}"
 
 
 def _about(found: Found) -> str:
@@ -90,9 +91,8 @@ def _about(found: Found) -> str:
     """
     own, given = "", ", ".join(f"{name} = {value}" for name, value in found.attributes.items())
     if found.verdict.stage != "backward":
-        case = found.reduced
-        lowered = lower(case.graph, found.target, case.catalog, case.params)
-        names = [] if lowered.unsupported else named(lowered)
+        lowered = program_of(found, found.target)
+        names = [] if lowered is None else named(lowered)
         names = [one for one in names if _alike(one) == _alike(found.operator)] or names
         own = together(names)
     said = given if len(given) <= _SHORT else ""
@@ -105,9 +105,8 @@ def _about(found: Found) -> str:
 
 def _program_of(found: Found, count: int) -> str:
     """A program of several calls: by their names where those are few."""
-    case = found.reduced
-    lowered = lower(case.graph, found.target, case.catalog, case.params)
-    names = [] if lowered.unsupported else named(lowered)
+    lowered = program_of(found, found.target)
+    names = [] if lowered is None else named(lowered)
     if found.verdict.stage == "backward" or not names:
         return f"a program of {count} calls"
     return f"{together(names)} ({count} calls)"
@@ -117,7 +116,7 @@ def _alike(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _wanted(found: Found) -> str:
+def wanted(found: Found) -> str:
     """What is expected of the element, with the digits of its type; nothing where nothing is."""
     v, ball = found.verdict, found.expected.get(found.verdict.name)
     if v.expected is None:
@@ -175,6 +174,10 @@ def _what(found: Found) -> list[str]:
             "**It was not repeated**: run once more in a process that had run nothing else, the "
             "program gave what is expected. What the process had run before may have to do with it."
         )
+    if found.cause:
+        lines.append(
+            f"The target keeps {found.cause}: what else is wrong for that is not reported again."
+        )
     if found.within is not None:
         lines.append(f"It was met in `{found.within.operator}`, which is computed by it there.")
     return lines + _composed(found)
@@ -204,26 +207,28 @@ def _why(found: Found) -> list[str]:
     v = found.verdict
     nodes = found.reduced.graph.nodes
     if found.fault:
-        return _required(nodes[0], found.fault)
+        return required(nodes[0], found.fault, found.requirement)
     lines = []
     if v.expected is not None:
         place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-        lines += [f"`{v.name}{place}` is `{_wanted(found)}`. {_radius(found)}", ""]
+        lines += [f"`{v.name}{place}` is `{wanted(found)}`. {_radius(found)}", ""]
         if v.message.startswith(SLOPES):
             lines[-2:] = [_between_slopes(f"{v.name}{place}", v.message), ""]
     else:
         lines += [*_results(found), ""]
-    for node in nodes if len(nodes) <= _FEW else ():
+    calls = [s for s in to_ast(found.reduced.graph).body if isinstance(s, ast.Assign)]
+    for node, call in zip(nodes, calls, strict=True) if len(nodes) <= _FEW else ():
         equations = equations_of(for_call(node.expansion(found.reduced.catalog))).strip()
-        lines += [f"The definition of `{node.op.name}` says of this call:",
+        said = print_statement(call).strip()
+        this = f"`{said}`" if len(nodes) > 1 and len(said) <= _SHORT else "this call"
+        lines += [f"The definition of `{node.op.name}` says of {this}:",
                   "", "```", equations, "```", ""]  # fmt: skip
         lines += _left_open(node.expansion(found.reduced.catalog).drawn)
     if v.stage == "backward":
         for node in _graph(found).nodes:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
                 lines += [*_backward(node, node.forward), ""]
-    lines += _element(found)
-    return lines
+    return lines + _between(found) + _element(found)
 
 
 def _between_slopes(name: str, message: str) -> str:
@@ -259,26 +264,6 @@ def _results(found: Found) -> list[str]:
     return lines
 
 
-def _required(node: Node, message: str) -> list[str]:
-    """The requirements of a definition, of which a call breaks one, or else what rules it out."""
-    if message.startswith(RULED_OUT):
-        documented = message.removeprefix(RULED_OUT)
-        return [
-            "The framework's own documentation rules the call out:",
-            "", f"> {documented}", "", "It should be refused with a message.",
-        ]  # fmt: skip
-    if message == OPEN:
-        return ["The call is valid, whatever value it has there: it must end no process."]
-    kept = [s for s in node.op.body if isinstance(s, ast.Require)]
-    signature = print_file(ast.File((replace(node.op, body=tuple(kept), doc="", comments=()),), 1))
-    text = signature.partition("\n\n")[2].strip()
-    return [
-        f"The call is invalid: {message}. The definition of `{node.op.name}` requires:",
-        "", "```", text, "```", "",
-        "It should be refused with a message: the definition gives it no value.",
-    ]  # fmt: skip
-
-
 def _backward(node: Pullback, call: Node) -> list[str]:
     """What follows for the gradient of a call."""
     results = call.results()
@@ -307,6 +292,25 @@ def _radius(found: Found) -> str:
         f"No order of evaluation in {kind}, with or without fused multiply-add, is further from "
         f"it than `{radius:.3g}`."
     )
+
+
+def _between(found: Found) -> list[str]:
+    """What calls hand to one another, where that is short: an element is told of the last alone."""
+    case, graph = found.reduced, found.reduced.graph
+    if found.verdict.stage == "backward" or found.verdict.index is None:
+        return []
+    inner = {name for node in graph.nodes for name in node.outputs if name}
+    inner -= set(graph.outputs.values()) | set(open_values(graph, case.catalog))
+    try:
+        values = run(graph, case.values, case.catalog)
+    except InvalidInput:
+        return []
+    lines = []
+    for name in (name for name in values if name in inner):
+        array = np.asarray(values[name])
+        if 0 < array.size <= _MOST:
+            lines.append(f"- `{name}` is `{all_expected(array, graph.values[name].dtype)}`")
+    return ["In between:", "", *lines, ""] if lines else []
 
 
 def _element(found: Found) -> list[str]:
@@ -338,7 +342,8 @@ def _actual(found: Found) -> list[str]:
     v, graph = found.verdict, found.reduced.graph
     lines = []
     if v.got is not None:
-        far = v.max_error is not None and math.isfinite(v.max_error)
+        real = dtype_of(graph, v.name) != "bool"
+        far = real and v.max_error is not None and math.isfinite(v.max_error)
         off = f", off by `{v.max_error:.3g}`" if far else ""
         lines.append(f"`{_given(found)}`{off}.")
     elif v.verdict == "accepted":
@@ -373,7 +378,8 @@ def _quoted(message: str) -> list[str]:
 
 def _wrapped(message: str) -> list[str]:
     """What a framework says, in lines that can be read, and no more of it than is worth reading."""
-    text = message[:_MESSAGE] + (" …" if len(message) > _MESSAGE else "")
+    said = anywhere(message)
+    text = said[:_MESSAGE] + (" …" if len(said) > _MESSAGE else "")
     return [part for line in text.splitlines() for part in textwrap.wrap(line, _WIDTH)] or [""]
 
 

@@ -29,6 +29,8 @@ def dtype_of(graph: Graph, name: str) -> str:
 
 def got(value: float, dtype: str) -> str:
     """A number that a target gave."""
+    if dtype == "bool":
+        return _plain(bool(value))
     if dtype in _TYPES and math.isfinite(value):
         with np.errstate(over="ignore"):
             return _plain(float(str(_TYPES[dtype](value))))
@@ -37,6 +39,8 @@ def got(value: float, dtype: str) -> str:
 
 def expected(value: float, dtype: str) -> str:
     """A number that is right, rounded to what a target of that type could come near."""
+    if dtype == "bool":
+        return _plain(bool(value))
     if dtype in _DIGITS and math.isfinite(value):
         return _plain(float(f"{value:.{_DIGITS[dtype]}g}"))
     return _plain(value)

@@ -19,6 +19,9 @@ _AROUND = tuple(
         r"\A.*?\bStatus Message: ",  # behind the node that was running
         r"\ANode \([^()]*\) Op \(\w+\) ",
         r"\A\[\w+Error\] ",
+        r"\AException during initialization:\s+",
+        r"\A\[\d\d:\d\d:\d\d\] \S+:\d+: (?:Check failed: )?",  # MXNet: when and where
+        r"\s+Stack trace:\s.*\Z",
         r"\A\S*/\S+:\d+ .*? was false\.\s+",  # a condition of its sources, and their function
         r"\A\S+\.(?:cc|cpp|cu|h|hpp|py):\d+:?\s+",  # a place there
         # OpenVINO: places, a pass, a condition, the node and its shapes
@@ -29,6 +32,8 @@ _AROUND = tuple(
         r"\AShape inference input shapes \{[^{}]*\}\s+",
     )
 )
+# What comes before the folder of a package: where somebody has installed it.
+_INSTALLED = re.compile(r"(?<![\w/])/[^\s\"']*?(?=/(?:site|dist)-packages/)")
 # What a process prints behind its last words: where it was, which its signal says as well.
 _TRACE = re.compile(r"^(?:Fatal Python error|Current thread|Thread 0x|Extension modules)", re.M)
 _SHORT = 20  # characters of a first sentence that says too little by itself
@@ -66,6 +71,11 @@ def first_words(message: str, most: int) -> str:
             break
     first = first.rstrip(".;:")
     return first if len(first) <= most else f"{first[:most].rpartition(' ')[0] or first[:most]} …"
+
+
+def anywhere(message: str) -> str:
+    """What a framework says, whoever has installed it wherever."""
+    return _INSTALLED.sub("…", message)
 
 
 def last_words(output: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from irlang.diff.finding import Found, said_of
-from irlang.diff.reduce import number_kind
+from irlang.diff.reduce import number_kinds
 from irlang.diff.verdict import Verdict, at_edge, reason_of
 from irlang.graph import Graph, Node
 from irlang.lower.target import describe
@@ -122,7 +122,7 @@ def symptom_of(target: str, operator: str, verdict: Verdict, edge: bool) -> Symp
     edge: whether it was fed with values at the edges of their types, where a wrong number says
     nothing of one by usual values, as a few digits less do not of a wrong number.
     """
-    kinds = number_kind(verdict.expected), number_kind(verdict.got)
+    kinds = number_kinds(verdict.expected, verdict.got)
     said = at_edge(verdict.verdict) if edge else verdict.verdict
     return target, said, operator, verdict.stage, *kinds
 

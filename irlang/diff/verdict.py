@@ -32,6 +32,7 @@ from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball
 from irlang.interp.overflow import shown
+from irlang.lower.profile import is_short
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -185,7 +186,8 @@ def judge(name: str, target: str, info: TensorInfo, ball: Ball, got: Any) -> Ver
     if array.shape != info.shape:
         message = f"shape {list(array.shape)}, not {list(info.shape)}"
         return Verdict(name, target, "wrong", message=message)
-    if array.dtype != DTYPES[info.dtype].numpy:
+    narrowed = info.dtype == "i64" and array.dtype == np.int32 and is_short(target)
+    if array.dtype != DTYPES[info.dtype].numpy and not narrowed:
         message = f"type {array.dtype}, not {DTYPES[info.dtype].numpy}"
         return Verdict(name, target, "wrong", message=message)
     if not array.size or only_shapes(target):

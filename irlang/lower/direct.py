@@ -153,14 +153,14 @@ def numbers(lowered: Lowered) -> Counter[float]:
     return Counter(float(np.float32(n)) for array in plain for n in array.ravel())
 
 
-def lists(lowered: Lowered) -> frozenset[tuple[Any, ...]]:
-    """The lists of numbers that are handed over."""
+def lists(lowered: Lowered) -> Counter[tuple[Any, ...]]:
+    """The lists of numbers that are handed over, and how often each of them is."""
     found = [tuple(array.tolist()) for array in _arrays(lowered) if array.ndim == 1]
     if not isinstance(lowered.code, bytes):
         parts = (part for call in _calls(lowered.code) for part in ast.walk(call))
         written = (part for part in parts if isinstance(part, ast.List | ast.Tuple))
         found += [tuple(map(_number, one.elts)) for one in written]
-    return frozenset(found)
+    return Counter(found)
 
 
 def _arrays(lowered: Lowered) -> list[np.ndarray[Any, np.dtype[Any]]]:

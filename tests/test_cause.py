@@ -1,0 +1,61 @@
+"""One cause is one finding, whatever the operators that show it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff.calls import Case
+from irlang.diff.finding import Found
+from irlang.diff.verdict import Verdict, judge
+from irlang.equations import TensorInfo
+from irlang.interp.balls import Ball
+from irlang.interp.shape import check
+from irlang.parser import parse
+
+
+def _found(operator: str, given: int, expected: int, got: float, target: str = "openvino") -> Found:
+    """Of an operator of one operand and zero."""
+    text = f"nnir 1\nmodel m(x: i64[], z: i64[]) -> y: i64[] {{ y = {operator}(x, z) }}"
+    graph = check(parse(text, "m"), builtin()).graphs[0]
+    case = Case(graph, {"x": np.array(given), "z": np.array(0)}, {}, builtin())
+    verdict = Verdict("y", target, "edge", None, None, (), float(expected), got)
+    ball = Ball(np.array(expected, np.int64))
+    return Found(0, target, verdict, operator, {}, "", case, case, expected={"y": ball})
+
+
+def test_what_does_not_fit_into_fewer_bits_is_one_finding() -> None:
+    long = 2**31 + 1
+    found = _found("add", long, long, 1.0)
+    assert found.cause
+    assert found.signature == _found("bit_or", long, long, 1.0).signature
+    assert "add" not in found.signature
+
+
+@pytest.mark.parametrize(
+    ("given", "got", "target"),
+    [
+        (5, 4.0, "openvino"),  # it fits
+        (2**31 + 1, 9e13, "openvino"),  # 32 bits do not hold what came of it
+        (2**31 + 1, np.nan, "openvino"),
+        (2**31 + 1, 1.0, "onnxruntime"),  # which has 64
+    ],
+)
+def test_what_fewer_bits_do_not_explain_is_the_operators(
+    given: int, got: float, target: str
+) -> None:
+    found = _found("add", given, given, got, target)
+    assert not found.cause
+    assert "add" in found.signature
+    assert found.signature != _found("bit_or", given, given, got, target).signature
+
+
+def test_a_type_of_fewer_bits_is_held_against_numbers_that_do_not_fit() -> None:
+    """Keras gives i32 for i64 on PyTorch and JAX, as it documents."""
+    info = TensorInfo((2,), "i64")
+    right = np.array([1, -7])
+    got = right.astype(np.int32)
+    assert judge("y", "keras:torch", info, Ball(right), got).verdict == "agrees"
+    assert judge("y", "torch", info, Ball(right), got).verdict == "wrong"
+    assert judge("y", "keras:torch", info, Ball(np.array([1, 2**33])), got).verdict == "wrong"
