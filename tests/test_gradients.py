@@ -25,7 +25,7 @@ from irlang.adjoint_graph import prepare
 from irlang.catalog import builtin
 from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
-from irlang.diff import gradients, report_folder, runner
+from irlang.diff import gradients, runner
 from irlang.diff.apart import case_apart
 from irlang.diff.finding import find, find_gradient, write
 from irlang.diff.programs import trainable
@@ -288,7 +288,7 @@ def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
         assert (start is not None) == bool({v.verdict for v in verdicts} & FINDINGS)
 
 
-@pytest.mark.parametrize("target", ["mxnet-1.6", "keras-theano", "keras:torch"])
+@pytest.mark.parametrize("target", ["mxnet-1.6", "keras-theano", "keras:torch", "keras:jax", "jax"])
 def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: str) -> None:
     described = describe(target)
     if not described.installed:
@@ -413,7 +413,7 @@ def test_a_gradient_is_reduced_to_its_call(
         made = lower(*args, **options)
         return dataclasses.replace(made, code=re.sub(before, after, str(made.code)))
 
-    for module in (gradients, runner, report_folder):
+    for module in (gradients, runner):
         monkeypatch.setattr(module, "lower", faulty)
     found = find_gradient(session, _case(text), 0, "torch")
     assert found is not None

@@ -545,6 +545,9 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert admitted("torch", "floor_divide", "floor_divide.quotient")
     assert admitted("torch", "matrix_power", "matrix_power.power")
     assert admitted("torch", "solve", "solve.b")
+    assert admitted("keras:jax", "group_norm", "group_norm.groups")
+    assert admitted("tf:xla", "confusion_matrix", "confusion_matrix.labels")
+    assert not admitted("torch", "group_norm", "group_norm.groups")
     for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
         assert admitted(target, "embedding", "embedding.table.rank")
         assert fixed(target, "gather")
@@ -646,6 +649,23 @@ def test_a_default_that_follows_what_was_changed_is_no_second_fault(name: str) -
     plain = [one for one in made if "stride" not in one.graph.nodes[0].attrs]
     assert plain
     assert {one.fault.code for one in plain} == {f"{name}.window"}
+
+
+@pytest.mark.parametrize("name", ["lp_pool", "max_pool_with_argmax"])
+def test_a_default_that_follows_what_was_changed_is_not_what_was_changed(name: str) -> None:
+    """PyTorch is given a window of its rule's own beside a stride of nothing."""
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, "torch")
+    made = (one for seed in range(400) for one in spoils(builtin(), seed, [name], None, able))
+    one = next(
+        one for one in made
+        if isinstance(one.changed, SetAttr)
+        and (one.changed.name, one.changed.value) == ("window", ())
+        and "stride" not in one.graph.nodes[0].attrs
+    )  # fmt: skip
+    lowered = programs.own("torch", one.graph)
+    assert lowered is not None
+    assert not is_handed_over(one, lowered, "torch", programs)
 
 
 @pytest.mark.parametrize("name", ["max_pool", "avg_pool", "max_pool_with_argmax"])
@@ -777,7 +797,7 @@ def test_a_call_that_documentation_rules_out_is_held_against_its_target_alone(
 def test_layers_without_units_are_drawn_and_handed_over(operator: str) -> None:
     """Whatever else may be changed of a call of many inputs, and however its weights are shaped."""
     programs, target = Programs(builtin()), "keras:tensorflow"
-    (wanted,) = narrower(target)[operator]
+    wanted, *_ = narrower(target)[operator]
 
     def tells(one: Spoilt) -> bool:
         return not one.hollow and is_telling(programs, target, one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from irlang.arithmetic import STANDARD
 from irlang.catalog import builtin
+from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_telling
+from irlang.diff.outcome import Outcome, judged
 from irlang.diff.report_lines import straight
 from irlang.gen.spoil import breakable, spoils
+from irlang.interp.program import balls, precision
 from irlang.interp.shape import check
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
-from irlang.lower.pool import Program, Worker
+from irlang.lower.pool import Program, Result, Worker
 from irlang.lower.target import describe
 from irlang.parser import parse
 from tests.lower_calls import case
@@ -28,6 +33,7 @@ _IMAGES = "x: f32[2, 2, 3, 4, 5], w: f32[4, 3, 3, 2, 2], r: f32[4, 3, 3, 2, 2]"
 _HEAD = "q: f32[2, 1, 3, 4], k: f32[2, 1, 5, 4], v: f32[2, 1, 5, 3]"
 _AROUND = "conv_lstm(x, w, r; mask = m, stride = [1, 2], reverse = true, batch_first = true)"
 _SIGMOID = "recurrent_activation = hard_sigmoid, recurrent_alpha = 0.2"
+_ALIKE = "q: f32[2, 3, 4], k: f32[2, 5, 4], v: f32[2, 5, 4]"
 _QUERIES = "q: f32[2, 3, 4], k: f32[2, 5, 4], v: f32[2, 5, 3]"
 
 # Inputs, a call, the targets, and the layer; none where it has other numbers than Keras.
@@ -41,7 +47,9 @@ _CALLS = (
     (f"{_HEAD}, m: bool[2, 1, 1, 5]", "attention(q, k, v; mask = m)", _BOTH, "mask=["),
     (_HEAD, "attention(q, k, v; causal = true)", _BOTH[:1], "use_causal_mask=True"),
     (_HEAD, "attention(q, k, v; softcap = 2)", _BOTH, ""),
-    (f"{_QUERIES}, s: f32[4]", "additive_attention(q, k, v, s)", _BOTH, "AdditiveAttention()"),
+    (f"{_QUERIES}, s: f32[4]", "additive_attention(q, k, v, s)", _BOTH[:1], "AdditiveAttention()"),
+    (f"{_QUERIES}, s: f32[4]", "additive_attention(q, k, v, s)", _BOTH[1:], ""),
+    (f"{_ALIKE}, s: f32[4]", "additive_attention(q, k, v, s)", _BOTH, "AdditiveAttention()"),
     (_QUERIES, "additive_attention(q, k, v)", _BOTH, "AdditiveAttention(use_scale=False)"),
     (f"{_QUERIES}, m: bool[3, 5]", "additive_attention(q, k, v; mask = m)", _BOTH, ""),
     ("x: f32[1, 2, 4, 4], w: f32[4, 3, 2, 3, 3], b: f32[4, 3]", "locally_connected(x, w, b)",
@@ -68,6 +76,8 @@ _CALLS = (
     ("x: f32[1, 2, 3], w: f32[4, 2, 3], r: f32[4, 2, 2]", "lstm(x, w, r)", ("keras-theano",),
      "LSTM("),
     (_LSTM, "lstm(x, w, r)", ("keras-theano",), "unroll=True"),
+    ("x: f16[1, 2, 3], m: f16[2], v: f16[2] in [0.5, 2]", "batch_norm(x; mean = m, var = v)",
+     _BOTH[1:], "BatchNormalization("),  # whose weights are f32 all the same
     ("x: f32[4]", "softmax(x)", ("keras-theano",), ""),
     ("x: f32[2, 4]", "softmax(x)", ("keras-theano",), "Softmax("),
     ("x: f32[2, 4, 3]", "flatten(x)", ("keras-theano",), "Flatten("),
@@ -258,3 +268,71 @@ def test_layers_are_not_asked_to_cut_from_nothing() -> None:
     assert not lowered.native
     program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
     assert made.faults(ran(program, "tf").outputs) == []
+
+
+def test_keras_2_bounds_lengths_as_its_own_tensorflow() -> None:
+    """tf.nn.l2_normalize has 1e-12, where Keras 3 has the square of 1e-7."""
+    for target, eps, own in (
+        ("tf:keras", "1e-12", True), ("tf:keras", "1e-14", False),
+        ("keras:tensorflow", "1e-14", True), ("keras:tensorflow", "1e-12", False),
+    ):  # fmt: skip
+        text = (
+            "nnir 1\nmodel m(x: f32[2, 3], t: f32[2, 3]) -> y: f32[] "
+            f"{{ y = cosine_similarity(x, t; eps = {eps}) }}"
+        )
+        graph = check(parse(text, "m"), builtin()).graphs[0]
+        made = lower(graph, target, builtin(), {})
+        assert ("CosineSimilarity" in str(made.code)) == own, (target, eps)
+
+
+def test_strides_beside_dilation_are_handed_to_layers_that_are_documented_to_have_one_of_them() -> (
+    None
+):
+    """Refused or not, nothing is held against them: refusing is right, and taking it is said."""
+    text = (
+        "nnir 1\nmodel m(x: f32[1, 1, 6, 6], w: f32[1, 1, 2, 2]) -> y: f32[1, 1, 2, 2] "
+        "{{ y = {}(x, w; stride = 2, dilation = {}) }}"
+    )
+    for op, layer in (("depthwise_conv", "DepthwiseConv2D("), ("conv", "")):
+        graph = check(parse(text.format(op, 2), "m"), builtin()).graphs[0]
+        made = str(lower(graph, "keras:torch", builtin(), {}).code)
+        assert ("strides=(2, 2), dilation_rate=(2, 2)" in made) == bool(layer)
+        assert layer in made
+    graph = check(parse(text.format("depthwise_conv", 2), "m"), builtin()).graphs[0]
+    fed = {n: np.ones(graph.values[n].shape, np.float32) for n in graph.inputs}
+    whole = Case(graph, fed, {}, builtin())
+    said = Result("refused", {}, {}, "strides > 1 with dilation_rate > 1", {"stage": "run"}, 0.0)
+    for target, verdict in (("keras:torch", "unsupported"), ("torch", "refused")):
+        outcome = Outcome(balls(graph, fed, builtin(), precision(graph)), results={target: said})
+        (told,) = judged(graph, target, whole, outcome, STANDARD, says_no="", thorough=False)
+        assert told.verdict == verdict
+
+
+@pytest.mark.parametrize("target", _BOTH)
+def test_a_weight_of_another_shape_is_refused_as_by_the_layers_own_method(target: str) -> None:
+    """What is put past it into a layer is nothing that its users can do."""
+    described = describe(target)
+    if not described.installed:
+        pytest.skip(described.reason)
+    text = (
+        "nnir 1\nmodel m(x: f32[1, 2], b: f32[2]) -> y: f32[1, 2] { y = layer_norm(x; beta = b) }"
+    )
+    graph = check(parse(text, "m"), builtin()).graphs[0]
+    made = lower(graph, target, builtin(), {})
+    fed = {"x": np.ones((1, 2), np.float32), "b": np.ones(2, np.float32)}
+    with Worker(described.worker) as worker:
+        for shape, status in (((2,), "ok"), ((1,), "refused"), ((1, 2), "refused")):
+            fed["b"] = np.ones(shape, np.float32)
+            (result,) = worker.submit([Program(made.kind, made.code, fed, made.params)])
+            assert result.status == status, (shape, result.error)
+
+
+def test_a_noise_shape_says_nothing_of_axes_that_there_are_not() -> None:
+    catalog = builtin()
+    programs = Programs(catalog)
+    plan = [one for one in breakable(catalog, ["dropout"]) if getattr(one[1], "name", "") == "axes"]
+    told = functools.partial(is_telling, programs, "keras:torch")
+    has = functools.partial(programs.has, "keras:torch")
+    for seed in range(8):
+        made = spoils(catalog, seed, ["dropout"], plan[0], has, told)
+        assert "dropout.axes" not in {one.fault.code for one in made}

@@ -197,6 +197,11 @@ def test_what_tensorflow_has_no_kernel_for_is_unsupported(target: str) -> None:
         ("torch", "weight to be at least 6 at dimension 0, but got weight of size [0, 1, 3]", True),
         ("torch", "weight to be at least 6 at dimension 0, but got weight of size [3, 1]", False),
         ("torch", "select(): index 0 out of range for tensor of size [0] at dimension 0", False),
+        ("torch:export", "optional 0 dim size, but got: torch.Size([3, 0, 1, 1])", True),
+        ("torch:export", "Could not guard on data-dependent expression Eq(u0, 1)", True),
+        ("torch:export", "tensor does not have a device", False),
+        ("keras:torch", "all elements of input should be between 0 and 1", True),
+        ("keras:torch", "value cannot be converted to type int32 without overflow", True),
         ("tf", "filter must not have zero elements (i.e. all dimensions must be non-zero)", True),
         ("tf", "Current CPU implementations do not yet support dilation rates above 1", True),
     ],
@@ -205,6 +210,12 @@ def test_what_takes_no_empty_tensor_by_its_own_words_is_unsupported(
     target: str, said: str, known: bool
 ) -> None:
     assert bool(re.search(describe(target).says_no, f"expected {said}")) == known
+
+
+def test_an_export_that_names_an_operator_and_nothing_else_is_unsupported() -> None:
+    says_no = describe("torch:export").says_no
+    assert re.search(says_no, "aten.equal.default")
+    assert not re.search(says_no, "aten.equal.default got another shape")
 
 
 def test_what_tensorflow_lite_says_of_no_elements_is_unsupported() -> None:

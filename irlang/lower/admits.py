@@ -105,7 +105,8 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "*": {
             "divisor": "XLA: integers divided by 0 give what the implementation says",
             "in_range": _CLAMPED,
-        }
+        },
+        "confusion_matrix": dict.fromkeys(("labels", "predictions"), _CLAMPED),
     },
     "jax": {
         "matrix_power": {"power": "jnp.linalg.matrix_power: below 0 the inverse is raised"},
@@ -131,6 +132,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "linspace": {"type": f"ops.linspace as NumPy's: {_TYPES}"},
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
         "prelu": {"slope": "sizes broadcast"},
+        "group_norm": {"groups": "GroupNormalization: groups = -1 is one for every channel"},
         "bincount": {"in_range": "ops.bincount: minlength is the least number of places"},
         "isclose": {"tolerance": "ops.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "ops.kron as numpy.kron: ones are put before the smaller shape"},

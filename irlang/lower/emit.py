@@ -16,6 +16,7 @@ from irlang.catalog import Catalog, builtin
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.equation_rules import is_number
+from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node
 from irlang.lower.call import Call, Native
 from irlang.lower.generic import lower_expansion
@@ -93,11 +94,14 @@ def spell(
         for formal, name in node.results().items():
             info = graph.values[name]
             given = results.get(formal)
+            if given is not None and node.instance.faults and not _is_of(given, info):
+                body.unsupported[node.name] = f"{node.op.name}: {node.instance.faults[0].message}"
+                given = None
             if given is None:  # so that later nodes are judged too
                 # Of its own, so that no two expressions read alike.
                 values[name] = Value(f"unsupported_{len(values)}", info.shape, info.dtype)
             else:
-                assert (given.shape, given.dtype) == (info.shape, info.dtype), (node, given, info)
+                assert _is_of(given, info), (node, given, info)
                 values[name] = builder.result(given, name)
                 if apart is not None and info.kind == "real":
                     values[name] = apart(values[name], name)
@@ -178,6 +182,10 @@ def _spell(
         raise Unsupported("there is no operator of its own for it")
     expansion = node.expansion(catalog)
     return lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped), False
+
+
+def _is_of(given: Value, info: TensorInfo) -> bool:
+    return (given.shape, given.dtype) == (info.shape, info.dtype)
 
 
 def _is_builtin(op: ast.Op) -> bool:

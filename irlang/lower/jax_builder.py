@@ -67,8 +67,8 @@ class JaxBuilder(SpeltBuilder):
     wide = _WIDE
     framework = "JAX"
     prefix = "jnp"
-    copied = "jnp.array({})"
     detached = "jax.lax.stop_gradient({})"
+    apart = SpeltBuilder.tapped
 
     def dtype(self, name: str) -> str:
         """`jnp.float32`, …; `bool` has an underscore, as it once had in NumPy."""

@@ -51,6 +51,8 @@ def _additive(call: Keras) -> list[Value] | None:
     told = [masked, "use_causal_mask=True" if call["causal"] else ""]
     if call.build.version == 2 and call["causal"]:
         return None  # it is an argument of the layer in some releases, and of the call in others
+    if scale and call.build.version == 2 and values[0].shape[-1] != values[2].shape[-1]:
+        return None  # its scale has the size of the values, which are another number of elements
     options = {"use_scale": None if scale else False}
     if not call.wants("weights"):
         text = _attended(call, "AdditiveAttention", scale, values, told, **options)

@@ -38,7 +38,11 @@ _ADD = (
 # compiled anew for every program.
 _FLAGS = "blas.ldflags=,floatX=float32,optimizer_excluding=fusion"
 _THEANO = {"KERAS_BACKEND": "theano", "THEANO_FLAGS": _FLAGS}
-_DOMAIN = "all elements of target should be between 0 and 1"  # as PyTorch documents
+# What PyTorch documents of probabilities; and Keras makes i32 of i64 there, as JAX does.
+_NO_TORCH = (
+    "all elements of (input|target) should be between 0 and 1"
+    "|cannot be converted to type int32 without overflow"
+)
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
 BACKENDS = {
     "tensorflow": Backend(
@@ -58,7 +62,7 @@ BACKENDS = {
         says_no=NO_KERNEL,
     ),
     "torch": Backend(
-        "PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}, says_no=_DOMAIN
+        "PyTorch", ("torch", "torch-cpu"), "tf,torch", {"KERAS_BACKEND": "torch"}, says_no=_NO_TORCH
     ),
     "jax": Backend("JAX", ("jax",), "tf,jax", _JAX, share=16),
     "theano": Backend(

@@ -105,6 +105,7 @@ class JaxKerasBuilder(KerasBuilder):
 
     backend = "jax"
     lacks = _NO_DOUBLE
+    apart = KerasBuilder.tapped
 
 
 class TorchKerasBuilder(KerasBuilder):

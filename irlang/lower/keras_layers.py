@@ -201,6 +201,8 @@ def _dropout(call: Keras) -> list[Value] | None:
     if call.wants("mask") or (training and call["rate"] == 1):
         return None
     x = call.input("x")
+    if not all(-x.rank <= axis < x.rank for axis in call["shared_axes"]):
+        return None  # a shape of the noise says none of these
     options = {"noise_shape": tuple(call["M"])} if call["shared"] else {}
     rate = float(call["rate"])
     text = layer(call, "Dropout", x, called=f"training={training}", rate=rate, **options)

@@ -31,10 +31,14 @@ def _result(call: Keras, text: str, shape: tuple[int, ...]) -> Value:
     return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
 
 
-def _steps(frame: Windows) -> dict[str, Any] | None:
-    """Strides and dilation, of which Keras has one or the other; those that are 1 are left out."""
-    if not _same(frame.stride, 1) and not _same(frame.dilation, 1):
-        return None
+def _step(frame: Windows) -> dict[str, Any] | None:
+    """As `_steps`, but of what Keras has one or the other."""
+    both = not _same(frame.stride, 1) and not _same(frame.dilation, 1)
+    return None if both else _steps(frame)
+
+
+def _steps(frame: Windows) -> dict[str, Any]:
+    """Strides and dilation; those that are 1 are left out."""
     return {
         "strides": None if _same(frame.stride, 1) else sizes(frame.stride),
         "dilation_rate": None if _same(frame.dilation, 1) else sizes(frame.dilation),
@@ -75,7 +79,7 @@ def _on_theano(call: Keras) -> bool:
 
 def _conv(call: Keras) -> Value | None:
     x, frame, padding = _framed(call, causal=len(call["S"]) == 1)
-    steps = _steps(frame)
+    steps = _step(frame)
     if not _spaced(frame) or steps is None:
         return None
     w = call.input("w")
@@ -132,24 +136,22 @@ def _conv_transpose(call: Keras) -> Value | None:
 
 def _depthwise(call: Keras) -> Value | None:
     x, frame, padding = _framed(call)
-    steps = _steps(frame)
     least = 2 if call.build.version == 2 else 1
-    if not least <= frame.rank <= 2 or steps is None or not _one(frame.stride):
+    if not least <= frame.rank <= 2 or not _one(frame.stride):
         return None
     w = call.input("w")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
     text = weighted(
         call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], channels_last(call, x),
         kernel_size=sizes(frame.window), depth_multiplier=w.shape[1], padding=padding,
-        use_bias=None if call.has("b") else False, **steps,
+        use_bias=None if call.has("b") else False, **_steps(frame),
     )  # fmt: skip
     return _result(call, text, call.out.shape)
 
 
 def _separable(call: Keras) -> Value | None:
     x, frame, padding = _framed(call)
-    steps = _steps(frame)
-    if not 1 <= frame.rank <= 2 or steps is None or not _one(frame.stride):
+    if not 1 <= frame.rank <= 2 or not _one(frame.stride):
         return None
     w, p = call.input("w"), call.input("p")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
@@ -160,7 +162,7 @@ def _separable(call: Keras) -> Value | None:
         call, f"SeparableConv{frame.rank}D", [kernel, point, *bias(call)],
         channels_last(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
         depth_multiplier=w.shape[1], padding=padding, use_bias=None if call.has("b") else False,
-        **steps,
+        **_steps(frame),
     )  # fmt: skip
     return _result(call, text, call.out.shape)
 

@@ -19,6 +19,13 @@ _SIGNS = "all({0}.. < {1}..) (target[{0}..] == 1 or target[{0}..] == -1)"
 _SHARES = "all(s.. < S..) 0 <= target[s..] <= 1"
 _UNITS = ("units", "1 <= H", "units: positive integer, the dimensionality of the output")
 
+# Keras refuses it in `Conv` itself, of which that is documented as well.
+_STRIDES = "all(d < rank(S)) stride[d] == 1"
+_ONE_OF_TWO = (
+    "strides", f"({_STRIDES}) or ({_STRIDES.replace('stride', 'dilation')})",
+    "strides > 1 is incompatible with dilation_rate > 1",
+)  # fmt: skip
+
 # By framework and operator: the name of a condition, itself, and what is written.
 _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "keras": {
@@ -26,9 +33,10 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "dense": (("units", "1 <= F", "Dense: units is a positive integer"),),
         "conv": (("filters", "1 <= F", "Conv: filters is the number of filters, at least 1"),),
         "conv_transpose": (("filters", "1 <= G", "ConvTranspose: as of Conv"),),
-        "separable_conv": (("filters", "1 <= F", "SeparableConv: as of Conv"),),
+        "separable_conv": (("filters", "1 <= F", "SeparableConv: as of Conv"), _ONE_OF_TWO),
         "depthwise_conv": (
             ("multiplier", "1 <= M", "DepthwiseConv: depth_multiplier is a positive integer"),
+            _ONE_OF_TWO,
         ),
         "conv_lstm": (("filters", "1 <= F", "ConvLSTM: as of Conv"),),
         "locally_connected": (("filters", "1 <= F", "LocallyConnected: as of Conv"),),

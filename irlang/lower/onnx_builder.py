@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.lower.onnx_kernels import Gone, Runtime
 from irlang.lower.value import (
@@ -64,6 +64,14 @@ def code_of(dtype: str) -> int:
     return _CODES[dtype]
 
 
+def _require_fits(numbers: Sequence[int]) -> None:
+    """Refuses whole numbers that no model file holds: theirs are those of 64 bits."""
+    least, greatest = integer_range("i64")
+    beyond = [number for number in numbers if not least <= number <= greatest]
+    if beyond:
+        raise Unsupported(f"{beyond[0]} has more than 64 bits")
+
+
 @dataclass(slots=True)
 class _Node:
     op: str
@@ -112,6 +120,7 @@ class OnnxBuilder:
             raise
         for key, given in attributes.items():
             numbers = given if isinstance(given, (list, tuple)) else [given]
+            _require_fits([n for n in numbers if isinstance(n, int)])
             lost = [n for n in numbers if isinstance(n, float) and float(np.float32(n)) != n]
             if lost and any(info.dtype == "f64" for info in types):
                 raise Unsupported(f"{op}'s {key} is a float32, which {lost[0]} is not")
@@ -199,6 +208,7 @@ class OnnxBuilder:
 
     def integers(self, numbers: Sequence[int]) -> Value:
         """A vector of i64."""
+        _require_fits(numbers)
         return self.constant(np.asarray(numbers, dtype=np.int64), "i64")
 
     # ---- element by element

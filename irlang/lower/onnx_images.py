@@ -147,17 +147,20 @@ def _deform_conv(call: Onnx) -> Value | None:
 # ---- small integers
 
 
-def _scaled(call: Onnx, x: Value, real: str, small: str) -> dict[str, Any] | None:
+def _scaled(
+    call: Onnx, x: Value, real: str, small: str, also: tuple[str, ...] = ()
+) -> dict[str, Any] | None:
     """The attributes of scales for all elements, for those of an axis, or for blocks; None where
-    the opset has no such scales or types. real, small: what is quantised, and the integers.
+    the opset has no such scales or types. real, small: what is quantised, and the integers. also:
+    types of these beside the usual, for which there are no blocks.
     """
     scale, opset = call.input("scale"), call.build.runtime.opset
     wide = ("u16", "i16") if opset >= 21 else ()
-    if small not in (*_BYTES, *wide) or real not in ("f32", "f16" if opset >= 19 else "f32"):
+    if small not in (*_BYTES, *wide, *also) or real not in ("f32", "f16" if opset >= 19 else "f32"):
         return None
     if call["block_size"] and scale.rank == x.rank and x.rank:
         options = {"axis": call.axis_said("axis", x.rank), "block_size": int(call["block_size"])}
-        return options if opset >= 21 and 0 not in x.shape else None
+        return options if opset >= 21 and 0 not in x.shape and small not in also else None
     if scale.rank == 0:
         return {}
     whole = scale.rank == 1 and scale.shape[0] != 1
@@ -178,8 +181,10 @@ def _quantize(call: Onnx) -> Value | None:
 
 
 def _dequantize(call: Onnx) -> Value | None:
+    """Of 32 bits, as biases are, without a zero point."""
     x, scale = call.input("x"), call.input("scale")
-    options = _scaled(call, x, scale.dtype, x.dtype)
+    bias = () if call.has("zero_point") else ("i32",)
+    options = _scaled(call, x, scale.dtype, x.dtype, bias)
     if options is None:
         return None
     given = [x.text, scale.text]

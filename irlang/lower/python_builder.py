@@ -93,6 +93,14 @@ class PythonBuilder(Builder, ABC):
         """`value` as a tensor of its own, so that what flows back to it is told from others."""
         return self.once(self._in(self.copied, value), value.shape, value.dtype, name)
 
+    def tapped(self, value: Value, name: str) -> Value:
+        """The same where a function is differentiated, and not what it has done: `watched` is told
+        the name.
+        """
+        named = self.names.fresh(name)
+        text = f'watched("{named}", {self.solid(value).text})'
+        return self.assign(named, Value(text, value.shape, value.dtype))
+
     def detach(self, value: Value) -> Value:
         """`value` as a constant, by which nothing is differentiated."""
         return self.emit(self._in(self.detached, value), value.shape, value.dtype)

@@ -24,6 +24,7 @@ RESERVED = (
     "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
     "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
     "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed", "mx", "where",
+    "watched", "tapped", "SHOWN", "TAPS",
 )  # fmt: skip
 _WIDTH = 100
 
@@ -50,7 +51,8 @@ class Layout:
     framework: its name for people. imports: lines. helpers: the functions `tensor(name, value)`
     and `array(name, value)`, and the same where bfloat16 occurs. run, gradients: these functions
     (watched: the second where results are differentiated by as well), in which `{function}` is
-    the model's, or what `wrapper` makes of it. watched_run: the first of a program that has the
+    the model's, or what `wrapper` makes of it, and `{places}` says what the results are called in
+    there. watched_run: the first of a program that has the
     second of these, where values come about in another way once something is differentiated.
 
     A mode shows in what stands around the model's function: decorator is a line above it, wrapper
@@ -135,7 +137,8 @@ def program(
     ]
     if gradients:
         text = (watched and layout.watched) or layout.gradients
-        parts.append(text.format(function=layout.wrapped or function))
+        places = dict(zip(results, returned, strict=False))
+        parts.append(text.format(function=layout.wrapped or function, places=places))
     return "\n\n\n".join([*(part.strip("\n") for part in parts), _MAIN.strip("\n")]) + "\n"
 
 

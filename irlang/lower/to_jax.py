@@ -22,6 +22,52 @@ TABLE: dict[str, Native] = {
     **JAX_SELECTIONS,
 }  # fmt: skip
 
+# What flows back to values inside of a function, which JAX differentiates as a whole.
+TAPPED = '''
+SHOWN, TAPS = {{}}, {{}}
+
+
+@jax.custom_vjp
+def tapped(value, tap):
+    """The value; what flows back to it flows back to the tap, too."""
+    return value
+
+
+tapped.defvjp(lambda value, tap: (value, None), lambda _, slope: (slope, slope))
+
+
+def watched(name, value):
+    """The value, by which is differentiated where there is a tap of its name."""
+    SHOWN[name] = value
+    return tapped(value, TAPS[name]) if name in TAPS else value
+'''
+TAKEN = """
+    {function}(*values.values())
+    places = {places}
+    taps = {{n: jax.numpy.zeros_like(SHOWN[p]) for n, p in places.items() if p in SHOWN}}
+
+    def loss(wanted, taps):
+        TAPS.update((places[name], tap) for name, tap in taps.items())
+        return {function}(*{{**values, **wanted}}.values())[-1]
+
+    found, inner = jax.grad(loss, (0, 1))(wanted, taps)
+    TAPS.clear()
+    return {{name: array(name, value) for name, value in {{**found, **inner}}.items()}}
+"""
+_WATCHED = (
+    TAPPED
+    + '''
+
+def gradients(inputs, params):
+    """The gradients of the loss by the names of the real inputs, parameters and results."""
+    values = {{name: tensor(name, inputs[name]) for name in INPUTS}}
+    values.update((name, tensor(name, params[name])) for name in PARAMS)
+    wanted = {{n: v for n, v in values.items() if jnp.issubdtype(v.dtype, jnp.floating)}}
+'''
+    + TAKEN.strip("\n")
+    + "\n"
+)
+
 LAYOUT = Layout(
     framework="JAX",
     imports="""
@@ -74,7 +120,7 @@ def gradients(inputs, params):
 
     return {{name: array(name, value) for name, value in jax.grad(loss)(wanted).items()}}
 ''',
-    watched="",
+    watched=_WATCHED,
 )
 
 

@@ -21,6 +21,7 @@ from irlang.lower.python_program import Layout
 from irlang.lower.selections import KERAS_SELECTIONS
 from irlang.lower.spectra import KERAS_SIGNALS
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
+from irlang.lower.to_jax import TAKEN, TAPPED
 
 TABLE: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
@@ -33,6 +34,9 @@ def applied(layer, weights, *inputs, **options):
     """What a layer gives with these weights."""
     if not layer.built:
         layer.build(inputs[0].shape)
+    for own, weight in zip(layer.weights, weights):
+        if tuple(own.shape) != tuple(weight.shape):  # as `set_weights` does
+            raise ValueError(f"a weight of shape {own.shape}, not {weight.shape}")
     with keras.StatelessScope(list(zip(layer.weights, weights))):
         return layer(*inputs, **options)
 '''
@@ -140,6 +144,8 @@ _TORCH_WATCHED = (
     )
     .replace("[values[name] for name in wanted]", "[values.get(n, wanted[n]) for n in wanted]")
 )
+_JAX_WATCHED = "import jax\n\n" + TAPPED + "\n" + _HEAD % "jax" + TAKEN.strip("\n") + "\n"
+_WATCHED = {"tensorflow": _TAPE_WATCHED, "torch": _TORCH_WATCHED, "jax": _JAX_WATCHED}
 _IMPORTS = """
 import os
 import sys
@@ -216,5 +222,5 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         framework=f"Keras with its backend {backend.name}",
         imports=_IMPORTS.format(environment="\n".join(variables)),
         gradients=_GRADIENTS[mode],
-        watched={"tensorflow": _TAPE_WATCHED, "torch": _TORCH_WATCHED}.get(mode, ""),
+        watched=_WATCHED[mode],
     )

@@ -48,7 +48,11 @@ def applied(layer, weights, *inputs, **options):
     """What a layer gives with these weights, which are put in the places of its own."""
     if not layer.built:
         layer.build(inputs[0].shape)
-    places = {id(own): weight for own, weight in zip(layer.weights, weights)}
+    places = {}
+    for own, weight in zip(layer.weights, weights):
+        if own.shape != weight.shape:  # as `set_weights` does
+            raise ValueError(f"a weight of shape {own.shape}, not {weight.shape}")
+        places[id(own)] = tf.cast(weight, own.dtype)  # some of half precision stay in single
     for part in (layer, *layer.submodules):
         for name, own in list(vars(part).items()):
             if id(own) in places:

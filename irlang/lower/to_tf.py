@@ -66,7 +66,8 @@ def tensor(name, value):
 
 
 def array(name, value):
-    return (tf.bitcast(value, tf.uint16) if name in BFLOAT16 else value).numpy()
+    kept = name in BFLOAT16 and value.dtype == tf.bfloat16
+    return (tf.bitcast(value, tf.uint16) if kept else value).numpy()
 """,
     run='''
 def run(inputs, params):
