@@ -44,6 +44,7 @@ _evaluate = Evaluator()
 _ARGUMENTS = ("a", "b", "c")
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 _BELOW, _LEVEL = eq.Const(-1.0), eq.Const(0.0)  # what is decided, and a tie
+_LARGE = 2.0**14  # what is as far apart as a number from that may be none of f16
 
 
 def adjoint(
@@ -294,7 +295,10 @@ class _Adjoint:
             return expr
         if "real" not in {kind(arg, self.work.tensors) for arg in expr.args}:
             return expr
-        return apply(expr.function, apply("about", apply("-", *expr.args)), eq.Const(0))
+        args = expr.args
+        if any(map(_is_large, args)):  # so that the difference does not overflow
+            args = tuple(apply("*", arg, eq.Const(0.25)) for arg in args)
+        return apply(expr.function, apply("about", apply("-", *args)), eq.Const(0))
 
     def _pull_reduction(
         self, expr: eq.Reduce, context: Context, equation: eq.Equation, whole: eq.Expr
@@ -436,6 +440,11 @@ class _Adjoint:
         if not known or not self.work.harmless(others, context):
             return self.work.refreshed(others)
         return self.work.define("others", self.work.refreshed(others), context.binders, "f64")
+
+
+def _is_large(expr: eq.Expr) -> bool:
+    value = expr.value if isinstance(expr, (eq.Const, eq.Size)) else 0
+    return isinstance(value, (int, float)) and _LARGE < abs(value) < math.inf
 
 
 def _scaled(context: Context, derivative: eq.Expr) -> Context:

@@ -166,7 +166,8 @@ class BallDecisions(Precision):
             lost = (low <= 0) & (np.asarray(b.bound) > 0) | (b.value != 0) & (low < self.tiny)
             if function != "%":
                 return np.where(lost, np.inf, np.where(jump, np.ceil(slack) + 1.0, 0.0))
-            own = a.bound + np.abs(np.floor(ratio)) * b.bound + self.unit * np.abs(value)
+            own = a.bound + np.abs(np.floor(ratio)) * b.bound
+            own = own + self.unit * (np.abs(value) + own)
             whole = (a.radius is None and b.radius is None) & (value == 0)
             own = np.where(jump & ~whole, np.abs(b.value) + own, own)
             return np.where(lost, np.inf, own)

@@ -313,7 +313,8 @@ class Balls(BallFunctions):
             narrow = DTYPES[info.dtype]
             less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
             if less and not (radius is None and _holds(narrow, value)):
-                radius = ball.bound + narrow.unit * np.abs(value) + narrow.tiny
+                size = np.abs(value) + ball.bound  # wherever it lies, it is rounded there
+                radius = ball.bound + narrow.unit * size + narrow.tiny
             with np.errstate(invalid="ignore"):
                 over = np.isfinite(value) & (
                     np.abs(value) + (0 if radius is None else radius) > narrow.largest

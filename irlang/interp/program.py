@@ -214,8 +214,9 @@ def stored(value: Any, radius: Any, expansion: eq.Expansion, formal: str) -> Any
     if row.kind != "real" or finest >= row.unit:
         return radius
     with np.errstate(all="ignore"):
-        own = row.unit * np.abs(np.asarray(value, dtype=np.float64)) + row.unit * row.tiny
-        return np.where(np.isfinite(own), own, 0.0) + (0.0 if radius is None else radius)
+        slack = 0.0 if radius is None else radius
+        own = row.unit * (np.abs(np.asarray(value, dtype=np.float64)) + slack + row.tiny)
+        return np.where(np.isfinite(own), own, 0.0) + slack
 
 
 def precision(graph: Graph) -> str:
