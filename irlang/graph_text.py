@@ -99,7 +99,9 @@ def _within(within: tuple[float, float] | None) -> tuple[ast.Expr, ast.Expr] | N
 
 
 def _param(name: str, param: Param) -> ast.Param:
-    value = None if param.initial is None else _initial(param.initial)
+    """An array, which no text holds, is left out: it is given beside the text."""
+    initial = param.initial
+    value = None if initial is None or initial.kind == "array" else _initial(initial)
     return ast.Param(name, to_type(param.info), _within(param.within), value)
 
 

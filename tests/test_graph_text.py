@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from irlang import ast
 from irlang.catalog import Catalog, builtin
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Initial, Node
 from irlang.graph_text import to_ast, to_expr
 from irlang.interp.shape import check
 from irlang.parser import parse, parse_expr
@@ -111,3 +112,16 @@ def test_types_of_generated_programs_come_back(dtype: str) -> None:
 
 def _types(graph: Graph, node: Node) -> list[str]:
     return [str(graph.values[name]) for name in (*node.operands(), *node.outputs)]
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 0)), np.ones((2, 3))])
+def test_an_array_is_left_to_what_stands_beside_the_text(array: np.ndarray) -> None:
+    """Of one without elements as of a large one: a report spells the calls of such a graph."""
+    shape = ", ".join(map(str, array.shape))
+    file = parse(
+        f"nnir 1\nmodel m() -> y: f32[{shape}] {{\n  param w: f32[{shape}]\n  y = relu(w)\n}}"
+    )
+    (graph,) = check(file, builtin()).graphs
+    before = to_ast(graph)
+    graph.params["w"].initial = Initial("array", (array,))
+    assert to_ast(graph) == before

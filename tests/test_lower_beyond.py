@@ -65,3 +65,18 @@ def test_a_call_that_is_refused_has_no_shape_to_be_held_to(target: str) -> None:
     graph = replace(model.graph, nodes=[replace(node, attrs=attrs, instance=broken)])
     made = lower(graph, target, model.catalog, {})
     assert all("-9223372036854775808" in reason for reason in made.unsupported)
+
+
+@pytest.mark.parametrize("target", ["torch", "tf", "onnxruntime"])
+@pytest.mark.parametrize(("low", "written"), [(-(2**63), False), (-(2**31), True)])
+def test_what_grows_beyond_64_bits_by_what_is_fed_is_not_written(
+    target: str, low: int, written: bool
+) -> None:
+    """`low - zero` is below all numbers of 64 bits where the zero point is above 0."""
+    model = irlang.loads(
+        "nnir 1\nmodel m(x: f32[], scale: f32[], zero: i64[]) -> y: f32[] "
+        f"{{\n  y = fake_quantize(x, scale, zero; low = {low})\n}}"
+    )
+    made = lower(model.graph, target, model.catalog, {})
+    assert (not made.unsupported) == written
+    assert all("64 bits" in reason for reason in made.unsupported)

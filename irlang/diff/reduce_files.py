@@ -42,11 +42,7 @@ def to_text(graph: Graph, catalog: Catalog, notes: tuple[str, ...] = ()) -> str:
     """
     if not graph.outputs:
         graph = with_loss_shown(graph)  # the language has no model without a result
-    params = {
-        name: replace(param, initial=None) if _is_array(param) else param
-        for name, param in graph.params.items()
-    }
-    model = to_ast(replace(graph, params=params))
+    model = to_ast(graph)
     comments = tuple(f"# {' '.join(note.split())}" for note in notes)
     return print_file(ast.File((*_own(graph, catalog), model), 1, comments=comments))
 

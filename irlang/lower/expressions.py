@@ -33,6 +33,7 @@ _GROWING = frozenset(("+", "-", "*", "neg", "abs", "sq", "//", "ceildiv"))
 _COUNTING = _GROWING | {"%"}
 _BEYOND = "its definition counts beyond 64 bits"
 _SAFE = 2.0**31  # of integers below it, the results of these are in 64 bits
+_FAR = 2**62  # from which on a number that grows by what is not known may leave 64 bits
 _WHOLE = frozenset(("floor", "ceil", "round", "trunc"))
 # What gives the same bits with a sign as without.
 _WRAPPING = WHOLE - {"shift_right"} | frozenset(
@@ -169,7 +170,8 @@ class Expressions(ABC):
                 args.append(self.term(arg))
         self.guarded = guarded
         reals = any(isinstance(arg, Known) and arg.kind == "real" for arg in args)
-        if reals and function in _COUNTING and kind_of(expr, self.tensors) == "int":
+        counts = function in _COUNTING and kind_of(expr, self.tensors) == "int"
+        if counts and (reals or _may_leave(function, args)):
             raise Unsupported(_BEYOND)  # which a number has become a real for, and is not exact
         return self.applied(function, args)
 
@@ -392,6 +394,15 @@ def _chosen(expr: eq.Apply) -> eq.Apply:
         beyond = eq.Apply("<=" if expr.function == "max" else ">=", (steep, bound))
         return eq.Apply("select", (beyond, bound, steep))
     return expr
+
+
+def _may_leave(function: str, args: Sequence[Term]) -> bool:
+    """Whether a number at the end of 64 bits grows by what a call is fed with, as in `low - zero`:
+    a definition counts on, as integers do (`irlang.interp.wide`), and what is written wraps around.
+    """
+    known = [arg.array for arg in args if isinstance(arg, Known)]
+    far = any((np.abs(array.astype(np.float64)) >= _FAR).any() for array in known)
+    return far and function in _GROWING and len(known) < len(args)
 
 
 def _held(function: str, arrays: Sequence[Array]) -> None:
