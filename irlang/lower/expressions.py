@@ -232,11 +232,16 @@ class Expressions(ABC):
         simple = _simplified(function, args, kind)
         if simple is not None:
             return self.as_kind(simple, kind or "real")
-        dtype = self.dtype(kind)
+        return self._spelt(function, args, axes, kind)
+
+    def _spelt(self, function: str, args: Sequence[Term], axes: Axes, kind: str | None) -> Term:
+        """A function of terms of which some are not known yet, as the target says it."""
+        operands = args[1:] if function == "select" else args
         if function not in _WRAPPING:
             signed(operands)
         if function == "logaddexp":
             return self._log_of_sum(*args)
+        dtype = self.dtype(kind)
         values = [self.over(arg, axes, dtype) for arg in operands]
         if function == "select":
             value = self.builder.where(self.over(args[0], axes, "bool"), *values)
