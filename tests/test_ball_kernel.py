@@ -6,6 +6,8 @@ Their texts are run by Python here, which takes no compiler; one is compiled.
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import sys
 import types
 from typing import Any
@@ -239,3 +241,42 @@ def test_a_quotient_may_be_a_product_with_a_reciprocal_that_vanishes(
     reached = (np.abs(found.value) <= radius) & (found.value != 0)
     assert reached.tolist() == [True, True, False, False, False]
     assert bool(ran) == compiled
+
+
+def _in_all_orders(terms: Array) -> list[Array]:
+    """What some terms add up to in single precision, one after the other."""
+    return [functools.reduce(np.add, order) for order in itertools.permutations(terms)]
+
+
+def _added(terms: Array) -> Ball:
+    names = [f"x{number}" for number in range(len(terms))]
+    taken = ", ".join(f"{name}: f32[{terms.shape[1]}]" for name in names)
+    text = f"({taken}) -> y: f32[{terms.shape[1]}] {{ y = add_n({', '.join(names)}) }}"
+    graph = irlang.loads(f"nnir 1\nmodel m{text}").graph
+    return program.balls(graph, dict(zip(names, terms, strict=True)), CATALOG, "f32")["y"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_terms_that_cancel_may_be_added_up_in_any_order(
+    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One order may round nothing, as 1e8 - 1e8 + 1.5, where another loses the last."""
+    if not compiled:
+        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
+    random = np.random.default_rng(5)
+    terms = random.integers(-3, 4, (5, 400)) * 2.0 ** random.integers(0, 40, (5, 400))
+    terms[1] = -terms[0]
+    terms[1, ::4] = terms[2, ::4] = 0
+    terms[3:, 1:] %= 2.0**14  # so that each sum is a small whole number
+    terms[2:] = np.where(np.abs(terms[2:]) < 2.0**20, terms[2:], 3)
+    terms[:, 0] = 3, -5, 2.0**20, 1, 0
+    single = terms.astype(np.float32)
+    found = _added(single)
+    assert bool(ran) == compiled
+    radius = np.broadcast_to(np.asarray(found.bound), (400,))
+    orders = _in_all_orders(single)
+    for total in orders:
+        assert not outside(found, total).any()
+    assert np.count_nonzero(np.any(np.array(orders) != orders[0], axis=0)) > 20
+    assert radius[0] == 0
+    assert np.count_nonzero(radius == 0) > 50

@@ -343,6 +343,23 @@ def test_what_a_recurrence_adds_up_may_be_added_up_in_any_order(
     assert farther  # so one order's bound is not enough
 
 
+@pytest.mark.parametrize("kernels", [False, True])
+def test_a_running_sum_that_cancels_may_be_added_up_in_another_order(
+    kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pairs the second and the third are added first, which loses the third."""
+    if kernels:
+        monkeypatch.setattr(rounding, "_NEST", 1)
+        monkeypatch.setattr(rounding, "worth", lambda *_: True)
+    x = np.array([1e8, -1e8, 1.5, 1.25, 3.0, 5.0])
+    y = _evaluated("cumsum", {"x": Ball(x)}, axis=0)["y"]
+    lost = np.float32(1e8) + (np.float32(-1e8) + np.float32(1.5))
+    assert abs(lost - y.value[2]) == 1.5
+    assert not outside(y, np.array([*y.value[:2], lost, *y.value[3:]])).any()
+    small = _evaluated("cumsum", {"x": Ball(x[2:])}, axis=0)["y"]
+    assert not np.any(small.bound)
+
+
 def test_whole_numbers_that_a_type_lacks_are_rounded() -> None:
     """257 is no bfloat16, 2049 no float16; programs hold them as the nearest ones."""
     for name, whole in (("bf16", 257), ("f16", 2049), ("f32", 2**24 + 1)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,12 +87,14 @@ def gross(ball: Ball) -> Any:
     return size if ball.terms == 1 else 2 * size - np.abs(ball.value)
 
 
-def running(ball: Ball) -> Running:
+def running(ball: Ball, unit: float) -> Running:
     """The terms of a running sum; what is none is one term, and zero is no term."""
     if ball.running is not None:
         return ball.running
-    size = np.abs(np.asarray(ball.value, dtype=np.float64)) + ball.bound
-    return Running(np.asarray(size != 0, dtype=np.float64), size, np.asarray(ball.bound))
+    value = np.asarray(ball.value, dtype=np.float64)
+    size, slack = np.abs(value) + ball.bound, np.asarray(ball.bound)
+    rough = ~(simple(value, unit) & (slack == 0))
+    return Running(np.asarray(size != 0, dtype=np.float64), size, slack, rough.astype(np.float64))
 
 
 def gap(a: Any, b: Any) -> Any:
@@ -123,3 +126,26 @@ def coarse(unit: float) -> tuple[float, float]:
     """
     grid = 2.0 ** (math.log2(1.0 / unit) // 3)
     return grid, 1.0 / (unit * grid * 4)
+
+
+def simple(value: Any, unit: float) -> Any:
+    """Where numbers are such multiples that are smaller than the bound."""
+    grid, reach = coarse(unit)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return (np.abs(value) < reach) & (np.floor(value * grid) == value * grid)
+
+
+def unrounded_sum(terms: Sequence[Ball], total: Any, unit: float) -> Any:
+    """Where no order of a sum rounds anything: all terms are exact, and multiples of a power of two
+    that all of them together are no more than 1 / unit times of. total: of their magnitudes.
+
+    What is added to a term and taken away again has no digits below such a power; it is so much
+    larger that it keeps half of them whatever the sign of the term.
+    """
+    found = np.True_
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = 3 * 2.0**53 * unit * np.asarray(total, dtype=np.float64)
+        for term in terms:
+            kept = (term.value + far) - far == term.value
+            found = found & kept & (np.asarray(term.bound) == 0)
+    return found

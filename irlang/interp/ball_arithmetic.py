@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from irlang.interp.ball import Ball, coarse, gross, least, magnitude, running
+from irlang.interp.ball import Ball, coarse, gross, least, magnitude, running, simple
 from irlang.interp.ball_precision import CORRECTLY, Precision
 from irlang.interp.ball_sure import certain, exactly, unrounded
 from irlang.interp.endless import settled_sum
@@ -53,7 +54,7 @@ class BallArithmetic(Precision):
         if function in "+-" and a.terms + b.terms > 2:
             return self.longer([a, b], value)
         if function in "+-" and exact and not halved and self._integers(a, b, value):
-            return Ball(value)
+            return self._added(Ball(value), args)
         found = self.rounded(value, slack, self.allowed(function) if function == "/" else CORRECTLY)
         if halved:  # an exact operation may stand for some that are not
             return self._added(found, args) if function in "+-" else found
@@ -66,7 +67,7 @@ class BallArithmetic(Precision):
         if function == "/":
             found.radius = found.bound + self._vanishing(a, b, value)
         if function in "+-":
-            return self.bounded(self._added(found, args, free))
+            return self.bounded(self._added(found, args))
         if function in "*/" and self.arithmetic.distributes:
             return self._distributed(found, a, b, function, slack)
         return found
@@ -141,17 +142,15 @@ class BallArithmetic(Precision):
         """What so many additions lose to denormal partial sums, none of which exceeds `total`."""
         return additions * np.minimum(self.lost, total)
 
-    def _added(self, found: Ball, parts: list[Ball], exact: Any = np.False_) -> Ball:
-        """A sum that goes on a running one: its terms, and a radius that any order of them has.
-
-        exact: where one order rounds nothing; nor does another.
-        """
+    def _added(self, found: Ball, parts: list[Ball]) -> Ball:
+        """A sum that goes on a running one: its terms, and a radius that any order of them has."""
         if all(part.running is None for part in parts):
             return found
-        found.running = functools.reduce(Running.plus, map(running, parts))
+        found.running = functools.reduce(Running.plus, (running(part, self.unit) for part in parts))
+        _, reach = coarse(self.unit)
         with np.errstate(invalid="ignore"):
-            radius = np.maximum(found.bound, found.running.radius(self._growths))
-        found.radius = np.where(np.isfinite(found.value) & ~exact, radius, found.bound)
+            radius = np.maximum(found.bound, found.running.radius(self._growths, reach))
+        found.radius = np.where(np.isfinite(found.value), radius, found.bound)
         return found
 
     def _growths(self, roundings: Any) -> Any:
@@ -162,16 +161,11 @@ class BallArithmetic(Precision):
 
     def _coarse(self, a: Ball, b: Ball, value: Any) -> Any:
         """Where operands and result are multiples of a unit so large that any order is exact."""
-        grid, limit = coarse(self.unit)
-
-        def simple(numbers: Any) -> Any:
-            with np.errstate(invalid="ignore", over="ignore"):
-                return (np.abs(numbers) < limit) & (np.floor(numbers * grid) == numbers * grid)
-
-        found = simple(np.asarray(value, dtype=np.float64))
+        plain = partial(simple, unit=self.unit)
+        found = plain(np.asarray(value, dtype=np.float64))
         if not np.any(found):
             return found
-        return found & exactly(a, simple) & exactly(b, simple)
+        return found & exactly(a, plain) & exactly(b, plain)
 
     def _integers(self, a: Ball, b: Ball, value: Any) -> bool:
         """Whether a sum is one of small whole numbers, which no format rounds."""

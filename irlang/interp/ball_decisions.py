@@ -46,12 +46,12 @@ class BallDecisions(Precision):
         found = Ball(value, radius, least=min(least(yes), least(no)))
         return self._either(found, condition, yes, no, between)
 
-    @staticmethod
-    def _either(found: Ball, condition: Ball, yes: Ball, no: Ball, between: Any) -> Ball:
+    def _either(self, found: Ball, condition: Ball, yes: Ball, no: Ball, between: Any) -> Ball:
         """A choice, with the terms of what is chosen where that is a running sum."""
         if yes.running is not None or no.running is not None:
             doubtful = np.asarray(condition.bound) > 0
-            found.running = chosen(condition.value, doubtful, running(yes), running(no), between)
+            first, second = running(yes, self.unit), running(no, self.unit)
+            found.running = chosen(condition.value, doubtful, first, second, between)
         return found
 
     def extreme(self, function: str, args: list[Ball]) -> Ball:

@@ -113,11 +113,14 @@ _RULES = {
         "    return v, overflown(v, r, a, b) if b != 0.0 else r\n"
     ),
     "any_order": (
-        "def any_order(v, r, slack, total, growth, largest):\n"
+        "def any_order(v, r, slack, total, growth, largest, exact):\n"
         "    most = (total + abs(v) + slack) / 2.0\n"
-        "    r = larger(r, slack + growth * most) if r > slack else r\n"
+        "    rounded = (r > slack) | (finite(total) & (not exact))\n"
+        "    r = larger(r, slack + growth * most) if rounded else r\n"
         "    return bounded(v, r, abs(v), largest)\n"
     ),
+    # whether it is a multiple of what `far` has the last digit of (`ball.unrounded_sum`)
+    "kept": "def kept(a, ra, far):\n    return (ra == 0.0) & ((a + far) - far == a)\n",
     "greater": (
         "def greater(a, ra, b, rb):\n"
         "    v = largest_of(a, b)\n"

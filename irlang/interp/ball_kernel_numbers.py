@@ -139,9 +139,12 @@ class NumberWriter(Writer):
         slack = " + ".join(radii) or EXACT
         sizes = [f"abs({term.value}) + {term.radius}" for term in terms]
         growth = self.gamma(len(terms) - 1)
-        radius = self.fresh("e")
-        given = f"{found.value}, {found.radius}, {slack}, {' + '.join(sizes)}, {growth}"
-        self.put(f"{radius} = any_order({given}, {self.limits[1]})")
+        total, far, radius = self.fresh("s"), self.fresh("s"), self.fresh("e")
+        self.put(f"{total} = {' + '.join(sizes)}")
+        self.put(f"{far} = {self.constant('far', 3 * 2.0**53 * self.domain.unit)} * {total}")
+        exact = " & ".join(f"kept({term.value}, {term.radius}, {far})" for term in terms)
+        given = f"{found.value}, {found.radius}, {slack}, {total}, {growth}"
+        self.put(f"{radius} = any_order({given}, {self.limits[1]}, {exact})")
         return replace(found, radius=radius)
 
     def longer(self, parts: list[Number], value: str) -> Number:

@@ -24,7 +24,17 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES, DType, integer_range
 from irlang.interp import wide
-from irlang.interp.ball import Ball, gamma, gap, least, magnitude, running, spread, whole
+from irlang.interp.ball import (
+    Ball,
+    gamma,
+    gap,
+    least,
+    magnitude,
+    running,
+    spread,
+    unrounded_sum,
+    whole,
+)
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
@@ -48,12 +58,16 @@ class Balls(BallFunctions):
             value = functools.reduce(lambda a, b: a + b, (term.value for term in terms))
             return replace(self.longer(terms, value), least=_together(terms))
         found = functools.reduce(lambda a, b: self.apply("+", [a, b]), terms)
-        if found.radius is None:
+        if np.asarray(found.value).dtype.kind != "f":
             return found
         total, slack = sum(map(magnitude, terms)), sum(term.bound for term in terms)
         radius = slack + self.summed(len(terms) - 1, 0, total, found.value, slack)[0]
-        # one order rounds nothing where all are multiples of a large unit: nor does another
-        radius = np.where(found.radius > slack, np.maximum(found.radius, radius), found.radius)
+        # that one order rounds nothing, as where two terms cancel, says nothing of another
+        rounded = np.isfinite(total) & ~unrounded_sum(terms, total, self.unit)
+        rounded = rounded | (found.bound > slack)
+        if found.radius is None and not np.any(rounded):
+            return found
+        radius = np.where(rounded, np.maximum(found.bound, radius), found.bound)
         return self.bounded(replace(found, radius=radius))
 
     def number(self, value: eq.Scalar) -> Ball:
@@ -99,12 +113,9 @@ class Balls(BallFunctions):
         floor = min(least(value), least(default))
         found = Ball(change(value.value, default.value), change(radius, default.bound), least=floor)
         if value.running is not None:
-            shape, around = np.shape(value.value), running(default)
-            found.running = Running(
-                *(
-                    change(whole(getattr(value.running, part), shape), getattr(around, part))
-                    for part in ("count", "total", "slack")
-                )
+            shape, around = np.shape(value.value), running(default, self.unit)
+            found.running = value.running.beside(
+                around, lambda one, other: change(whole(one, shape), other)
             )
         return found
 
@@ -350,7 +361,7 @@ class Balls(BallFunctions):
         """The same, of a recurrence that adds to what it had before."""
         ball = self.empty(info)
         if info.kind == "real":
-            ball.running = Running(*(np.zeros(info.shape) for _ in range(3)))
+            ball.running = Running(*(np.zeros(info.shape) for _ in range(4)))
         return ball
 
     def assign(self, target: Ball, where: tuple[Any, ...], value: Ball) -> None:
@@ -358,10 +369,7 @@ class Balls(BallFunctions):
         target.value[where] = value.value
         target.radius[where] = value.bound
         if target.running is not None:
-            terms = running(value)
-            target.running.count[where] = terms.count
-            target.running.total[where] = terms.total
-            target.running.slack[where] = terms.slack
+            target.running.assign(where, running(value, self.unit))
 
 
 def _together(parts: list[Ball]) -> float:

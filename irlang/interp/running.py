@@ -7,7 +7,7 @@ So the elements of such a tensor remember of how many terms they are, and how la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ _KEPT = frozenset({"+", "-", "neg", "real", "select"})  # what makes sums of sum
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """For every element: how many terms, the sum of their magnitudes, the sum of their radii.
+    """For every element: how many terms, the sum of their magnitudes, the sum of their radii, and
+    how many of the terms are none that all orders add up exactly (`ball.coarse`) while small.
 
     Arrays that broadcast to one shape.
     """
@@ -27,30 +28,48 @@ class Running:
     count: Any
     total: Any
     slack: Any
+    rough: Any
 
     def plus(self, other: Running) -> Running:
         """The terms of both."""
-        return Running(self.count + other.count, self.total + other.total, self.slack + other.slack)
+        return self.beside(other, lambda a, b: a + b)
 
     def changed(self, change: Callable[[Any], Any]) -> Running:
         """The same with its arrays rearranged."""
-        return Running(change(self.count), change(self.total), change(self.slack))
+        return Running(*map(change, _parts(self)))
 
-    def radius(self, growth: Callable[[Any], Any]) -> Any:
-        """What no order of the terms exceeds. growth: as `ball.gamma` of a number of roundings."""
-        return self.slack + growth(np.maximum(self.count - 1, 0)) * self.total
+    def beside(self, other: Running, change: Callable[[Any, Any], Any]) -> Running:
+        """What a change makes of the arrays of two."""
+        return Running(*(change(a, b) for a, b in _pairs(self, other)))
+
+    def assign(self, where: tuple[Any, ...], value: Running) -> None:
+        """Fills a part of the arrays."""
+        for own, new in _pairs(self, value):
+            own[where] = new
+
+    def radius(self, growth: Callable[[Any], Any], reach: float) -> Any:
+        """What no order of the terms exceeds. growth: as `ball.gamma` of a number of roundings;
+        reach: as of `ball.coarse`.
+        """
+        exact = (self.rough == 0) & (self.total < reach)
+        rounded = growth(np.maximum(self.count - 1, 0)) * self.total
+        return self.slack + np.where(exact, 0.0, rounded)
 
 
 def chosen(condition: Any, doubtful: Any, yes: Running, no: Running, apart: Any) -> Running:
     """That of one of two numbers; where that is in doubt, of either, and as far off as both."""
     either = [np.maximum(a, b) for a, b in _pairs(yes, no)]
     certain = [np.where(condition, a, b) for a, b in _pairs(yes, no)]
-    count, total, slack = (np.where(doubtful, a, b) for a, b in zip(either, certain, strict=True))
-    return Running(count, total, np.where(doubtful, slack + apart, slack))
+    found = Running(*(np.where(doubtful, a, b) for a, b in zip(either, certain, strict=True)))
+    return replace(found, slack=np.where(doubtful, found.slack + apart, found.slack))
+
+
+def _parts(terms: Running) -> tuple[Any, ...]:
+    return terms.count, terms.total, terms.slack, terms.rough
 
 
 def _pairs(a: Running, b: Running) -> list[tuple[Any, Any]]:
-    return [(a.count, b.count), (a.total, b.total), (a.slack, b.slack)]
+    return list(zip(_parts(a), _parts(b), strict=True))
 
 
 def accumulates(equations: Iterable[eq.Equation]) -> bool:
