@@ -102,6 +102,13 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return 2
     except InvalidInput as error:
         return refuse(error)
+    except RecursionError:
+        click.echo(
+            "error: what is given is nested too deeply to be followed\n"
+            "help: say it in several calls, or by fewer operands of one",
+            err=True,
+        )
+        return 2
     return result if isinstance(result, int) else 0
 
 

@@ -15,6 +15,7 @@ from irlang.known import EMPTY, KNOWN, LONGEST
 from irlang.scope import FamilyRef, Macro, Scope, TensorRef, Value, is_residual, lift, mentioned
 
 LIMIT = LONGEST
+_TERMS = 32  # that are written one inside the other; more of them in groups of so many
 _FUNCTIONS = {
     "sum": "+", "count": "+", "prod": "*", "max": "max", "min": "min", "all": "and", "any": "or",
 }  # fmt: skip
@@ -45,20 +46,33 @@ def is_written_out(node: ast.Reduce, bound: ast.Expr, scope: Scope) -> bool:
 
 
 def combine(node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
-    """The reduction of terms that are written out, each with its condition."""
-    kind, span = node.kind, node.span
-    if kind == "the":
-        return _the(node, terms)
-    function = _FUNCTIONS.get(kind)
-    if function is None:
-        raise fail("definition.unroll", f"`{kind}` does not range over axes", span)
-    neutral = EMPTY[kind]
+    """The reduction of terms that are written out, each with its condition.
+
+    Of very many, groups are reduced before what comes of them is: one expression inside another
+    for each term would be deeper than what walks through expressions can follow.
+    """
+    if node.kind != "the" and node.kind not in _FUNCTIONS:
+        raise fail("definition.unroll", f"`{node.kind}` does not range over axes", node.span)
+    if not terms:
+        if node.kind == "the":
+            raise fail("definition.the", "no value satisfies the condition of `the`", node.span)
+        return EMPTY[node.kind]
+    reduced = _chosen if node.kind == "the" else _joined
+    while len(terms) > _TERMS:
+        groups = [terms[start : start + _TERMS] for start in range(0, len(terms), _TERMS)]
+        terms = [reduced(node, group) for group in groups]
+    _, result = reduced(node, terms)
+    return result.value if isinstance(result, Labelled) else result
+
+
+def _joined(node: ast.Reduce, terms: list[tuple[Value, Value]]) -> tuple[Value, Value]:
+    """Some terms by the function of their reduction, which holds wherever they are."""
+    function, span = _FUNCTIONS[node.kind], node.span
+    neutral = eq.Const(EMPTY[node.kind])
     result: Value = None
     for where, term in terms:
         if where is not True:
-            term = eq.Apply(
-                "select", (lift(where, "", span), _lifted(term, span), eq.Const(neutral))
-            )
+            term = eq.Apply("select", (lift(where, "", span), _lifted(term, span), neutral))
         if result is None:
             result = term
         elif isinstance(result, Labelled) and isinstance(term, Labelled):
@@ -67,21 +81,20 @@ def combine(node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
             )
         else:
             result = eq.Apply(function, (_lifted(result, span), _lifted(term, span)))
-    if result is None:
-        return neutral
-    return result.value if isinstance(result, Labelled) else result
+    return True, result
 
 
-def _the(node: ast.Reduce, terms: list[tuple[Value, Value]]) -> Value:
-    if not terms:
-        raise fail("definition.the", "no value satisfies the condition of `the`", node.span)
-    *earlier, (_, result) = terms
+def _chosen(node: ast.Reduce, terms: list[tuple[Value, Value]]) -> tuple[Value, Value]:
+    """The first of some terms whose condition holds, and whether one of these does."""
+    span = node.span
+    *earlier, (holds, result) = terms
     for where, term in reversed(earlier):
         if where is True:
-            result = term
-        else:
-            span = node.span
-            result = eq.Apply(
-                "select", (lift(where, "", span), _lifted(term, span), _lifted(result, span))
-            )
-    return result.value if isinstance(result, Labelled) else result
+            holds, result = True, term
+            continue
+        if holds is not True:
+            holds = eq.Apply("or", (lift(where, "", span), lift(holds, "", span)))
+        result = eq.Apply(
+            "select", (lift(where, "", span), _lifted(term, span), _lifted(result, span))
+        )
+    return holds, result
