@@ -94,6 +94,7 @@ class _Adjoint:
         self.work = Workspace(expansion)
         self.terms: dict[str, list[Term]] = {}
         self.plain: dict[eq.Expr, eq.Expr] = {}  # of what decides at a kink, as it is written
+        self.needs = {e.target: eq.reads(e.body) for e in expansion.equations}
         self.origins: dict[str, frozenset[str]] = {}
         self.read: frozenset[str] = frozenset()  # by the equations that something flows through
         self.active: set[str] = self._reaching(expansion.equations)
@@ -237,11 +238,14 @@ class _Adjoint:
     def _origins(self, tensor: str) -> frozenset[str]:
         """What a tensor hangs on, of all that is differentiated by."""
         if tensor not in self.origins:
-            self.origins[tensor] = frozenset(
-                name
-                for name in self.sources
-                if tensor in reaching((name,), self.expansion.equations, self.expansion.tensors)
-            )
+            met, pending = {tensor}, [tensor]
+            while pending:
+                name = pending.pop()
+                if name in self.needs and self.work.tensors[name].kind == "real":
+                    new = self.needs[name] - met
+                    met |= new
+                    pending += new
+            self.origins[tensor] = frozenset(met.intersection(self.sources))
         return self.origins[tensor]
 
     def _active(self, expr: eq.Expr) -> bool:

@@ -384,8 +384,8 @@ class Solver:
     # ---- ranges
 
     def _narrow(self) -> bool:
-        """A condition on a single index bounds its range."""
-        for condition in self.conditions:
+        """A condition on a single index bounds its range: last those that take one number away."""
+        for condition in sorted(self.conditions, key=lambda c: _is_inequality(c.expr)):
             used = eq.indices(condition.expr)
             if len(used) != 1 or not used <= self.binders.keys() or eq.reads(condition.expr):
                 continue
@@ -420,6 +420,10 @@ _RULES: tuple[Callable[[Solver], bool], ...] = (
     Solver._general,
     Solver._pull,
 )
+
+
+def _is_inequality(expr: eq.Expr) -> bool:
+    return isinstance(expr, eq.Apply) and expr.function == "!="
 
 
 def _mapped(expr: eq.Expr, mapping: Mapping[eq.Expr, eq.Expr]) -> eq.Expr:
