@@ -25,7 +25,7 @@ from irlang.gen.build import generate
 from irlang.graph import Graph
 from irlang.instance import instantiate
 from irlang.interp import kernel_cache, program, rounding, vector
-from irlang.interp.balls import Ball
+from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 from irlang.interp.values import initial_values, inputs
@@ -280,3 +280,29 @@ def test_terms_that_cancel_may_be_added_up_in_any_order(
     assert np.count_nonzero(np.any(np.array(orders) != orders[0], axis=0)) > 20
     assert radius[0] == 0
     assert np.count_nonzero(radius == 0) > 50
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_terms_that_cancel_may_overflow_in_another_order(
+    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(3e38 - 3e38) + 3e38 is 3e38, and (3e38 + 3e38) - 3e38 is infinite."""
+    if not compiled:
+        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
+    top = 2.0**127  # whose digits no order loses
+    terms = np.array([[3e38, top, 1e38], [-3e38, -top, -1e38], [3e38, top, 1e38]])
+    found = _added(np.repeat(terms, 20, axis=1).astype(np.float32))
+    assert bool(ran) == compiled
+    with np.errstate(over="ignore"):
+        for total in _in_all_orders(np.repeat(terms, 20, axis=1).astype(np.float32)):
+            assert not outside(found, total).any()
+    assert np.isinf(found.bound).tolist() == [*[True] * 40, *[False] * 20]
+
+
+def test_reals_are_added_to_whole_numbers_of_any_width() -> None:
+    """What integers are computed in that 64 bits may not hold is no type that NumPy rounds."""
+    whole = np.array([2**20, 3], dtype=object)
+    domain = Balls("f32")
+    found = domain.sum([Ball(np.array([0.5, 0.1])), Ball(np.array([1, 2])), Ball(whole)])
+    assert found.value.tolist() == [2**20 + 1.5, 5.1]
+    assert (np.asarray(found.bound) > 0).tolist() == [False, True]

@@ -146,6 +146,6 @@ def unrounded_sum(terms: Sequence[Ball], total: Any, unit: float) -> Any:
     with np.errstate(invalid="ignore", over="ignore"):
         far = 3 * 2.0**53 * unit * np.asarray(total, dtype=np.float64)
         for term in terms:
-            kept = (term.value + far) - far == term.value
-            found = found & kept & (np.asarray(term.bound) == 0)
+            value = np.asarray(term.value, dtype=np.float64)
+            found = found & ((value + far) - far == value) & (np.asarray(term.bound) == 0)
     return found

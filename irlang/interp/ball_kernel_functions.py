@@ -115,8 +115,10 @@ _RULES = {
     "any_order": (
         "def any_order(v, r, slack, total, growth, largest, exact):\n"
         "    most = (total + abs(v) + slack) / 2.0\n"
-        "    rounded = (r > slack) | (finite(total) & (not exact))\n"
-        "    r = larger(r, slack + growth * most) if rounded else r\n"
+        "    if finite(total):\n"
+        "        r = larger(r, slack + growth * most)\n"
+        "        r = 0.0 if exact & (most <= largest) else r\n"
+        "        r = r if most + growth * most <= largest else np.inf\n"
         "    return bounded(v, r, abs(v), largest)\n"
     ),
     # whether it is a multiple of what `far` has the last digit of (`ball.unrounded_sum`)

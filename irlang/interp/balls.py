@@ -60,14 +60,20 @@ class Balls(BallFunctions):
         found = functools.reduce(lambda a, b: self.apply("+", [a, b]), terms)
         if np.asarray(found.value).dtype.kind != "f":
             return found
-        total, slack = sum(map(magnitude, terms)), sum(term.bound for term in terms)
-        radius = slack + self.summed(len(terms) - 1, 0, total, found.value, slack)[0]
-        # that one order rounds nothing, as where two terms cancel, says nothing of another
-        rounded = np.isfinite(total) & ~unrounded_sum(terms, total, self.unit)
-        rounded = rounded | (found.bound > slack)
-        if found.radius is None and not np.any(rounded):
+        total = np.asarray(sum(map(magnitude, terms)), dtype=np.float64)  # some may be integers
+        slack = sum(term.bound for term in terms)
+        more, most = self.summed(len(terms) - 1, 0, total, found.value, slack)
+        # That one order rounds nothing, as where two terms cancel, says nothing of another. Of a
+        # term that is a running sum it is not known what others its own terms may be added to.
+        exact = not self.arithmetic.halved and found.running is None
+        exact = exact & unrounded_sum(terms, total, self.unit) & (most <= self.most)
+        if found.radius is None and np.all(exact):
             return found
-        radius = np.where(rounded, np.maximum(found.bound, radius), found.bound)
+        with np.errstate(invalid="ignore"):
+            radius = np.maximum(found.bound, slack + more)
+            radius = np.where(most + more <= self.most, radius, np.inf)  # a part may overflow
+        radius = np.where(exact, 0.0, radius)
+        radius = np.where(np.isfinite(total), radius, found.bound)
         return self.bounded(replace(found, radius=radius))
 
     def number(self, value: eq.Scalar) -> Ball:
