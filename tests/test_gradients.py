@@ -38,9 +38,9 @@ from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower.lower import Lowered, lower
-from irlang.lower.target import describe
 from irlang.parser import parse
 from tests.planted import FAULTS, planted
+from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -290,9 +290,7 @@ def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
 
 @pytest.mark.parametrize("target", ["mxnet-1.6", "keras-theano", "keras:torch", "keras:jax", "jax"])
 def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: str) -> None:
-    described = describe(target)
-    if not described.installed:
-        pytest.skip(described.reason)
+    usable(target)
     text = """model m(x: f32[2, 3] in [0.5, 2], y: f32[3] in [0.5, 2]) -> k: f32[2, 3] {
   h = tanh(multiply(x, y))
   k = exp(negate(h))
@@ -308,9 +306,7 @@ def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: st
 
 def test_a_gradient_that_mxnet_has_wrong_is_blamed_on_its_call() -> None:
     """MXNet 1.6 forgets an axis of size 1 in the gradient of einsum; what is behind it is right."""
-    described = describe("mxnet-1.6")
-    if not described.installed:
-        pytest.skip(described.reason)
+    usable("mxnet-1.6")
     text = """model m(x: f32[1, 1], y: f32[1, 1, 2], z: f32[1]) -> k: f32[1, 1, 2, 1] {
   h = einsum(x, y, z; labels = [0, 1, 2, 0, 3, 4])
   k = tanh(exp(h))

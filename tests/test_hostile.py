@@ -29,6 +29,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import irlang
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
 from irlang.interp.values import load_npy
@@ -496,3 +497,35 @@ def test_results_stay_in_their_folder(folder: Path) -> None:
     file.write_text("model m(x: f32[2]) -> __init__: f32[2] { __init__ = relu(x) }")
     assert status(["run", str(file), "--out", str(folder / "out")]) == 0
     assert [path.name for path in (folder / "out").iterdir()] == ["__init__.npy"]
+
+
+@pytest.mark.parametrize("number", [1, 31, 32, 33, 65, 700])
+def test_a_call_may_have_very_many_operands(number: int, folder: Path) -> None:
+    """The terms that they are written out as are nested by groups, not one inside the other."""
+    names = [f"x{place}" for place in range(number)]
+    given = ", ".join(f"{name}: f32[2]" for name in names)
+    read = ", ".join(names)
+    file = folder / "m.nnir"
+    file.write_text(
+        f"nnir 1\nmodel m({given}) -> all: f32[{2 * number}], total: f32[2] {{\n"
+        f"  all = concat({read}; axis = 0)\n  total = add_n({read})\n}}\n"
+    )
+    fed = {name: np.array([place, -1], np.float32) for place, name in enumerate(names)}
+    found = irlang.load(str(file)).run(fed)
+    np.testing.assert_array_equal(found["all"], np.concatenate(list(fed.values())))
+    np.testing.assert_array_equal(found["total"], sum(fed.values()))
+
+
+def test_what_is_too_deep_to_be_followed_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some walk has no end in sight on a file that nobody has thought of: no traceback."""
+
+    def endless(*_: Any, **__: Any) -> Any:
+        return endless()
+
+    monkeypatch.setattr("irlang.commands.check._checked", endless)
+    file = folder / "m.nnir"
+    file.write_text("nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { y = relu(x) }\n")
+    assert status(["check", str(file)]) == 2
+    assert told(capsys).startswith("error: what is given is nested too deeply")

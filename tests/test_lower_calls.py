@@ -17,6 +17,7 @@ from irlang.lower.pool import Program, Worker
 from irlang.lower.spelling import plain
 from irlang.lower.target import FIRST, describe
 from tests.lower_calls import calls, case, every_case, operator
+from tests.targets import usable
 
 # What these targets compute less well than any order of evaluation would, by operator: ONNX
 # Runtime's sigmoid has an absolute error (1.6e-7 in f32), and its Shrink computes f64 in f32;
@@ -139,9 +140,7 @@ def test_a_plain_row_hands_on_every_attribute(target: str) -> None:
 
 @pytest.mark.parametrize(("target", "native", "dtype"), RUNS)
 def test_calls(target: str, native: bool, dtype: str) -> None:
-    known = describe(target)
-    if not known.installed:
-        pytest.skip(known.reason)
+    known = usable(target)
     cases = every_case(dtype)[:: _EVERY.get((target, native), 1)]
     programs, sent, refused = [], [], set()
     own = 0
@@ -185,9 +184,7 @@ ODD = (
 
 @pytest.mark.parametrize("target", ["torch", "tf", "onnxruntime", "jax"])
 def test_what_an_operator_of_its_own_does_not_take_is_composed(target: str) -> None:
-    known = describe(target)
-    if not known.installed:
-        pytest.skip(known.reason)
+    known = usable(target)
     cases = [case(*one) for one in ODD]
     made = [lower(one.graph, target, one.catalog, one.params) for one in cases]
     sent = zip(made, cases, strict=True)

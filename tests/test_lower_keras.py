@@ -25,7 +25,8 @@ from irlang.lower.pool import Program, Result, Worker
 from irlang.lower.target import describe
 from irlang.parser import parse
 from tests.lower_calls import case
-from tests.test_lower_text import ran, usable
+from tests.targets import usable
+from tests.test_lower_text import ran
 
 _BOTH = ("keras:tensorflow", "tf-2.12:keras")
 _LSTM = "x: f32[2, 2, 3], w: f32[4, 2, 3], r: f32[4, 2, 2]"
@@ -311,9 +312,7 @@ def test_strides_beside_dilation_are_handed_to_layers_that_are_documented_to_hav
 @pytest.mark.parametrize("target", _BOTH)
 def test_a_weight_of_another_shape_is_refused_as_by_the_layers_own_method(target: str) -> None:
     """What is put past it into a layer is nothing that its users can do."""
-    described = describe(target)
-    if not described.installed:
-        pytest.skip(described.reason)
+    described = usable(target)
     text = (
         "nnir 1\nmodel m(x: f32[1, 2], b: f32[2]) -> y: f32[1, 2] { y = layer_norm(x; beta = b) }"
     )

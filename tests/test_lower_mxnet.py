@@ -13,7 +13,8 @@ from irlang.lower.direct import is_direct
 from irlang.lower.lower import lower
 from irlang.lower.pool import Program
 from tests.lower_calls import case, disagreement
-from tests.test_lower_text import lowered, ran, usable
+from tests.targets import usable
+from tests.test_lower_text import lowered, ran
 
 _TARGET = "mxnet-1.6"
 _INPUTS = "x: f32[2, 3, 4] in [-3, 3], s: f32[3] in [-2, 2], v: f32[3] in [0, 2], w: f32[5, 4]"

@@ -7,7 +7,8 @@ import pytest
 
 from irlang.lower.pool import Worker
 from irlang.lower.target import describe
-from tests.test_lower_text import lowered, usable
+from tests.targets import usable
+from tests.test_lower_text import lowered
 
 _MODELS = (
     # An input that nothing reads, a result that is an input, and one that stands there twice.

@@ -24,6 +24,7 @@ from irlang.lower.onnx_kernels import OPSET
 from irlang.lower.pool import Program, Worker
 from irlang.lower.target import describe
 from irlang.parser import parse
+from tests.targets import usable
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 SHAPES = ["onnx:shapes", "onnxruntime:shapes"]
@@ -55,8 +56,7 @@ def test_calls_that_feed_one_another_have_the_opset_that_optimisers_know() -> No
 
 @pytest.mark.parametrize("target", SHAPES)
 def test_inferred_shapes_agree_and_a_script_says_the_same(target: str, tmp_path: Path) -> None:
-    if not describe(target).installed:
-        pytest.skip(describe(target).reason)
+    usable(target)
     found = graph("z = transpose(x; perm = [1, 0])\n y = reshape(relu(z); shape = [2, 6])")
     given = inputs(found, 1)
     with Session([target]) as session:
@@ -70,8 +70,7 @@ def test_inferred_shapes_agree_and_a_script_says_the_same(target: str, tmp_path:
 
 @pytest.mark.parametrize("target", SHAPES)
 def test_a_wrong_inference_is_seen(target: str) -> None:
-    if not describe(target).installed:
-        pytest.skip(describe(target).reason)
+    usable(target)
     lowered = lower(graph("y = tanh(x)"), target, builtin(), {})
     result = _run(target, lowered)
     right, wrong = TensorInfo((2, 6), "f32"), TensorInfo((2, 7), "f32")

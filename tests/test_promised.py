@@ -12,6 +12,7 @@ from irlang.diff.programs import with_balls
 from irlang.diff.promised import ruled_out
 from irlang.diff.runner import Session
 from tests.lower_calls import case
+from tests.targets import usable
 
 _LOSS = "categorical_cross_entropy(x, t)"
 _TYPES = "x: f32[2, 3], t: f32[2, 3]"
@@ -28,6 +29,7 @@ def _said(types: str, call: str, target: str, **values: np.ndarray) -> str:
 
 @pytest.mark.parametrize("target", ["tf", "tf-2.4", "keras:tensorflow"])
 def test_labels_that_are_no_distribution_leave_tensorflow_free(target: str) -> None:
+    usable(target)
     x = np.zeros((2, 3))
     half = _EVEN * np.array([[1.0], [0.5]], np.float32)
     assert "label" in _said(_TYPES, _LOSS, target, x=x, t=half)

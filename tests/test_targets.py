@@ -24,6 +24,7 @@ from irlang.lower.lower import lower
 from irlang.lower.pool import Target, Worker, WorkerError
 from irlang.lower.target import ROWS, describe, names, require_installed, usual
 from irlang.parser import parse
+from tests.targets import usable
 from tests.test_lower_text import SMALL
 
 MODES = [name for name in names() if ":" in name or name not in ROWS]
@@ -42,12 +43,6 @@ def small() -> Case:
     checked = check(parse(SMALL, "model.nnir"), builtin())
     graph = checked.graphs[0]
     return Case(graph, inputs(graph, 1), initial_values(graph, 1), checked.catalog)
-
-
-def usable(target: str) -> None:
-    found = describe(target)
-    if not found.installed:
-        pytest.skip(found.reason)
 
 
 @pytest.mark.parametrize("target", MODES)

@@ -17,6 +17,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values
 from irlang.lower import install
 from irlang.lower.added import Added, added, folder, interpreter, names, remember
+from irlang.lower.admits import admitted
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.onnx_kernels import read_registry, runtime
 from irlang.lower.target import describe
@@ -161,6 +162,8 @@ def test_xla_is_asked_for_in_the_words_of_the_release() -> None:
     pretend(Added("tf-2.4", "tf", "2.4.0", "3.8.18", ("tensorflow-cpu==2.4.0",)))
     text = "nnir 1\nmodel m(x: f32[4]) -> y: f32[4] { y = relu(x) }\n"
     assert "@tf.function(experimental_compile=True)\n" in str(small(text, "tf-2.4:xla").code)
+    assert "clamped" in admitted("tf-2.4:xla", "gather", "gather.in_range")
+    assert not admitted("tf-2.4", "gather", "gather.in_range")
 
 
 LAYERS = """nnir 1
