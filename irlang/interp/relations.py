@@ -16,23 +16,21 @@ from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
-from irlang.interp.areas import Areas
 from irlang.interp.assumptions import Facts, assume
 from irlang.interp.elements import Sum
-from irlang.interp.interval import Numbers, join, meet, number
+from irlang.interp.extremes import UNFOLDED, Extremes
+from irlang.interp.interval import Numbers, join, meet, number, truth
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, instance, match, settled, small
+from irlang.interp.unfolding import inner_box, settled, small
 
 _CONDITIONS = 2  # by which a sum is taken apart
 _CORNERS = 2  # indices at whose ends terms are looked at
-_FEW = 16  # elements that are tried one by one
-_UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Areas):
+class Relations(Extremes):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     # ---- what improves on the interval of a function
@@ -42,6 +40,10 @@ class Relations(Areas):
     ) -> Numbers:
         """A result, given those of its arguments, less what relations between them exclude."""
         function = expr.function
+        if function in ("==", "!=") and self._equal is not None and not any(a.nan for a in args):
+            one, other = (self.copies(arg, box) for arg in expr.args)
+            if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
+                return truth([function == "=="])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
         known = list(zip(expr.args, args, strict=True))
@@ -234,16 +236,6 @@ class Relations(Areas):
         made = join(*arms)
         return made if made.finite else found
 
-    def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
-        """A number that some term of a reduction reaches: that at the index of an extreme."""
-        inner = inner_box(expr, box)
-        if inner is None or expr.body is None:
-            return None
-        names = [name for name, _ in expr.binders]
-        bodies = self._written_out(expr.body, inner)
-        found = [self._reached(body, inner, names, facts) for body in bodies]
-        return max((one for one in found if one is not None), default=None)
-
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
         where indices decide what a term is, as on a diagonal that counts as 0.
@@ -259,27 +251,6 @@ class Relations(Areas):
         for at in product(*({*inner[name]} for name in names)):
             ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
             best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
-        return best
-
-    def _reached(
-        self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts
-    ) -> float | None:
-        """The same of a body that is written out so far."""
-        best: float | None = None
-        for atom in dict.fromkeys(eq.walk(body)):
-            if not eq.indices(atom) <= inner.keys():
-                continue  # it hangs on an index that is bound further in
-            term = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
-            if self._equal is not None and _same_element(atom, self._equal[1], inner):
-                term = self.meaning(self._equal[0], inner)  # in this case it is that
-            largest = self.chosen(term, inner)
-            if largest is None or eq.indices(term) & set(names):
-                continue
-            for equal in self._choices(largest, body, inner, names):
-                with self.taken_as(equal, settled(atom)):
-                    numbers = self.value(body, inner, facts)
-                if numbers.pieces and not numbers.below:
-                    best = numbers.low if best is None else max(best, numbers.low)
         return best
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -307,58 +278,6 @@ class Relations(Areas):
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
         return found
 
-    def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
-        """What a sum is at least, whichever of some elements is the larger that it is taken of."""
-        best = -math.inf
-        for body in self._written_out(expr, box):
-            for atom in dict.fromkeys(eq.walk(body)):
-                if not eq.indices(atom) <= box.keys():
-                    continue  # it hangs on an index that is bound further in
-                larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
-                lows = []
-                for arg in self._one_is(larger, box):
-                    own = self.started(arg, box)
-                    known = dict(facts)
-                    only = self.remembered(own, box, facts).only
-                    if only is not None:
-                        known[atom] = number(only)
-                    with self.taken_as(self.copies(own, box)[-1], settled(atom)):
-                        lows.append(self._least(body, box, known))
-                best = max(best, min(lows, default=-math.inf))
-            if best > 0:
-                break  # written out further it says the same
-        return best
-
-    def _least(self, body: eq.Expr, box: Limits, facts: Facts) -> float:
-        """What an expression is at least, in a case; of a sum, also by what its terms reach."""
-        found = self.value(body, box, facts).low
-        if found >= 1.0 or not isinstance(body, eq.Apply) or body.function != "+":
-            return found
-        for arg, other in (body.args, body.args[::-1]):
-            term = self.meaning(arg, box)
-            if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
-                continue
-            if all(self.interval(one, box, facts).low >= 0 for one in (arg, other)):
-                found = max(found, self._attained(term, box, facts) or found)
-        return found
-
-    def _one_is(self, larger: eq.Expr, box: Limits) -> list[eq.Expr]:
-        """The elements of which one is the larger of two, or the largest of a few."""
-        if isinstance(larger, eq.Apply) and larger.function == "max":
-            flat = list(self._flat(larger, box))
-            return [arg for arg in flat if not _is_max(self.meaning(arg, box))]
-        term = self.chosen(larger, box)
-        inner = None if term is None else inner_box(term, box)
-        if term is None or term.body is None or inner is None:
-            return []
-        names = [name for name, _ in term.binders]
-        if math.prod(inner[name][1] + 1 for name in names) > _FEW:
-            return []
-        return [
-            settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
-            for at in product(*(range(inner[name][1] + 1) for name in names))
-        ]
-
     def _has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""
         if self._masks is None:
@@ -369,7 +288,7 @@ class Relations(Areas):
 
     def by_truth(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition counts as 0 or 1 twice: what it is if that holds, or not."""
-        body = self.unfolded(expr, box, _UNFOLDED)
+        body = self.unfolded(expr, box, UNFOLDED)
         sites: dict[eq.Expr, list[tuple[eq.Expr, bool]]] = {}
         for part in eq.walk(body) if small(body) else ():
             if isinstance(part, eq.Apply) and part.function == "real":
@@ -396,7 +315,7 @@ class Relations(Areas):
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""
-        body = self.unfolded(expr, box, _UNFOLDED)
+        body = self.unfolded(expr, box, UNFOLDED)
         parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
         # one that hangs on an index that is bound further in is another for every term there
         parts = [part for part in parts if eq.indices(part.args[0]) <= box.keys()]
@@ -413,70 +332,6 @@ class Relations(Areas):
             if made.finite and made.pieces:
                 found = self.cut(found, made.low, made.high, "a condition holds or does not")
         return found
-
-    def _choices(
-        self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
-    ) -> Iterator[eq.Expr]:
-        """Elements in a body of which one equals the extreme, as the reduction goes over them."""
-        own = inner_box(largest, inner)
-        if own is None or largest.body is None:
-            return
-        free = {name: own[name] for name, _ in largest.binders}
-        for atom in dict.fromkeys(eq.walk(body)):
-            if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
-                continue
-            if not eq.indices(atom) <= inner.keys():
-                continue
-            target = self.source(atom, inner)[0]
-            looks = product(self.looks(largest.body, own), self.looks(atom, inner))
-            if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
-                yield target
-
-    def _goes_over(
-        self, pattern: eq.Expr, target: eq.Expr, free: Limits, inner: Limits, names: list[str]
-    ) -> bool:
-        """Whether an element is the pattern at all values of its free indices, each met once."""
-        found: dict[str, eq.Expr] = {}
-        if not match(pattern, target, free, found) or len(found) < len(free):
-            return False
-        taken = [value.name for value in found.values() if isinstance(value, eq.Index)]
-        return len(set(taken)) == len(free) and all(
-            name in names and inner[name] == free[index]
-            for index, name in zip(found, taken, strict=False)
-        )
-
-    def _written_out(self, expr: eq.Expr, box: Limits) -> Iterator[eq.Expr]:
-        """An expression with ever more definitions of its elements written out, while it is small
-        and that changes it.
-        """
-        last: eq.Expr | None = None
-        for depth in range(_UNFOLDED):
-            body = self.unfolded(expr, box, depth)
-            if body == last or not small(body):
-                return
-            yield body
-            last = body
-
-    def unfolded(self, expr: eq.Expr, box: Limits, depth: int) -> eq.Expr:
-        """An expression with the definitions of its elements written out, reductions excepted."""
-        if isinstance(expr, eq.Read) and expr.default is None:
-            read, region = self.source(expr, box)
-            if not depth or not self.as_here(read.tensor):
-                return read
-            term = self.tensors[read.tensor].body if region is None else region.term
-            if isinstance(term, eq.Apply) and small(term):
-                return self.unfolded(instance(term, read), box, depth - 1)
-            return read
-        if isinstance(expr, eq.Apply):
-            return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth))
-        return expr
-
-
-def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
-    """Whether two elements are one, the indices that are a single number being that."""
-    pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
-    first, second = (settled(eq.substitute(part, pins)) for part in (one, other))
-    return first == second
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
@@ -497,10 +352,6 @@ def _chosen(expr: eq.Expr, condition: eq.Expr, holds: bool) -> eq.Expr:
     if _is_choice(expr) and expr.args[0] == condition:
         return _chosen(expr.args[1 if holds else 2], condition, holds)
     return eq.rebuild(expr, lambda part: _chosen(part, condition, holds))
-
-
-def _is_max(term: eq.Expr) -> bool:
-    return isinstance(term, eq.Apply) and term.function == "max"
 
 
 def _by_place(part: eq.Expr, names: list[str]) -> bool:

@@ -1,0 +1,244 @@
+"""What is taken of the largest of some elements: the element that equals it is looked at by itself.
+
+A maximum is one of its elements, whichever that is: where it is taken from all of them, one of the
+differences is 0, so that a sum of exponentials of them is 1 at least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from irlang import equations as eq
+from irlang.interp.areas import Areas
+from irlang.interp.assumptions import Facts
+from irlang.interp.interval import number
+from irlang.interp.range_eval import Limits
+from irlang.interp.unfolding import inner_box, instance, match, settled, small
+
+_FEW = 16  # elements that are tried one by one
+_DEEP = 6  # maxima inside one another
+UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
+
+
+class Extremes(Areas):
+    """An evaluator that looks at the cases of which element a maximum or minimum is."""
+
+    def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
+        """A number that some term of a reduction reaches: that at the index of an extreme."""
+        inner = inner_box(expr, box)
+        if inner is None or expr.body is None:
+            return None
+        names = [name for name, _ in expr.binders]
+        bodies = self._written_out(expr.body, inner)
+        found = [self._reached(body, inner, names, facts) for body in bodies]
+        return max((one for one in found if one is not None), default=None)
+
+    def _reached(
+        self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts
+    ) -> float | None:
+        """The same of a body that is written out so far."""
+        best: float | None = None
+        for atom in dict.fromkeys(eq.walk(body)):
+            if not eq.indices(atom) <= inner.keys():
+                continue  # it hangs on an index that is bound further in
+            term = self.meaning(atom, inner) if isinstance(atom, eq.Read) else atom
+            if self._equal is not None and _same_element(atom, self._equal[1], inner):
+                term = self.meaning(self._equal[0], inner)  # in this case it is that
+            largest = self.chosen(term, inner)
+            if largest is None or eq.indices(term) & set(names):
+                continue
+            for equal in self._choices(largest, body, inner, names):
+                with self.taken_as(equal, settled(atom)):
+                    numbers = self.value(body, inner, facts)
+                if numbers.pieces and not numbers.below:
+                    best = numbers.low if best is None else max(best, numbers.low)
+        return best
+
+    def _choices(
+        self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
+    ) -> Iterator[eq.Expr]:
+        """Elements in a body of which one equals the extreme, as the reduction goes over them."""
+        own = inner_box(largest, inner)
+        if own is None or largest.body is None:
+            return
+        free = {name: own[name] for name, _ in largest.binders}
+        for atom in dict.fromkeys(eq.walk(body)):
+            if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
+                continue
+            if not eq.indices(atom) <= inner.keys():
+                continue
+            target = self.source(atom, inner)[0]
+            looks = product(self.looks(largest.body, own), self.looks(atom, inner))
+            if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
+                yield target
+
+    def _goes_over(
+        self, pattern: eq.Expr, target: eq.Expr, free: Limits, inner: Limits, names: list[str]
+    ) -> bool:
+        """Whether an element is the pattern at all values of its free indices, each met once."""
+        found: dict[str, eq.Expr] = {}
+        if not match(pattern, target, free, found) or len(found) < len(free):
+            return False
+        taken = [value.name for value in found.values() if isinstance(value, eq.Index)]
+        return len(set(taken)) == len(free) and all(
+            name in names and inner[name] == free[index]
+            for index, name in zip(found, taken, strict=False)
+        )
+
+    def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
+        """What a sum is at least, whichever of some elements is the larger that it is taken of."""
+        best = -math.inf
+        met: set[eq.Expr] = set()
+        for body in self._written_out(expr, box):
+            for atom in dict.fromkeys(eq.walk(body)):
+                if not eq.indices(atom) <= box.keys():
+                    continue  # it hangs on an index that is bound further in
+                larger = self.meaning(atom, box) if isinstance(atom, eq.Read) else atom
+                own = [self.started(arg, box) for arg in self._one_is(larger, box)]
+                if own and atom not in met:
+                    met.add(atom)
+                    kept = frozenset([atom, *(self.copies(one, box)[-1] for one in own)])
+                    far = self.unfolded(expr, box, UNFOLDED, kept)
+                    if far != body and small(far):
+                        best = max(best, self._least_by_case(far, atom, own, box, facts))
+                if own and best <= 0:
+                    best = max(best, self._least_by_case(body, atom, own, box, facts))
+            if best > 0:
+                break  # written out further it says the same
+        return best
+
+    def _least_by_case(
+        self, body: eq.Expr, atom: eq.Expr, own: Sequence[eq.Expr], box: Limits, facts: Facts
+    ) -> float:
+        """What an expression is at least, an element in it being one of some others."""
+        lows = []
+        for one in own:
+            known = dict(facts)
+            only = self.remembered(one, box, facts).only
+            if only is not None:
+                known[atom] = number(only)
+            element = self.copies(one, box)[-1]
+            with self.taken_as(element, settled(atom)):
+                least = self._of_terms(body, frozenset([element, one, atom]), box, known)
+                lows.append(least if least >= 1.0 else self._least(body, box, known))
+            if lows[-1] <= 0:
+                break
+        return min(lows, default=-math.inf)
+
+    def _of_terms(
+        self, body: eq.Expr, news: frozenset[eq.Expr], box: Limits, facts: Facts
+    ) -> float:
+        """What a sum of terms that are not negative is at least by one of them in which all of its
+        elements are known to be one number: in any order it is no less. Otherwise nothing.
+        """
+        terms, found = [body], -math.inf
+        for term in terms:
+            if isinstance(term, eq.Apply) and term.function == "+":
+                terms += term.args
+            elif self.interval(term, box, facts).low < 0:
+                return -math.inf
+            elif self._all_known(term, news, box):
+                found = max(found, self.value(term, box, facts).low)
+        return found
+
+    def _all_known(self, term: eq.Expr, known: frozenset[eq.Expr], box: Limits) -> bool:
+        """Whether the elements of an expression are some that are known, or constants."""
+        reads = {part for part in eq.walk(term) if isinstance(part, eq.Read)}
+        return all(self._is_constant(read, box) for read in reads - known)
+
+    def _least(self, body: eq.Expr, box: Limits, facts: Facts) -> float:
+        """What an expression is at least, in a case; of a sum, also by what its terms reach."""
+        found = self.value(body, box, facts).low
+        if found >= 1.0 or not isinstance(body, eq.Apply) or body.function != "+":
+            return found
+        for arg, other in (body.args, body.args[::-1]):
+            term = self.meaning(arg, box)
+            if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
+                continue
+            if all(self.interval(one, box, facts).low >= 0 for one in (arg, other)):
+                found = max(found, self._attained(term, box, facts) or found)
+        return found
+
+    def _one_is(self, larger: eq.Expr, box: Limits) -> list[eq.Expr]:
+        """The elements of which one is the larger or lesser of two, or an extreme of a few."""
+        if isinstance(larger, eq.Apply) and larger.function in ("max", "min"):
+            return list(self._leaves(larger, box))
+        term = self.chosen(larger, box)
+        inner = None if term is None else inner_box(term, box)
+        if term is None or term.body is None or inner is None:
+            return []
+        names = [name for name, _ in term.binders]
+        if math.prod(inner[name][1] + 1 for name in names) > _FEW:
+            return []
+        return [
+            settled(eq.substitute(term.body, dict(zip(names, map(eq.Const, at), strict=True))))
+            for at in product(*(range(inner[name][1] + 1) for name in names))
+        ]
+
+    def _leaves(self, term: eq.Apply, box: Limits, depth: int = _DEEP) -> Iterator[eq.Expr]:
+        """The elements that a maximum or minimum, and all those inside it, are taken of: one of
+        them is its value. What lies too deep is an element itself.
+        """
+        for arg in term.args:
+            look = self.meaning(arg, box)
+            if depth and isinstance(look, eq.Apply) and look.function == term.function:
+                yield from self._leaves(look, box, depth - 1)
+            else:
+                yield arg
+
+    def _written_out(self, expr: eq.Expr, box: Limits) -> Iterator[eq.Expr]:
+        """An expression with ever more definitions of its elements written out, while it is small
+        and that changes it.
+        """
+        last: eq.Expr | None = None
+        for depth in range(UNFOLDED):
+            body = self.unfolded(expr, box, depth)
+            if body == last or not small(body):
+                return
+            yield body
+            last = body
+
+    def unfolded(
+        self, expr: eq.Expr, box: Limits, depth: int, kept: frozenset[eq.Expr] = frozenset()
+    ) -> eq.Expr:
+        """An expression with the definitions of its elements written out, reductions excepted.
+
+        kept: elements that stay as they are; to find these, opposites and multiples are looked
+        through as well.
+        """
+        if isinstance(expr, eq.Read) and expr.default is None:
+            read, region = self.source(expr, box)
+            if not depth or not self.as_here(read.tensor) or read in kept or expr in kept:
+                return read
+            term = self.tensors[read.tensor].body if region is None else region.term
+            if isinstance(term, eq.Apply) and small(term):
+                left = depth - (not kept or self._is_news(term, box))
+                return self.unfolded(instance(term, read), box, left, kept)
+            return read
+        if isinstance(expr, eq.Apply):
+            return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth, kept))
+        return expr
+
+    def _is_news(self, term: eq.Apply, box: Limits) -> bool:
+        """Whether a definition tells more than the opposite of an element, or a number times it, or
+        with it.
+        """
+        if term.function in ("+", "-", "*", "/"):
+            return not any(self._is_constant(arg, box) for arg in term.args)
+        return term.function != "neg"
+
+    def _is_constant(self, expr: eq.Expr, box: Limits) -> bool:
+        """Whether an expression is one number, by itself or as an element of a tensor."""
+        if isinstance(expr, eq.Read) and expr.default is None:
+            region = self.source(expr, box)[1]
+            return region is not None and region.numbers.only is not None
+        return isinstance(expr, (eq.Const, eq.Size))
+
+
+def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
+    """Whether two elements are one, the indices that are a single number being that."""
+    pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
+    first, second = (settled(eq.substitute(part, pins)) for part in (one, other))
+    return first == second
