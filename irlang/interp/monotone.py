@@ -173,11 +173,14 @@ class Monotone(Sums):
     ) -> Iterator[Sum]:
         """Elements of `rest` that are the same sum with a first term that is smaller, or larger, or
         a sum of which this holds for both terms, or a difference of which it holds, the other way
-        round, for what is taken away.
+        round, for what is taken away; and the opposites of such differences.
         """
         for other in rest.factors:
             look = self.meaning(other, box)
             if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            if term.function == "-" and self._opposite_no_less(term, look, below, box, facts):
+                yield Sum({other: -1.0})
                 continue
             first, second = zip(term.args, look.args, strict=True)
             same = set(self.copies(second[0], box)) & set(self.copies(second[1], box))
@@ -189,6 +192,18 @@ class Monotone(Sums):
                 continue
             if self._no_less(first, below, box, facts):
                 yield Sum({other: 1.0})
+
+    def _opposite_no_less(
+        self, term: eq.Apply, look: eq.Apply, below: bool, box: Limits, facts: Facts
+    ) -> bool:
+        """Whether a difference is no less, or no more, than another the other way round: what is
+        taken away may be exchanged, as rounding does not hang on the sign.
+        """
+        if self._comparing:
+            return False
+        (one, taken), (its_taken, other) = term.args, look.args
+        pairs = ((one, other), (its_taken, taken))
+        return self._both_no_less(pairs, below, box, facts)
 
     def _stretched(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeGuard
 
@@ -16,6 +16,7 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.forms import Element
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
@@ -52,8 +53,8 @@ class Norms(Shares):
             return None
         names = tuple(name for name, _ in term.binders)
         for look in self.looks(term.body, inner):
-            if isinstance(look, eq.Apply) and look.function == "*":
-                return Products((look.args[0], look.args[1]), inner, names)
+            if isinstance(look, eq.Apply) and look.function in ("*", "sq"):
+                return Products((look.args[0], look.args[-1]), inner, names)
         return None
 
     def by_lengths(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
@@ -80,10 +81,13 @@ class Norms(Shares):
                 if divisor is None:
                     continue
                 least = self.value(divisor, sum_.inner, {}).low
-                share = self.of_length(divisor, top, sum_, False) if least > 0 else 0.0
-                if share:
-                    lost = math.sqrt(4 * sum_.count * self.own.least) / least
-                    best = min(best, (1 + 8 * self.own.row.unit) / share + lost)
+                for part, times, few in self._multiples(top, sum_.inner) if least > 0 else ():
+                    share = self.of_length(divisor, part, sum_, False)
+                    if share:
+                        lost = times * math.sqrt(4 * sum_.count * self.own.least)
+                        lost += 2 * few * sum_.count * self.own.least
+                        own = times * (1 + 12 * self.own.row.unit) / share + lost / least
+                        best = min(best, own)
         return best
 
     def of_length(
@@ -109,6 +113,29 @@ class Norms(Shares):
                 found = self.of_length(part, factor, sum_, squared, depth - 1)
                 best = max(best, found * times * less)
         return best
+
+    def in_one_row(self, elements: Collection[Element], box: Limits) -> float:
+        """What the sum of the squares of some elements is at most, which are those of one row of a
+        tensor, by the length of that row; 0 for others, and where it says no more than their ends.
+        """
+        pins: dict[str, eq.Expr] = {
+            n: eq.Const(low) for n, (low, high) in box.items() if low == high
+        }
+        pinned = [settled(eq.substitute(one, pins)) for one in elements if isinstance(one, eq.Read)]
+        reads = [one for one in pinned if isinstance(one, eq.Read) and one.default is None]
+        if len(reads) < max(2, len(elements)) or len({one.tensor for one in reads}) > 1:
+            return 0.0
+        columns = list(zip(*(one.index for one in reads), strict=True))
+        apart = [axis for axis, column in enumerate(columns) if len(set(column)) > 1]
+        if len(apart) != 1 or not all(isinstance(at, eq.Const) for at in columns[apart[0]]):
+            return 0.0
+        (axis,) = apart
+        extent = self.infos[reads[0].tensor].shape[axis]
+        name = f"row {axis}"
+        index = (*reads[0].index[:axis], eq.Index(name), *reads[0].index[axis + 1 :])
+        row = replace(reads[0], index=index)
+        sum_ = Products((row, row), {**box, name: (0, extent - 1)}, (name,))
+        return self._length(row, sum_) ** 2 * (1 + 4 * self.own.row.unit)
 
     def _is_square_sum(self, look: eq.Reduce, factor: eq.Expr, sum_: Products) -> bool:
         """Whether a reduction adds up the squares of a factor over all indices of its sum."""
@@ -165,7 +192,7 @@ class Norms(Shares):
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend."""
         found = super()._most(expr, box, divisor)
-        for part, times in self._multiples(expr.args[0], box):
+        for part, times, few in self._multiples(expr.args[0], box):
             sum_ = self.of_products(part, box)
             if sum_ is None or sum_.count * self.own.row.unit > 0.125:
                 continue
@@ -178,19 +205,20 @@ class Norms(Shares):
             lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
             rounding = 1 + 4 * (sum_.count + 4) * self.own.row.unit
             most = times * (rounding / share + lost / divisor.low)
-            found = min(found, most + 2 * self.own.least / divisor.low)
+            found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
 
     def _most_of_square(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """The same of the square of a sum of products, or of a mean."""
         found = math.inf
-        for part, times in self._multiples(expr.args[0], box):
+        for part, times, few in self._multiples(expr.args[0], box):
             for made, scale in self._squared_products(part, box):
                 share = self.of_lengths(expr.args[1], made, True)
                 if share:
                     rounding = 1 + 8 * (made.count + 4) * self.own.row.unit
                     most = scale**2 * rounding + self._lost(made, box) / divisor.low
-                    found = min(found, times * most / share + 2 * self.own.least / divisor.low)
+                    most = times * most / share
+                    found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return found
 
     def _squared_products(self, expr: eq.Expr, box: Limits) -> Iterator[tuple[Products, float]]:
@@ -198,7 +226,7 @@ class Norms(Shares):
         at most.
         """
         inner = self.square_of(self.meaning(expr, box), box)
-        for base, scale in () if inner is None else self._multiples(inner, box):
+        for base, scale, _ in () if inner is None else self._multiples(inner, box, 1):
             made = self.of_products(base, box)
             if made is not None and made.count * self.own.row.unit <= 0.125:
                 yield made, scale

@@ -43,14 +43,14 @@ class Shares(Forms):
             if share:
                 lost = 4 * self.own.least / divisor.low
                 return max(1.0, 1 / share) * (1 + 16 * self.own.row.unit) + lost
-        for (part, times), rooted in product(self._multiples(top, box), (False, True)):
+        for (part, times, few), rooted in product(self._multiples(top, box), (False, True)):
             share = self.share(bottom, self.looks(part, box), rooted, False, box)
             if share:
                 # a square may have been flushed to 0: the dividend's size is known up to that
                 lost = math.sqrt(4 * self.own.least) / divisor.low if rooted else 0.0
                 most = 1 / share * (1 + 16 * self.own.row.unit) + lost
                 # and so may what a multiple lost when it was rounded
-                return most if times == 1 else times * most + 2 * self.own.least / divisor.low
+                return most if not few else times * most + 2 * few * self.own.least / divisor.low
         return math.inf
 
     def _without_addend(
@@ -69,19 +69,25 @@ class Shares(Forms):
                 return one, other
         return None
 
-    def _multiples(self, expr: eq.Expr, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
-        """An element, and one that it is so many times, at most."""
-        yield expr, 1.0
-        term = self.meaning(expr, box)
+    def _multiples(
+        self, expr: eq.Expr, box: Limits, depth: int = 2
+    ) -> Iterator[tuple[eq.Expr, float, float]]:
+        """An element, and those that it is so many times at most, but for so many of the least
+        numbers that its products lost.
+        """
+        yield expr, 1.0, 0.0
+        term = self.meaning(expr, box) if depth else expr
         if isinstance(term, eq.Apply) and term.function == "*":
             for one, other in (term.args, term.args[::-1]):
-                times = self.value(other, box, {})
-                if times.finite and times.pieces:
-                    yield one, times.magnitude
+                numbers = self.value(other, box, {})
+                if numbers.finite and numbers.pieces:
+                    times = numbers.magnitude
+                    for part, factor, lost in self._multiples(one, box, depth - 1):
+                        yield part, factor * times, 1.0 + lost * times
         elif isinstance(term, eq.Apply) and term.function == "/":
             divisor = self.value(term.args[1], box, {})
             if divisor.finite and divisor.low > 1:
-                yield term.args[0], 1 / divisor.low
+                yield term.args[0], 1 / divisor.low, 1.0
 
     def _scaled(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
         """A product with the reciprocal of what the other factor is part of."""
@@ -211,21 +217,20 @@ class Shares(Forms):
     ) -> bool:
         """Whether an expression is the size of an element, or its square."""
         inner: eq.Expr | None = None
-        if isinstance(look, eq.Apply):
-            inner = look.args[0]
-            if not squared:
-                inner = inner if look.function == "abs" else None
-            elif look.function == "pow":
-                inner = inner if self.value(look.args[1], box, {}).only == 2 else None
-            elif look.function != "sq" and not (look.function == "*" and self._same(look, box)):
-                inner = None
+        if not squared:  # an element is its own size where it is not negative
+            sized = isinstance(look, eq.Apply) and look.function == "abs"
+            inner = look.args[0] if sized and isinstance(look, eq.Apply) else look
+        elif isinstance(look, eq.Apply):
+            by_two = look.function == "pow" and self.value(look.args[1], box, {}).only == 2
+            alike = look.function == "*" and self._same(look, box)
+            inner = look.args[0] if by_two or alike or look.function == "sq" else None
         if inner is None:
             return False
         outer = {name: ends for name, ends in box.items() if name not in free}
         for pattern, target in product(self.looks(inner, box), tops):
             found: dict[str, eq.Expr] = {}
             if match(pattern, target, free, found) and self.stays(found, free, outer):
-                return True
+                return inner is not look or self.value(look, box, {}).low >= 0
         return False
 
     def _bounds(
