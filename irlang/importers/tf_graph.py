@@ -68,7 +68,7 @@ class Walk(Unrolling):
             self.problem("file.duplicate", f"the node `{twice}` is there twice", twice)
             return []
         if not self.wanted:
-            self.problem("file.tf", "nothing in the graph is computed from an input or a variable")
+            self._without_results()
             return []
         for node in self.nodes:
             if node.name in self.live and node.op in INPUTS:
@@ -98,7 +98,11 @@ class Walk(Unrolling):
     # ---- what is there before the first call
 
     def _inputs(self, node: NodeDef) -> None:
-        for place, (name, info) in enumerate(declared(node, self._size, self.sizes)):
+        given = list(declared(node, self._size, self.sizes))
+        for place in sorted(self._used[node.name]):
+            if place >= len(given):
+                self.problem("file.missing", f"`{node.name}` has no result {place}", node.name)
+        for place, (name, info) in enumerate(given):
             check_shape(info.shape, f"the input `{name}`")
             if place not in self._used[node.name]:
                 continue
@@ -181,6 +185,32 @@ class Walk(Unrolling):
         shown = " from ".join(f"`{one}`" for one in (*way[:_MOST_SHOWN], name))
         rest = f" ({len(way) - _MOST_SHOWN} more between)" if len(way) > _MOST_SHOWN else ""
         self.problem("file.circle", f"a node is computed from itself: {shown}{rest}", name)
+
+    def _without_results(self) -> None:
+        """Tells why nothing hangs on an input: nodes are missing, or computed from themselves."""
+        for node in self.nodes:
+            for name in dict.fromkeys(name for name, _ in node.inputs):
+                if name not in self.by_name:
+                    why = f"`{name}` is read, and nothing gives it"
+                    self.problem("file.missing", why, node.name)
+        waits = {node.name: {n for n, _ in node.inputs if n in self.by_name} for node in self.nodes}
+        readers: dict[str, list[str]] = {}
+        for name, sources in waits.items():
+            for source in sources:
+                readers.setdefault(source, []).append(name)
+        done = [name for name, sources in waits.items() if not sources]
+        for name in done:
+            for reader in readers.get(name, ()):
+                waits[reader].discard(name)
+                done += [reader] * (not waits[reader])
+        left = {name: sources for name, sources in waits.items() if sources}
+        if left and not self.problems:
+            path = [next(iter(left))]
+            while path[-1] not in path[:-1]:
+                path.append(min(left[path[-1]]))
+            self._circle(path[-1], path[:-1])
+        if not self.problems:
+            self.problem("file.tf", "nothing in the graph is computed from an input or a variable")
 
     def _node(self, node: NodeDef) -> None:
         self.values[node.name, 0] = Broken()
