@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
@@ -94,9 +95,12 @@ class Form:
 class Forms(Squares):
     """An evaluator that knows where polynomials of a few elements lie."""
 
+    _spans: dict[Any, Numbers]  # while a polynomial is looked at
+
     def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers an expression lies as a polynomial of elements."""
         low, high = -math.inf, math.inf
+        self._spans = {}
         before: Form | None = None
         for depth in _DEPTHS:
             form = self.form_of(expr, box, facts, depth)
@@ -188,7 +192,7 @@ class Forms(Squares):
             made = self._made(expr, box, facts, depth)
             if made is not None:
                 return made
-        size = self.interval(expr, box, facts)
+        size = self._span(expr, box, facts)
         return Form({(expr,): 1.0}, size.magnitude) if size.finite else None
 
     def _made(
@@ -209,7 +213,7 @@ class Forms(Squares):
         else:
             return None
         forms = [self.form_of(arg, box, facts, depth) for arg in pair]
-        size = self.interval(expr, box, facts)
+        size = self._span(expr, box, facts)
         size = size if known is None else meet(size, known)
         if expr.function == "/" and forms[1] is not None:
             forms[1] = self._reciprocal(forms[1], expr.args[1], box, facts)
@@ -232,9 +236,16 @@ class Forms(Squares):
             error = min(error, (relative * size.magnitude + lost) / (1 - relative))
         return replace(made, size=size.magnitude, error=error, relative=relative, lost=lost)
 
+    def _span(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
+        """Where an expression lies by intervals, computed once for all forms of a sum."""
+        key = expr, id(box), id(facts), self._equal
+        if key not in self._spans:
+            self._spans[key] = self.interval(expr, box, facts)
+        return self._spans[key]
+
     def _adds_up(self, expr: eq.Apply, box: Limits, facts: Facts) -> bool:
         """Whether both terms of a sum have one sign, so that nothing cancels in it."""
-        ends = [self.interval(arg, box, facts) for arg in expr.args]
+        ends = [self._span(arg, box, facts) for arg in expr.args]
         if not all(end.finite and end.pieces for end in ends):
             return False
         one, other = ends

@@ -19,6 +19,7 @@ Box = tuple[tuple[int, int], ...]  # for every axis the first index and the one 
 Ends = tuple[int, int]  # both included
 LIMIT = 16  # regions of a tensor
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_NUMBERS = 3  # of a tensor, that an index is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +202,13 @@ def _boundaries(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Iterator[tuple[
 
 def _positions(tensor: Tensor) -> Iterator[int]:
     """The whole numbers that a tensor is known to hold, and those after them: an index that is
-    compared with its elements is one of them or lies between two.
+    compared with its elements is one of them or lies between two. Of many there are none: proofs
+    about all of the boxes between them would be cut short.
     """
-    for region in tensor.regions if tensor.info.kind == "int" else ():
-        if region.numbers.only is not None:
-            yield from (int(region.numbers.only), int(region.numbers.only) + 1)
+    regions = tensor.regions if tensor.info.kind == "int" else ()
+    known = {int(r.numbers.only) for r in regions if r.numbers.only is not None}
+    for number in sorted(known) if len(known) <= _NUMBERS else ():
+        yield from (number, number + 1)
 
 
 def _quotients(index: eq.Expr, bounds: set[int], extent: int) -> Iterator[tuple[Affine, int]]:
