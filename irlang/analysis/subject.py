@@ -82,11 +82,11 @@ def subject(
 ) -> Subject:
     """A model made ready: `ranges` go before what the text declares, defaults come last.
 
-    ranges: by a value's name in the text or in the model that it was imported from. A parameter
-    with a range varies; one with a value and no range is that value. spare: names that may have a
-    range although nothing hangs on them: of what an importer left out. left_out, flush: as in
-    `Subject`. Raises `usage.range` for a name that is no input or parameter, and for a range that
-    holds no value of its type.
+    ranges: by a value's name in the text or in the model that it was imported from, with the `:0`
+    of TensorFlow or without it. A parameter with a range varies; one with a value and no range is
+    that value. spare: names that may have a range although nothing hangs on them: of what an
+    importer left out. left_out, flush: as in `Subject`. Raises `usage.range` for a name that is no
+    input or parameter, and for a range that holds no value of its type.
     """
     names = dict(names or {})
     used = {name: ends for name, ends in (ranges or {}).items() if name not in spare}
@@ -143,6 +143,10 @@ def _own_names(
 ) -> dict[str, Ends]:
     known = {*graph.inputs, *(n for n, param in graph.params.items() if not param.literal)}
     own = {original: name for name, original in names.items() if name in known}
+    # TensorFlow calls the first result of a node by the node, or by its place, as `x:0`
+    for original in (*known - own.keys(), *own):
+        stem = original.removesuffix(":0")
+        own.setdefault(stem if stem != original else f"{stem}:0", own.get(original, original))
     found, unknown = {}, []
     for wanted, ends in ranges.items():
         name = own.get(wanted, wanted)
