@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import math
 import re
@@ -166,6 +167,29 @@ def test_a_framework_that_rounds_past_the_place_is_met_beside_it(frameworks: Fra
     )  # fmt: skip
     (report,) = judged(text, frameworks, seconds=5).reports
     assert report.status == "reachable"
+
+
+def test_inputs_that_are_equal_are_tried() -> None:
+    made = ready(
+        "nnir 1\nmodel m(a: f32[2, 3], b: f32[2, 3]) -> y: f32[2, 3] {\n  y = add(a, b)\n}\n"
+    )
+    first = list(itertools.islice(tries(made.graph, 0), 100))
+    alike = [one for one in first if np.ptp(one["a"]) and np.array_equal(one["a"], one["b"])]
+    assert len(alike) >= 3
+    assert any(one is first[10] for one in alike)  # a pursuit begins with it, too
+
+
+def test_what_a_framework_alone_brings_out_of_a_domain_is_met(frameworks: Frameworks) -> None:
+    """What two laws have in common is 1 where they are one: a little more in some order."""
+    found = judged(
+        """nnir 1
+        model m(x: f32[4, 5] in [-50, 50], z: f32[4, 5] in [-50, 50]) -> y: f32[4] {
+          both = reduce_sum(sqrt(multiply(softmax(x), softmax(z))); axes = 1)
+          y = sqrt(subtract(1.0, both))
+        }""",
+        frameworks,
+    )
+    assert by_call(found)["y"].status == "reachable"
 
 
 def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Frameworks) -> None:

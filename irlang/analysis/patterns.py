@@ -130,6 +130,8 @@ _CHOICES = (
     *_PLAIN, (_ZERO, _ONE, _in_line, _in_line),
     *_PLAIN, (_ZERO, _one_number, _one_number),
 )  # fmt: skip
+_ALIKE = 7  # of so many tries one has inputs that are equal to others, if some are alike
+_FIRST_ALIKE = 2
 
 
 def stored(array: Array, info: TensorInfo, ends: Ends) -> Array:
@@ -157,11 +159,15 @@ def tries(
     for pattern in (*CONSTANT, *TINY):
         made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
         yield {**plain, **made}
+    infos = [graph.inputs[name].info for name in ranges]
+    some_alike = len(set(infos)) < len(infos)
     for number in itertools.count():
         numbers = generator(seed, f"try {number}")
-        choices = _CHOICES[number % len(_CHOICES)]
+        alike = some_alike and number % _ALIKE == _FIRST_ALIKE
+        choices = _VARIED if alike else _CHOICES[number % len(_CHOICES)]
         chosen = {name: choices[int(numbers.integers(len(choices)))] for name in ranges}
-        yield {**plain, **_one(graph, ranges, chosen, numbers)}
+        made = _one(graph, ranges, chosen, numbers)
+        yield {**plain, **(_alike(graph, ranges, made, numbers) if alike else made)}
 
 
 def _one(
@@ -171,4 +177,21 @@ def _one(
     for name, pattern in chosen.items():
         info = graph.inputs[name].info
         found[name] = stored(pattern(numbers, info.shape, ranges[name]), info, ranges[name])
+    return found
+
+
+def _alike(
+    graph: Graph, ranges: Mapping[str, Ends], made: Mapping[str, Array], numbers: Numbers
+) -> dict[str, Array]:
+    """Inputs of one shape and type become equal, or opposite, by chance: what is a distance is 0
+    then, and what says how much two have in common is 1.
+    """
+    first: dict[TensorInfo, Array] = {}
+    found = dict(made)
+    for name, array in made.items():
+        info = graph.inputs[name].info
+        other = first.setdefault(info, array)
+        if other is not array and numbers.random() < 0.75:
+            sign = -1 if info.kind == "real" and numbers.random() < 0.25 else 1
+            found[name] = stored(sign * other, info, ranges[name])
     return found

@@ -42,7 +42,8 @@ class Pursuit:
     """The search for one point, with one thing to watch.
 
     deadline: by `clock`. run: gives all values for some inputs, without it the oracle; a framework
-    closes in on what only it rounds to zero.
+    closes in on what only it rounds to zero. near: inputs, those of the latest starts last, that
+    bring the operand to the end of its domain, and with all their neighbours not beyond it.
     """
 
     subject: Subject
@@ -53,6 +54,7 @@ class Pursuit:
     clock: Callable[[], float] = process_time
     backward: Backward | None = None
     seen: Seen = field(default_factory=dict)
+    near: list[Values] = field(default_factory=list)
 
     def hits(self, starts: Iterable[Values]) -> Iterator[Values]:
         """Inputs at which the call goes wrong, from one start after the other."""
@@ -64,6 +66,8 @@ class Pursuit:
             operand, _ = self.look(best) if hit is None else (None, False)
             if operand is not None and self._at_edge(operand):
                 hit = self._beside(best)
+                if hit is None:
+                    self.near.append(best)
             if operand is not None and self.probe.goal == "zero":
                 hit = self.cross((best, operand), met)
                 met = [*met[1 - _MET :], (best, operand)]

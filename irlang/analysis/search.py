@@ -38,6 +38,7 @@ _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
 _FIRST = 0.25  # of the patience, for the first: what is found soon comes before what is hard
 _NEIGHBOURS = 8  # tries beside inputs that only the oracle breaks
+_EDGES = 4  # inputs at the end of a domain beside which a framework is asked
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
@@ -255,12 +256,13 @@ class Search:
             until = now + (deadline - now) * weights[0] / sum(weights)
             doubts = 0
             starts = self._starts(node, probe, attempt)
-            for values in Pursuit(self.subject, node, probe, until, clock=self.clock).hits(starts):
+            pursuit = Pursuit(self.subject, node, probe, until, clock=self.clock)
+            for values in pursuit.hits(starts):
                 (shown,) = programs.confirm([(node, values)])
                 sure: Values | None = values
                 if shown is None:
                     self.found.setdefault(node.name, self._witness(node, values, None))
-                    sure = None if doubts else self._near(node, values, programs)
+                    sure = None if doubts else self._near(node, [values], programs)
                 if sure is None:
                     doubts += 1
                     if doubts >= _DOUBTS:
@@ -268,18 +270,25 @@ class Search:
                     continue
                 self._confirm([(node, sure)], programs, self.clock() + plainer)
                 return
+            edges = pursuit.near[-_EDGES:]
+            at_end = self._near(node, edges, programs) if edges else None
+            if at_end is not None:
+                self._confirm([(node, at_end)], programs, self.clock() + plainer)
+                return
             if not (attempt and doubts and probe.own):  # a framework takes its time: not at first
                 continue
             starts = self._starts(node, probe, attempt)
             if self._by_framework(node, probe, deadline, programs, starts):
                 return
 
-    def _near(self, node: Node, values: Values, programs: Programs) -> Values | None:
-        """Inputs beside those that the oracle breaks, at which a framework breaks: it rounds in
-        another order, so that the exact place is next to that.
+    def _near(self, node: Node, places: Sequence[Values], programs: Programs) -> Values | None:
+        """Inputs beside those that the oracle breaks, or nearly, at which a framework breaks: it
+        rounds in another order, so that the exact place is next to that.
         """
         numbers = generator(self.seed, "near")
-        tries_ = [shaken(self.subject, values, numbers) for _ in range(_NEIGHBOURS)]
+        tries_ = [
+            shaken(self.subject, values, numbers) for values in places for _ in range(_NEIGHBOURS)
+        ]
         shown = programs.confirm([(node, one) for one in tries_])
         broken = [one for one, made in zip(tries_, shown, strict=True) if made is not None]
         graph = self._cone({node.name: node})
