@@ -95,12 +95,19 @@ class Form:
 class Forms(Squares):
     """An evaluator that knows where polynomials of a few elements lie."""
 
-    _spans: dict[Any, Numbers]  # while a polynomial is looked at
+    # while a polynomial is looked at; boxes and facts are kept, so that their ids stay their own
+    _spans: dict[Any, tuple[Numbers, Limits, Facts]] | None = None
 
     def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         """Between which numbers an expression lies as a polynomial of elements."""
+        around, self._spans = self._spans, {}
+        try:
+            return self._ends_of_form(expr, box, facts)
+        finally:
+            self._spans = around
+
+    def _ends_of_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
         low, high = -math.inf, math.inf
-        self._spans = {}
         before: Form | None = None
         for depth in _DEPTHS:
             form = self.form_of(expr, box, facts, depth)
@@ -238,10 +245,12 @@ class Forms(Squares):
 
     def _span(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """Where an expression lies by intervals, computed once for all forms of a sum."""
+        if self._spans is None:
+            return self.interval(expr, box, facts)
         key = expr, id(box), id(facts), self._equal
         if key not in self._spans:
-            self._spans[key] = self.interval(expr, box, facts)
-        return self._spans[key]
+            self._spans[key] = self.interval(expr, box, facts), box, facts
+        return self._spans[key][0]
 
     def _adds_up(self, expr: eq.Apply, box: Limits, facts: Facts) -> bool:
         """Whether both terms of a sum have one sign, so that nothing cancels in it."""
