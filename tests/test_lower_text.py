@@ -353,3 +353,23 @@ def test_nor_lists_of_such_numbers() -> None:
                 builder.node("RNN", ["x"], types, activation_alpha=numbers)
         else:
             assert builder.node("RNN", ["x"], types, activation_alpha=numbers)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("power(x, 0.5)", "pow(x, 0.5)"),
+        ("power(2, x)", "pow(2.0, x)"),
+        ("power(i, 3)", "pow(i, 3)"),
+        ("power(x, s)", "pow(x, s)"),
+    ],
+)
+def test_torch_is_told_a_power_by_a_number_as_a_number(call: str, said: str) -> None:
+    """It has a way of its own for these: by 0.5 it takes a root, which is NaN of -inf."""
+    usable("torch")
+    kind = "i64[4]" if "(i" in call else "f32[4]"
+    types = "x: f32[4] in [0.5, 2], i: i64[4] in [-9, 9], s: f32[] in [1, 2]"
+    text = f"nnir 1\nmodel m({types}) -> y: {kind} {{ y = {call} }}\n"
+    found, program, wanted = lowered(text, "torch")
+    assert said in str(found.code)
+    assert disagreement(ran(program, "torch").outputs["y"], wanted["y"], kind[:3]) is None

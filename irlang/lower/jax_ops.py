@@ -86,11 +86,16 @@ def _cast(call: Jax) -> Value:
 
 
 def _power(call: Jax) -> Value | None:
-    """The result has the type of the base unless the exponent's is of a wider kind."""
+    """The result has the type of the base unless the exponent's is of a wider kind.
+
+    A number stays one beside an array, as it is written: JAX multiplies for a whole exponent.
+    """
     a, b = (call.values[name] for name in "ab")
     if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
         return None
-    return call.value(invoke("jnp.power", call.build.full(a), call.build.full(b)))
+    base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
+    exponent = b.text if a.literal is None else call.build.full(b)
+    return call.value(invoke("jnp.power", base, exponent))
 
 
 def _shift(call: Jax) -> Value | None:

@@ -105,11 +105,16 @@ def _shift(call: Torch) -> Value | None:
 
 
 def _power(call: Torch) -> Value | None:
-    """The result has the type of the base unless the exponent's is of a wider kind."""
+    """The result has the type of the base unless the exponent's is of a wider kind.
+
+    A number stays one beside a tensor, as it is written: it has ways of its own (a root for 0.5).
+    """
     a, b = (call.values[name] for name in "ab")
     if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
         return None
-    return call.value(invoke("torch.pow", call.build.full(a), call.build.full(b)))
+    base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
+    exponent = b.text if a.literal is None else call.build.full(b)
+    return call.value(invoke("torch.pow", base, exponent))
 
 
 def _bits(name: str) -> Native:
