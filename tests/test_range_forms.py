@@ -1,0 +1,108 @@
+"""Polynomials of a few elements, their quotients, and rows of one length: what is proved of them
+holds for numbers, every operation rounded to its type.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from irlang.api import loads
+from irlang.dtypes import DTYPES
+from irlang.interp.range import analyse
+from irlang.interp.values import Array
+
+OPS: dict[str, Callable[..., Array]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+    "square": np.square,
+}  # fmt: skip
+ENDS = ((0.0, 5.0), (-2.0, 2.0), (0.0625, 20.0), (-0.984375, 0.984375))  # numbers of all types
+MODELS, CALLS, SAMPLES = 12, 9, 3000
+
+
+def drawn(numbers: np.random.Generator) -> tuple[list[tuple[float, float]], list[tuple[str, ...]]]:
+    """Ranges of inputs, and calls: a name, an operation, and what it reads. Few elements stand in
+    many terms, and what divides is a sum of squares and a number.
+    """
+    ends = [ENDS[i] for i in numbers.integers(len(ENDS), size=3)]
+    values = ["a", "b", "c"]
+    calls: list[tuple[str, ...]] = []
+    for number in range(CALLS):
+        function = str(numbers.choice(["add", "subtract", "subtract", "multiply", "square"]))
+        read = [str(one) for one in numbers.choice(values[-5:], 2 - (function == "square"))]
+        if number == CALLS // 2:
+            own = [str(one) for one in numbers.choice(["a", "b", "c"], 2)]
+            calls += [
+                ("s", "square", own[0]), ("t", "square", own[1]), ("u", "add", "s", "t"),
+                ("d", "add", "u", "0.001"), ("q", "divide", read[0], "d"),
+            ]  # fmt: skip
+            values.append("q")
+        calls.append((f"v{number}", function, *read))
+        values.append(f"v{number}")
+    return ends, calls
+
+
+def numbers_of(
+    inputs: dict[str, Array], calls: list[tuple[str, ...]], dtype: np.dtype[np.generic]
+) -> dict[str, Array]:
+    """All values, rounded call by call."""
+    found = dict(inputs)
+    for name, function, *read in calls:
+        args = [found[r] if r in found else np.asarray(float(r)).astype(dtype) for r in read]
+        exact = OPS[function](*(arg.astype(np.float64) for arg in args))
+        found[name] = exact.astype(dtype)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_concrete_polynomials_lie_within(dtype: str) -> None:
+    own = DTYPES[dtype].numpy
+    for seed in range(MODELS):
+        numbers = np.random.default_rng([seed, DTYPES[dtype].bits])
+        ends, calls = drawn(numbers)
+        signature = ", ".join(
+            f"{name}: {dtype}[1] in [{low}, {high}]"
+            for name, (low, high) in zip("abc", ends, strict=True)
+        )
+        body = "\n".join(f"  {name} = {f}({', '.join(read)})" for name, f, *read in calls)
+        last = calls[-1][0]
+        text = f"nnir 1\nmodel m({signature}) -> {last}: {dtype}[1] {{\n{body}\n}}\n"
+        model = loads(text)
+        ranges = analyse(model.graph, model.catalog).values
+        corners = np.array(
+            [*itertools.product(*((low, 0.5 * (low + high), high) for low, high in ends))]
+        )
+        lows, highs = np.array(ends).T
+        even = lows + (highs - lows) * numbers.random((SAMPLES, 3))
+        even[: SAMPLES // 3, 1] = even[: SAMPLES // 3, 0]  # where two of them cancel
+        given = {
+            name: np.clip(array, *end).astype(own)
+            for name, array, end in zip("abc", np.concatenate([corners, even]).T, ends, strict=True)
+        }
+        with np.errstate(all="ignore"):
+            made = numbers_of(given, calls, own)
+        for name, array in made.items():
+            values = array.astype(np.float64)
+            values = values[np.isfinite(values)]
+            if name in ranges and values.size:
+                assert ranges[name].low <= values.min(), (seed, name, text)
+                assert values.max() <= ranges[name].high, (seed, name, text)
+
+
+def test_a_form_of_a_row_lies_within() -> None:
+    """`u' G u` of a normalised row is no more than the largest eigenvalue of G."""
+    text = """nnir 1
+    model m(x: f32[4, 3] in [-3, 3]) -> y: f32[4, 1] {
+      u = divide(x, sqrt(add(reduce_sum(square(x); axes = 1, keepdims = true), 1e-6)))
+      p = slice(u; axes = 1, begin = 0, end = 1)
+      q = slice(u; axes = 1, begin = 1, end = 2)
+      r = slice(u; axes = 1, begin = 2, end = 3)
+      y = subtract(multiply(p, q), multiply(q, r))
+    }"""
+    model = loads(text)
+    found = analyse(model.graph, model.catalog).values["y"]
+    assert np.sqrt(0.5) <= found.high <= 0.72
+    assert -0.72 <= found.low <= -np.sqrt(0.5)
