@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang import equations as eq
-from irlang.interp.forms import Form, Monomial, _at_corners, _by_squares
+from irlang.interp.forms import Element, Form, Monomial, Over, Ranges, _least
 
-ELEMENTS = [eq.Read(name, ()) for name in "abc"]
+ELEMENTS: list[Element] = [eq.Read("a", ()), eq.Read("b", ()), Over(eq.Read("c", ()))]
 FACTORS = st.floats(-4, 4, allow_nan=False).map(lambda value: round(value, 3))
 ENDS = st.tuples(FACTORS, FACTORS).map(lambda ends: (min(ends), max(ends)))
 
@@ -24,16 +24,16 @@ def monomials(degree: int, *, squares: bool) -> list[Monomial]:
     return [monomial for monomial in found if len(monomial) <= degree]
 
 
-def values(form: Form, ranges: dict[eq.Expr, tuple[float, float]], seed: int) -> list[float]:
+def values(form: Form, ranges: Ranges, seed: int) -> list[float]:
     numbers = np.random.default_rng(seed)
-    found = []
+    found: list[float] = []
     for _ in range(50):
         at = {
             one: numbers.choice([low, high, numbers.uniform(low, high)])
             for one, (low, high) in ranges.items()
         }
         found.append(
-            sum(factor * math.prod(at[one] for one in m) for m, factor in form.terms.items())
+            math.fsum(factor * math.prod(at[x] for x in m) for m, factor in form.terms.items())
         )
     return found
 
@@ -42,9 +42,9 @@ def values(form: Form, ranges: dict[eq.Expr, tuple[float, float]], seed: int) ->
 @given(st.data(), st.booleans(), st.integers(0, 2**32))
 def test_no_value_is_below_the_bound(data: st.DataObject, squares: bool, seed: int) -> None:
     terms = {one: data.draw(FACTORS) for one in monomials(2, squares=squares)}
-    ranges: dict[eq.Expr, tuple[float, float]] = {one: data.draw(ENDS) for one in ELEMENTS}
+    ranges: Ranges = {one: data.draw(ENDS) for one in ELEMENTS}
     form = Form(terms, 0.0)
-    bound = (_by_squares if squares else _at_corners)(form, ranges)
+    bound = _least(form, ranges, 0.0)
     assert min(values(form, ranges, seed)) >= bound - 1e-9
     if not squares:  # it is met
         corners = values(form, {one: (low, low) for one, (low, _) in ranges.items()}, seed)
@@ -55,9 +55,8 @@ def test_no_value_is_below_the_bound(data: st.DataObject, squares: bool, seed: i
 @given(st.lists(FACTORS, min_size=3, max_size=3), ENDS)
 def test_a_square_is_no_less_than_0(factors: list[float], ends: tuple[float, float]) -> None:
     linear = Form({(one,): factor for one, factor in zip(ELEMENTS, factors, strict=True)}, 0.0)
-    ranges: dict[eq.Expr, tuple[float, float]] = dict.fromkeys(ELEMENTS, ends)
     square = linear.times(linear)
-    bound = _by_squares(square, ranges) if square.terms else 0.0
+    bound = _least(square, dict.fromkeys(square.elements(), ends), 0.0)
     assert -1e-6 <= bound <= 1e-6
 
 
@@ -65,7 +64,7 @@ def test_products_of_forms_are_of_their_values() -> None:
     a, b, _ = ELEMENTS
     one = Form({(a,): 2.0, (): 1.0}, 0.0)
     other = Form({(b,): -1.0, (a,): 3.0}, 0.0)
-    at: dict[eq.Expr, float] = {a: 0.5, b: -2.0}
+    at: dict[Element, float] = {a: 0.5, b: -2.0}
 
     def value(form: Form) -> float:
         return math.fsum(f * math.prod(at[x] for x in m) for m, f in form.terms.items())
