@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 from pathlib import Path
 
 import numpy as np
@@ -311,3 +313,14 @@ def test_what_is_known_of_a_model_serves_one_that_begins_alike(gradient: bool) -
         then = analyse(model.graph, model.catalog, gradient=gradient, known=again.steps)
         assert then == fresh
         assert all(a is b for a, b in zip(then.steps, again.steps, strict=True))
+
+
+def test_three_times_as_many_calls_take_three_times_as_long() -> None:
+    def work(calls: int) -> int:
+        body = "\n".join(f"  v{i + 1} = {'relu' if i % 2 else 'tanh'}(v{i})" for i in range(calls))
+        model = loads(f"nnir 1\nmodel m(v0: f32[3]) -> v{calls}: f32[3] {{\n{body}\n}}\n")
+        profile = cProfile.Profile()
+        profile.runcall(analyse, model.graph, model.catalog)
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    assert work(600) < 3.2 * work(200)

@@ -109,6 +109,27 @@ class Step:
     left_open: bool
 
 
+class Store(dict[str, Tensor]):
+    """Tensors by name, and what they were before they were set: a call changes few of very many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: dict[str, Tensor | None] = {}
+
+    def __setitem__(self, name: str, tensor: Tensor) -> None:
+        self.before.setdefault(name, self.get(name))
+        super().__setitem__(name, tensor)
+
+    def update(self, made: Mapping[str, Tensor]) -> None:  # type: ignore[override]
+        """Sets some, one by one: a dictionary would not tell."""
+        for name, tensor in made.items():
+            self[name] = tensor
+
+    def changed(self) -> dict[str, Tensor]:
+        """The tensors that are others than before."""
+        return {name: self[name] for name, old in self.before.items() if self[name] is not old}
+
+
 def analyse(
     graph: Graph,
     definitions: Definitions,
@@ -129,7 +150,7 @@ def analyse(
     read.
     """
     whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
-    tensors: dict[str, Tensor] = {}
+    tensors = Store()
     points: list[Point] = []
     waiting, steps = iter(known), list[Step]()
     vain: dict[Any, Vain] = {}
@@ -148,10 +169,9 @@ def analyse(
             step = next(waiting, None)
             if step is None or step.look != look:
                 waiting = iter(())  # from here on it is another model
-                before = dict(tensors)
+                tensors.before.clear()
                 own = _judged(node, number, definitions, tensors, domain, flush, vain)
-                changed = {n: t for n, t in tensors.items() if before.get(n) is not t}
-                step = Step(look, changed, *own)
+                step = Step(look, tensors.changed(), *own)
             tensors.update(step.tensors)
             points += step.points
             steps.append(step)
