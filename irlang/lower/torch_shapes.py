@@ -116,6 +116,9 @@ def _pad(call: Torch) -> Value | None:
         space = x.rank - 2
         outside = any(map(any, pairs[space:]))
         negative = any(amount < 0 for pair in pairs for amount in pair)
+        sizes = zip(pairs, reversed(x.shape), strict=True)
+        if mode == "wrap" and any(max(pair) > size for pair, size in sizes):
+            return None  # it goes round once at most, as is documented
         if not 1 <= space <= 3 or outside or negative or DTYPES[x.dtype].kind != "real":
             return None
         pairs = pairs[:space]
