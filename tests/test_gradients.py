@@ -288,6 +288,30 @@ def test_a_gradient_that_a_framework_has_wrong(everywhere: Session) -> None:
         assert (start is not None) == bool({v.verdict for v in verdicts} & FINDINGS)
 
 
+@pytest.mark.parametrize(
+    "call", ["top_k(x; k = 2, stable = false, nans = largest)", "sort(x; stable = false)"]
+)
+def test_any_of_equals_may_be_the_one_that_is_chosen(call: str, everywhere: Session) -> None:
+    """PyTorch takes the third of four zeros as the largest; a definition that keeps their order
+    called its gradient wrong.
+    """
+    size = 2 if call.startswith("top_k") else 5
+    text = f"""model m(x: f32[5], w: f32[{size}]) -> y: f32[{size}] {{
+  y, at = {call}
+  loss = reduce_sum(multiply(y, w); axes = 0)
+}}
+"""
+    weights = np.arange(1, size + 1, dtype=np.float32)
+    case = _case(text, x=np.array([0, 0, 0, 0, -1], np.float32), w=weights)
+    for target, verdicts in everywhere.compare([case], grad=True)[0].verdicts.items():
+        assert not {v.verdict for v in verdicts} & FINDINGS, (target, verdicts)
+    apart = _case(text, x=np.array([1, 3, 0, 2, -1], np.float32), w=weights)
+    for verdicts in everywhere.compare([apart], grad=True)[0].verdicts.values():
+        told = {v.name: v for v in verdicts}
+        assert told["d_x"].verdict in ("agrees", "unsupported")
+        assert (told["d_x"].radius or 0) < 1e-5
+
+
 @pytest.mark.parametrize("target", ["mxnet-1.6", "keras-theano", "keras:torch", "keras:jax", "jax"])
 def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: str) -> None:
     usable(target)
