@@ -29,7 +29,8 @@ from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 from irlang.interp.values import initial_values, inputs
-from tests.test_rounding import Single, outside
+from tests.narrow import Narrow
+from tests.test_rounding import outside
 
 Array = np.ndarray[Any, Any]
 CATALOG = builtin()
@@ -90,6 +91,17 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
+@pytest.fixture(params=[True, False], ids=["kernels", "numpy"])
+def compiled(
+    request: pytest.FixtureRequest, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    """Whether kernels evaluate the equations, or else NumPy."""
+    assert not ran
+    if not request.param:
+        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
+    return bool(request.param)
+
+
 def same(name: str, found: Ball, expected: Ball) -> None:
     """Equal values, and a radius that is no larger than the one that NumPy gives."""
     shape = np.shape(expected.value)
@@ -104,7 +116,7 @@ def same(name: str, found: Ball, expected: Ball) -> None:
 
 def inside(graph: Graph, values: dict[str, Array], found: dict[str, Ball], seed: int) -> None:
     """An evaluation in single precision, its sums in some order, lies inside the radii."""
-    single = Single(seed)
+    single = Narrow(seed)
     computed: dict[str, Any] = {n: load(graph.values[n], v) for n, v in values.items()}
     for node in graph.nodes:
         expansion = node.expansion(CATALOG)
@@ -226,13 +238,10 @@ def test_a_kernel_rounds_no_whole_numbers(ran: list[str]) -> None:
         assert bool(ran) == compiled
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 def test_a_quotient_may_be_a_product_with_a_reciprocal_that_vanishes(
-    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
+    compiled: bool, ran: list[str]
 ) -> None:
     """1 / 3e38 is no normal number of f32: a target that flushes those gives 0 for 5e29 / 3e38."""
-    if not compiled:
-        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
     b = np.array([3e38, 2.0**127, 8e37, 3.0, np.inf], np.float32)
     a = np.array([5e29, 5e29, 5e29, 5e29, 5e29], np.float32)
     model = irlang.loads("nnir 1\nmodel m(a: f32[5], b: f32[5]) -> y: f32[5] { y = divide(a, b) }")
@@ -256,13 +265,8 @@ def _added(terms: Array) -> Ball:
     return program.balls(graph, dict(zip(names, terms, strict=True)), CATALOG, "f32")["y"]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_terms_that_cancel_may_be_added_up_in_any_order(
-    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_terms_that_cancel_may_be_added_up_in_any_order(compiled: bool, ran: list[str]) -> None:
     """One order may round nothing, as 1e8 - 1e8 + 1.5, where another loses the last."""
-    if not compiled:
-        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
     random = np.random.default_rng(5)
     terms = random.integers(-3, 4, (5, 400)) * 2.0 ** random.integers(0, 40, (5, 400))
     terms[1] = -terms[0]
@@ -282,13 +286,8 @@ def test_terms_that_cancel_may_be_added_up_in_any_order(
     assert np.count_nonzero(radius == 0) > 50
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_terms_that_cancel_may_overflow_in_another_order(
-    compiled: bool, ran: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_terms_that_cancel_may_overflow_in_another_order(compiled: bool, ran: list[str]) -> None:
     """(3e38 - 3e38) + 3e38 is 3e38, and (3e38 + 3e38) - 3e38 is infinite."""
-    if not compiled:
-        monkeypatch.setattr(rounding, "_NEST", 1 << 60)
     top = 2.0**127  # whose digits no order loses
     terms = np.array([[3e38, top, 1e38], [-3e38, -top, -1e38], [3e38, top, 1e38]])
     found = _added(np.repeat(terms, 20, axis=1).astype(np.float32))

@@ -18,7 +18,7 @@ from irlang.interp.first_order import FirstOrder
 from irlang.interp.plain import load
 from irlang.interp.program import balls, precision, run
 from irlang.interp.values import initial_values, inputs
-from tests.test_rounding import Single
+from tests.narrow import Narrow
 
 CATALOG = builtin()
 Array = Any
@@ -26,7 +26,7 @@ Array = Any
 
 def single(graph: Graph, values: dict[str, Array], seed: int) -> dict[str, Array]:
     """All values in float32, sums in a shuffled order."""
-    domain = Single(seed)
+    domain = Narrow(seed)
     found: dict[str, Array] = {n: load(graph.values[n], v) for n, v in values.items()}
     with np.errstate(all="ignore"):
         for node in graph.nodes:

@@ -43,6 +43,7 @@ from irlang.lower.pool import Result
 from irlang.lower.profile import read_profile
 from irlang.lower.target import targets as all_targets
 from irlang.parser import parse
+from tests.targets import usable
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
 # ---- why
@@ -232,9 +233,7 @@ def test_what_is_left_open_is_named_and_not_taken_for_what_is_right(
 )
 def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Path) -> None:
     """Whatever their type: bfloat16 is no number of NumPy's, and a float32 has its own digits."""
-    described = next((t for t in all_targets() if t.name == target and t.installed), None)
-    if described is None:
-        pytest.skip(f"{target} is not installed")
+    described = usable(target)
     case = case_of(NARROW.replace("bf16", dtype))
     number = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}[dtype]
     case.inputs.update(x=np.array([0.1], number), w=np.array([np.inf, -1.5], number))
@@ -267,9 +266,7 @@ EAGER = ["torch", "tf", "jax", "keras:tensorflow", "keras:torch", "keras:jax"]
 
 @pytest.mark.parametrize("target", EAGER)
 def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_path: Path) -> None:
-    described = next((t for t in all_targets() if t.name == target and t.installed), None)
-    if described is None:
-        pytest.skip(f"{target} is not installed")
+    described = usable(target)
     case = case_of(STRAIGHT)
     lowered = lower(case.graph, target, case.catalog, case.params)
     if lowered.unsupported:
@@ -310,9 +307,7 @@ def test_scripts_with_functions_set_what_comes_before_a_framework(
     target: str, beside: bool, tmp_path: Path
 ) -> None:
     """Such as the backend of Keras, which is chosen when it is imported."""
-    described = next((t for t in all_targets() if t.name == target and t.installed), None)
-    if described is None:
-        pytest.skip(f"{target} is not installed")
+    described = usable(target)
     size = 128 if beside else 2
     case = case_of(
         f"model m(x: f32[{size}] in [1, 2]) -> y: f32[{size}] {{\n"

@@ -27,57 +27,13 @@ from irlang.interp import exact, reference, rounding, vector
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.balls import Ball, Balls
 from irlang.interp.draws import feeds
-from irlang.interp.plain import Plain, load
+from irlang.interp.plain import load
 from irlang.interp.program import balls, precision, run
 from irlang.interp.values import initial_values, inputs
-from irlang.scalar import SCALARS
+from tests.narrow import Narrow
 
 CATALOG = builtin()
 Array = Any
-
-
-class Single(Plain):
-    """Evaluation in float32, sums in a shuffled order: one of those that a radius must cover."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-
-    @staticmethod
-    def _single(value: Array) -> Array:
-        array = np.asarray(value)
-        return array.astype(np.float32) if array.dtype == np.float64 else array
-
-    def number(self, value: eq.Scalar) -> Array:
-        return value if isinstance(value, (bool, int)) else np.float32(float(value))
-
-    def apply(self, function: str, args: list[Array]) -> Array:
-        arrays = [self._single(a) if isinstance(a, np.ndarray) else a for a in args]
-        return self._single(SCALARS[function].numpy(*arrays))
-
-    def fold(self, kind: str, value: Array, axes: tuple[int, ...]) -> Array:
-        if kind != "sum" or not axes or np.asarray(value).dtype.kind != "f":
-            return self._single(super().fold(kind, value, axes))
-        outer = value.shape[: axes[0]]
-        flat = self._single(value).reshape((*outer, math.prod(value.shape[axes[0] :])))
-        total = np.zeros(flat.shape[:-1], np.float32)
-        for position in self.random.permutation(flat.shape[-1]):
-            total = (total + flat[..., position]).astype(np.float32)
-        return total
-
-    def contract(self, factors: list[Array], rank: int) -> Array:
-        arrays = [self._single(f) for f in factors]
-        if all(np.asarray(a).dtype.kind in "ib" for a in arrays):
-            return super().contract(factors, rank)
-        width = max(np.ndim(a) for a in arrays)
-        term: Array = np.float32(1)
-        for array in arrays:
-            term = (term * array).astype(np.float32)
-        term = np.asarray(term).reshape((1,) * (width - np.ndim(term)) + np.shape(term))
-        return self.fold("sum", term, tuple(range(rank, width)))
-
-    def store(self, value: Array, info: eq.TensorInfo, shape: tuple[int, ...]) -> Array:
-        stored = super().store(value, info, shape)
-        return stored.astype(np.float32).astype(np.float64) if info.kind == "real" else stored
 
 
 def _program(seed: int) -> tuple[Graph, dict[str, Array], dict[str, Ball]]:
@@ -102,7 +58,7 @@ def outside(ball: Ball, got: Array) -> Array:
 @pytest.mark.parametrize("seed", range(150))
 def test_single_precision_in_any_order_stays_inside(seed: int) -> None:
     graph, values, found = _program(seed)
-    single = Single(seed)
+    single = Narrow(seed)
     computed: dict[str, Array] = {n: load(graph.values[n], v) for n, v in values.items()}
     for node in graph.nodes:
         expansion = node.expansion(CATALOG)

@@ -88,13 +88,14 @@ def gross(ball: Ball) -> Any:
 
 
 def running(ball: Ball, unit: float) -> Running:
-    """The terms of a running sum; what is none is one term, and zero is no term."""
+    """The terms of a running sum; what is none has its own, and zero is no term."""
     if ball.running is not None:
         return ball.running
     value = np.asarray(ball.value, dtype=np.float64)
-    size, slack = np.abs(value) + ball.bound, np.asarray(ball.bound)
+    size, slack = gross(ball), np.asarray(ball.bound)
     rough = ~(simple(value, unit) & (slack == 0))
-    return Running(np.asarray(size != 0, dtype=np.float64), size, slack, rough.astype(np.float64))
+    count = np.asarray(size != 0, dtype=np.float64) * ball.terms
+    return Running(count, size, slack, rough.astype(np.float64))
 
 
 def gap(a: Any, b: Any) -> Any:
@@ -135,16 +136,24 @@ def simple(value: Any, unit: float) -> Any:
         return (np.abs(value) < reach) & (np.floor(value * grid) == value * grid)
 
 
-def unrounded_sum(terms: Sequence[Ball], total: Any, unit: float) -> Any:
-    """Where no order of a sum rounds anything: all terms are exact, and multiples of a power of two
-    that all of them together are no more than 1 / unit times of. total: of their magnitudes.
+def far_above(unit: float, least: float) -> tuple[float, float]:
+    """Added to a float64 and taken away again, a large number leaves what has no digits below its
+    own last one. That is to be above unit times the magnitudes of a sum's terms, and no less than
+    the least number that is not flushed: what to multiply the magnitudes by, and the least of it.
+    Three times a power of two keeps as many digits of a term of either sign.
+    """
+    return 3 * 2.0**53 * unit, 3 * 2.0**51 * least
 
-    What is added to a term and taken away again has no digits below such a power; it is so much
-    larger that it keeps half of them whatever the sign of the term.
+
+def unrounded_sum(terms: Sequence[Ball], total: Any, unit: float, least: float) -> Any:
+    """Where no order of a sum rounds anything: all terms are exact, and multiples of a power of two
+    that all of them together are no more than 1 / unit times of, and that is not below `least`.
+    total: of their magnitudes, in float64.
     """
     found = np.True_
     with np.errstate(invalid="ignore", over="ignore"):
-        far = 3 * 2.0**53 * unit * np.asarray(total, dtype=np.float64)
+        times, floor = far_above(unit, least)
+        far = np.maximum(times * total, floor)
         for term in terms:
             value = np.asarray(term.value, dtype=np.float64)
             found = found & ((value + far) - far == value) & (np.asarray(term.bound) == 0)

@@ -59,7 +59,7 @@ class BallArithmetic(Precision):
         if halved:  # an exact operation may stand for some that are not
             return self._added(found, args) if function in "+-" else found
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
-        free = unrounded(function, a, b) & (zero | (np.abs(value) >= self.tiny))
+        free = unrounded(function, a, b) & (zero | (np.abs(value) - slack >= self.tiny))
         if function != "/":
             free = free | self._coarse(a, b, value)
         if np.any(free):
@@ -149,7 +149,8 @@ class BallArithmetic(Precision):
         found.running = functools.reduce(Running.plus, (running(part, self.unit) for part in parts))
         _, reach = coarse(self.unit)
         with np.errstate(invalid="ignore"):
-            radius = np.maximum(found.bound, found.running.radius(self._growths, reach))
+            radius, most = found.running.radius(found.value, self._growths, reach, self.lost)
+            radius = np.where(most <= self.most, np.maximum(found.bound, radius), np.inf)
         found.radius = np.where(np.isfinite(found.value), radius, found.bound)
         return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from irlang import equations as eq
 from irlang.arithmetic import Allowance
-from irlang.interp.ball import coarse
+from irlang.interp.ball import coarse, far_above
 from irlang.interp.ball_kernel_functions import ARITHMETIC
 from irlang.interp.balls import Balls
 from irlang.interp.kernel_source import Writer
@@ -141,7 +141,9 @@ class NumberWriter(Writer):
         growth = self.gamma(len(terms) - 1)
         total, far, radius = self.fresh("s"), self.fresh("s"), self.fresh("e")
         self.put(f"{total} = {' + '.join(sizes)}")
-        self.put(f"{far} = {self.constant('far', 3 * 2.0**53 * self.domain.unit)} * {total}")
+        times, floor = far_above(self.domain.unit, self.domain.lost)
+        high = f"{self.constant('far', times)} * {total}"
+        self.put(f"{far} = larger({high}, {self.constant('floor', floor)})")
         exact = " & ".join(f"kept({term.value}, {term.radius}, {far})" for term in terms)
         given = f"{found.value}, {found.radius}, {slack}, {total}, {growth}"
         self.put(f"{radius} = any_order({given}, {self.limits[1]}, {exact})")

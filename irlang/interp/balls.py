@@ -66,7 +66,7 @@ class Balls(BallFunctions):
         # That one order rounds nothing, as where two terms cancel, says nothing of another. Of a
         # term that is a running sum it is not known what others its own terms may be added to.
         exact = not self.arithmetic.halved and found.running is None
-        exact = exact & unrounded_sum(terms, total, self.unit) & (most <= self.most)
+        exact = exact & unrounded_sum(terms, total, self.unit, self.lost) & (most <= self.most)
         if found.radius is None and np.all(exact):
             return found
         with np.errstate(invalid="ignore"):
@@ -208,7 +208,7 @@ class Balls(BallFunctions):
         terms = _terms([f.value for f in factors], rank)
         roundings = max(terms - 1 + len(factors) - 1, 1)
         made, most = self.summed(terms - 1, roundings - terms + 1, total, value, slack)
-        radius = slack + made + terms * self.lost
+        radius = slack + made + terms * self.lost * self._vanished(factors)
         rougher = self.arithmetic.rougher(terms, len(factors), self.unit)
         if rougher > 0:
             radius = radius + rougher * total
@@ -244,16 +244,22 @@ class Balls(BallFunctions):
             most = np.maximum(most, bound)
         return self.arithmetic.fast * self.growth(terms) * most
 
+    def _vanished(self, factors: list[Ball]) -> float:
+        """What the loss of a product of two, or of their sum, may be multiplied by thereafter."""
+        if len(factors) < 3:
+            return 1.0
+        least = 1.0
+        for factor in factors:
+            size = np.abs(factor.value) - factor.bound
+            least *= float(np.min(size, initial=1.0, where=np.asarray(factor.value) != 0))
+        if least >= self.tiny:  # no product of some of them is a denormal number
+            return 1.0
+        return math.prod(sorted(map(_largest, factors))[2:])
+
     @staticmethod
     def _peak(factors: list[Ball]) -> float:
         """What no product of some of the factors exceeds."""
-        peak = 1.0
-        for factor in factors:
-            size = np.abs(factor.value) + factor.bound
-            # what is open says nothing of the others, nor does what is infinite to begin with
-            known = np.where(np.isinf(size), 0.0, size)
-            peak *= max(1.0, float(np.fmax.reduce(known, axis=None, initial=0.0)))  # nor does a NaN
-        return peak
+        return math.prod(map(_largest, factors))
 
     def place(self, kind: str, ball: Ball, among: Ball | None) -> Ball:
         """The position of the extreme element; uncertain where another may be it."""
@@ -376,6 +382,15 @@ class Balls(BallFunctions):
         target.radius[where] = value.bound
         if target.running is not None:
             target.running.assign(where, running(value, self.unit))
+
+
+def _largest(factor: Ball) -> float:
+    """What no element exceeds, nor 1. What is open says nothing of the others, nor does what is
+    infinite to begin with, or no number.
+    """
+    size = np.abs(factor.value) + factor.bound
+    known = np.where(np.isinf(size), 0.0, size)
+    return max(1.0, float(np.fmax.reduce(known, axis=None, initial=0.0)))
 
 
 def _together(parts: list[Ball]) -> float:

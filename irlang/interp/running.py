@@ -47,13 +47,19 @@ class Running:
         for own, new in _pairs(self, value):
             own[where] = new
 
-    def radius(self, growth: Callable[[Any], Any], reach: float) -> Any:
-        """What no order of the terms exceeds. growth: as `ball.gamma` of a number of roundings;
-        reach: as of `ball.coarse`.
+    def radius(self, value: Any, growth: Callable[[Any], Any], reach: float, lost: float) -> Any:
+        """What no order of the terms is farther off than, and what no partial sum exceeds.
+
+        No partial sum is larger than all terms above zero together, or all below. growth: as
+        `ball.gamma` of a number of roundings; reach: as of `ball.coarse`; lost: what an addition
+        loses of a number below the normal ones.
         """
         exact = (self.rough == 0) & (self.total < reach)
-        rounded = growth(np.maximum(self.count - 1, 0)) * self.total
-        return self.slack + np.where(exact, 0.0, rounded)
+        most = (self.total + np.abs(value) + self.slack) / 2
+        added = np.maximum(self.count - 1, 0)
+        rounded = growth(added) * most + added * np.minimum(lost, self.total)
+        rounded = np.where(exact, 0.0, rounded)
+        return self.slack + rounded, most + rounded
 
 
 def chosen(condition: Any, doubtful: Any, yes: Running, no: Running, apart: Any) -> Running:

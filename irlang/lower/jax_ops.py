@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, invoke, plain, powered
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -83,19 +83,6 @@ def _isinf(call: Jax) -> Value | None:
 def _cast(call: Jax) -> Value:
     x = call.build.inner(call.input("x"))
     return call.value(f"{x}.astype({call.build.dtype(call.out.dtype)})")
-
-
-def _power(call: Jax) -> Value | None:
-    """The result has the type of the base unless the exponent's is of a wider kind.
-
-    A number stays one beside an array, as it is written: JAX multiplies for a whole exponent.
-    """
-    a, b = (call.values[name] for name in "ab")
-    if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
-        return None
-    base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
-    exponent = b.text if a.literal is None else call.build.full(b)
-    return call.value(invoke("jnp.power", base, exponent))
 
 
 def _shift(call: Jax) -> Value | None:
@@ -288,7 +275,7 @@ ELEMENTS: dict[str, Native] = {
     "minimum_n": _chain("jnp.minimum"),
     "divide": Native("jnp.divide", _divide),
     "modulo": Native("jnp.remainder, jnp.fmod", _modulo),
-    "power": Native("jnp.power", _power),
+    "power": powered("jnp.power"),
     "clip": Native("jnp.clip", _clip),
     "isinf": Native("jnp.isinf, jnp.isposinf, jnp.isneginf", _isinf),
     "cast": Native("Array.astype", _cast),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.python_builder import literal
 from irlang.lower.value import Value
@@ -50,6 +51,25 @@ def default(function: str, **attributes: Any) -> Native:
         if any(float(call[name]) != float(value) for name, value in attributes.items()):
             return None
         return call.value(invoke(function, *call.values.values()))
+
+    return Native(function, rule)
+
+
+def powered(function: str) -> Native:
+    """A power whose type is the base's unless the exponent's is of a wider kind.
+
+    A number stays one beside an array, as it is written, since frameworks have ways of their own
+    for numbers: `torch.pow` takes a root for 0.5, `jnp.power` multiplies for a whole exponent that
+    is written without a point.
+    """
+
+    def rule(call: Call[Any]) -> Value | None:
+        a, b = (call.values[name] for name in "ab")
+        if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
+            return None
+        base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
+        exponent = b.text if a.literal is None else call.build.full(b)
+        return call.value(invoke(function, base, exponent))
 
     return Native(function, rule)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, plain, powered
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -104,19 +104,6 @@ def _shift(call: Torch) -> Value | None:
     return call.value(invoke(function, *map(call.build.full, call.values.values())))
 
 
-def _power(call: Torch) -> Value | None:
-    """The result has the type of the base unless the exponent's is of a wider kind.
-
-    A number stays one beside a tensor, as it is written: it has ways of its own (a root for 0.5).
-    """
-    a, b = (call.values[name] for name in "ab")
-    if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
-        return None
-    base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
-    exponent = b.text if a.literal is None else call.build.full(b)
-    return call.value(invoke("torch.pow", base, exponent))
-
-
 def _bits(name: str) -> Native:
     return plain(f"torch.bitwise_{name}")
 
@@ -178,7 +165,7 @@ PLACES: dict[str, Native] = {
     "scatter_nd": Native("torch.index_put", _scatter_nd),
     **{f"bit_{name}": _bits(name) for name in ("and", "or", "xor", "not")},
     "bit_shift": Native("torch.bitwise_left_shift, torch.bitwise_right_shift", _shift),
-    "power": Native("torch.pow", _power),
+    "power": powered("torch.pow"),
     "isfinite": plain("torch.isfinite"),
     "diagonal": _diagonal("torch.diagonal", 0),
     "diag_embed": _diagonal("torch.diag_embed", 1),
