@@ -167,6 +167,22 @@ def test_a_value_that_is_used_twice_adds_up() -> None:
         assert np.all(np.abs(balls["x"].value - value) <= balls["x"].bound)
 
 
+def test_what_cancels_in_one_call_may_be_added_to_what_another_gives() -> None:
+    """1 - 1 to 1e-9: whoever adds them up in turn, from the left, has lost 1e-9."""
+    graph, _ = graph_of("""model m(x: f32[4], c: f32[4]) -> loss: f32[] {
+      y = differences(x; axis = 0)
+      z = multiply(x, c)
+      loss = add(reduce_sum(y; axes = 0), reduce_sum(z; axes = 0))
+    }""")
+    given = {"x": np.ones(4, np.float32), "c": np.full(4, 1e-9, np.float32)}
+    ball = gradient.gradient_balls(graph, given, builtin())["x"]
+    np.testing.assert_allclose(ball.value, given["c"] + np.array([-1.0, 0, 0, 1.0]), rtol=1e-12)
+    in_turn = np.float32(1) + given["c"][1] - np.float32(1)
+    assert in_turn == 0
+    assert np.all(np.abs(ball.value[1:3] - in_turn) <= ball.bound[1:3])
+    assert np.all(ball.bound[1:3] < 4e-7)
+
+
 def test_what_the_result_does_not_depend_on_has_gradient_zero() -> None:
     text = "model m(x: f64[3], z: f64[2]) -> y: f64[3] {\n y = exp(x)\n u = exp(z)\n}"
     checked = check(parse("nnir 1\n" + text), builtin())

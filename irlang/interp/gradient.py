@@ -7,8 +7,11 @@ elements of all its real results.
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +21,16 @@ from irlang.adjoint_graph import Backward, free_prefix
 from irlang.adjoint_graph import prepare as prepare
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
+from irlang.equation_rules import apply, terms_of
 from irlang.graph import Graph
 from irlang.instance import Definitions
 from irlang.interp import aligned, program, reference, rounding, vector
-from irlang.interp.balls import Ball
+from irlang.interp.ball import Ball, gamma, magnitude
 from irlang.interp.draws import feeds
 from irlang.interp.tape import Tape
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_SIZE = "size"
 
 
 def gradients(
@@ -104,6 +109,7 @@ def gradient_balls(
     backward = prepare(graph, definitions, of, ties="any")
     infos = graph.values
     parts: dict[str, list[Ball]] = {n: [Ball(np.ones(infos[n].shape))] for n in backward.seeds}
+    ways = Counter(name for step in backward.steps for name in step.gradients.values())
     for step in backward.steps:
         cotangents = {
             formal: _ball_sum(parts.get(name, ()), infos[name])
@@ -131,6 +137,11 @@ def gradient_balls(
             for formal, seed in step.seeds.items():
                 ball = _beside(ball, found[seed], infos[seed])
                 ball = without(ball, endless(forward, formal, found[seed], infos[seed], output))
+            ball = replace(ball, terms=1, magnitude=None, running=None)
+            if ways[name] > 1 and (apart := _terms_apart(step.expansion, output)) is not None:
+                size = rounding.evaluate(apart, {n: tensors[n] for n in apart.inputs}, own)[_SIZE]
+                terms = len(terms_of(apart.equations[0].body))
+                ball = replace(ball, terms=terms, magnitude=np.abs(size.value) + size.bound)
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
     # the oracle's own error has come all the way, too
@@ -220,14 +231,37 @@ def hanging(expansion: eq.Expansion, masks: Mapping[str, Array], gradient: str) 
     return aligned.hanging(expansion, told, gradient.removeprefix(prefix))
 
 
+def _terms_apart(expansion: eq.Expansion, name: str) -> eq.Expansion | None:
+    """The sum of the magnitudes of the terms of a tensor that is a sum which is written out."""
+    key = f"{__name__}.{name}"
+    if key not in expansion.notes:
+        expansion.notes[key] = None
+        equation = next((e for e in expansion.equations if e.target == name), None)
+        terms = [] if equation is None else terms_of(equation.body)
+        if equation is not None and len(terms) > 1 and name not in eq.reads(equation.body):
+            body = functools.reduce(partial(apply, "+"), (apply("abs", term) for term in terms))
+            used = tuple(sorted(eq.reads(equation.body)))
+            tensors = {tensor: expansion.tensors[tensor] for tensor in used}
+            expansion.notes[key] = eq.Expansion(
+                inputs=used, outputs=(_SIZE,), tensors={**tensors, _SIZE: equation.info},
+                equations=(replace(equation, target=_SIZE, body=body),),
+            )  # fmt: skip
+    found: eq.Expansion | None = expansion.notes[key]
+    return found
+
+
 def _ball_sum(parts: Sequence[Ball], info: eq.TensorInfo) -> Ball:
-    """The sum of balls in any order and association."""
+    """The sum of balls in any order and association.
+
+    Those of a call that gives several numbers to one place may be added to what other calls give
+    there one by one, though they cancel each other.
+    """
     if len(parts) == 1:
         return parts[0]
     total = _sum([part.value for part in parts], info)
     if not parts:
         return Ball(total)
     unit = DTYPES[info.dtype].unit
-    roundings = (len(parts) - 1) * unit / (1 - (len(parts) - 1) * unit)
-    radius = sum(part.bound + roundings * (np.abs(part.value) + part.bound) for part in parts)
+    growth = gamma(sum(part.terms for part in parts) - 1, unit)
+    radius = sum(part.bound + growth * magnitude(part) for part in parts)
     return Ball(total, np.broadcast_to(np.asarray(radius), info.shape))
