@@ -29,6 +29,7 @@ from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import Found, find
 from irlang.diff.outcome import Outcome
+from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH, make_case, program_seed
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, calls_of, symptom_of
@@ -441,6 +442,23 @@ def test_a_batch_that_is_cut_short_is_run_again(tmp_path: Path) -> None:
     assert {f["signature"] for f in whole.findings} <= {f["signature"] for f in resumed.findings}
     for one in (resumed, whole):
         one.close()
+
+
+def test_a_batch_begins_with_some_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow target has run a whole program, too, before the time of a short campaign is over."""
+    own, turns = batch._Batch.call, []
+
+    def call(self: batch._Batch, share: float) -> bool:
+        turns.append(share)
+        if len(turns) == 2:
+            monkeypatch.setattr(PACE, "until", 0.0)
+        return own(self, share)
+
+    monkeypatch.setattr(batch._Batch, "call", call)
+    counts, _ = batch.run_batch(Settings(("torch",), 1, None), 0)
+    assert (counts["programs"], counts["cut"]) == (1, True)
+    for kind in ("targets", "apart", "pieces", "invalid"):
+        assert sum(counts[kind]["torch"].values()) > 0, kind
 
 
 def test_what_is_refused_for_one_reason_is_looked_into_twice() -> None:

@@ -48,6 +48,7 @@ _SPOILT_AT_ONCE = 16  # of them, whose findings are there before others are spoi
 _PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
 _COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
+_RUN_AT_ONCE = 2  # programs
 _FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
@@ -77,23 +78,20 @@ def run_batch(
 ) -> tuple[dict[str, Any], list[Found]]:
     """One batch: its counts, and its disagreements localised.
 
-    What finds most in a second comes first: calls apart, pieces and spoilt calls, some of each in
-    turn, as slow targets may not come to the end of one; then programs. told: called with each
-    finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not begun
-    is left out, and the batch is `cut`.
+    Calls apart, pieces, spoilt calls and programs have their turns, as slow targets may not come to
+    the end of one; those that find most in a second have the most of a turn. told: called with
+    each finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not
+    begun is left out, and the batch is `cut`.
     """
     batch = _Batch(settings, number, told)
     kinds: list[Callable[[float], bool]] = [
-        batch.call, batch.fire, batch.spoil, batch.slope,
+        batch.call, batch.fire, batch.spoil, batch.slope, batch.run,
     ]  # fmt: skip
     share = 1 / _FEWER
     while kinds and not PACE.over():
-        kinds = [kind for kind in kinds if not PACE.over() and kind(share)]
+        kinds = [kind for kind in kinds if PACE.over() or kind(share)]
         share = min(1.0, 2 * share)
-    if PACE.over():
-        batch.cut = True
-    else:
-        batch.run()
+    batch.cut |= bool(kinds)
     return batch.result(), batch.found
 
 
@@ -125,6 +123,8 @@ class _Batch:
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
         self._spoilt = iter(range(first, first + spoilt))
+        self._drawn = drawn(settings, number, catalog, session.can_run)
+        self._localised: list[Found] = []  # of programs
         self.found: list[Found] = []
         self.cut = False
         self._alone: list[Graph] = []
@@ -157,7 +157,7 @@ class _Batch:
     def fire(self, share: float) -> bool:
         """The same of pieces."""
         some = list(islice(self._pieces, ceil(_PIECES_AT_ONCE * share)))
-        self._judge(some, "pieces", _COVERED)
+        self._judge(some, "pieces", [], _COVERED)
         return bool(some)
 
     def spoil(self, share: float) -> bool:
@@ -173,15 +173,19 @@ class _Batch:
             self._keep([find_accepted(session, taken, seed) for seed, taken in accepted])
         return bool(turns)
 
-    def run(self) -> None:
-        """The programs of the batch."""
-        cases, self._tried = drawn(
-            self._settings, self._number, self._catalog, self._session.can_run
-        )
-        judged = self._judge(cases, "targets")
-        self._programs = len(judged)
-        self._valid = sum(outcome.refusal is None for _, outcome in judged)
-        self.cut = len(judged) < len(cases)
+    def run(self, share: float) -> bool:
+        """The same of programs."""
+        cases: list[tuple[int, int, Case]] = []
+        while len(cases) < ceil(_RUN_AT_ONCE * share) and (one := next(self._drawn, None)):
+            self._tried += 1
+            number, seed, case = one
+            if case is not None:
+                cases.append((number, seed, case))
+        judged = self._judge(cases, "targets", self._localised) if cases else []
+        self._programs += len(judged)
+        self._valid += sum(outcome.refusal is None for _, outcome in judged)
+        self.cut |= len(judged) < len(cases)
+        return bool(cases)
 
     def _keep(self, more: Sequence[Found]) -> None:
         for one in more:
@@ -194,11 +198,33 @@ class _Batch:
             known[name] = known.get(name, Counter()) + more
 
     def _judge(
-        self, cases: Sequence[tuple[int, int, Case]], kind: str, share: float = 0.0
+        self,
+        cases: Sequence[tuple[int, int, Case]],
+        kind: str,
+        localised: list[Found],
+        share: float = 0.0,
     ) -> list[Run]:
-        """Runs programs of a kind, and gives those that were judged. share: see `Seen.explains`."""
-        counts = self._counts[kind]
-        judged = _judged_all(self._session, self._settings, cases, counts, self._keep, share)
+        """Runs programs of a kind, and gives those that were judged.
+
+        localised: what others of the kind have shown, of which `_LOCALISED` are looked into; it is
+        added to. share: see `Seen.explains`.
+        """
+        counts, judged = self._counts[kind], []
+        outcomes = self._session.compare(
+            [case for *_, case in cases], grad=self._settings.grad,
+            numbers=[number for number, *_ in cases],
+        )  # fmt: skip
+        for (_, seed, case), outcome in zip(cases, outcomes, strict=True):
+            if PACE.over():
+                break
+            before, ran = len(localised), (seed, case, outcome)
+            for target, verdicts in outcome.verdicts.items():
+                verdict = _judged(
+                    self._session, self._settings, ran, target, verdicts, localised, share
+                )
+                counts[target][verdict] += 1
+            judged.append((case, outcome))
+            self._keep(localised[before:])
         self._judged += judged
         return judged
 
@@ -225,38 +251,6 @@ class _Batch:
             "programs": self._programs, "tried": self._tried, "valid": self._valid,
             **counted, "cut": self.cut,
         }  # fmt: skip
-
-
-def _judged_all(
-    session: Session,
-    settings: Settings,
-    cases: Sequence[tuple[int, int, Case]],
-    counts: Mapping[str, Counter[str]],
-    keep: Callable[[Sequence[Found]], None],
-    share: float = 0.0,
-) -> list[Run]:
-    """Runs programs, given with their numbers and seeds; gives those that were judged in time.
-
-    counts: of verdicts, by target; they are counted. keep: called with what is found. share: see
-    `Seen.explains`.
-    """
-    found: list[Found] = []
-    judged: list[Run] = []
-    outcomes = session.compare(
-        [case for *_, case in cases], grad=settings.grad, numbers=[number for number, *_ in cases]
-    )
-    for (_, seed, case), outcome in zip(cases, outcomes, strict=True):
-        if PACE.over():
-            break
-        before = len(found)
-        for target, verdicts in outcome.verdicts.items():
-            verdict = _judged(
-                session, settings, (seed, case, outcome), target, verdicts, found, share
-            )
-            counts[target][verdict] += 1
-        judged.append((case, outcome))
-        keep(found[before:])
-    return judged
 
 
 def _spoilt(settings: Settings, catalog: Catalog) -> int:

@@ -6,7 +6,7 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -58,24 +58,20 @@ class Settings:
 
 def drawn(
     settings: Settings, number: int, catalog: Catalog, able: Able = lambda _: True
-) -> tuple[list[tuple[int, int, Case]], int]:
-    """The programs of a batch with their numbers and seeds, and how many were drawn for them.
+) -> Iterator[tuple[int, int, Case | None]]:
+    """All that is drawn for the programs of a batch, with the number of the program and the seed.
 
-    able: as of `make_case`.
+    Where nothing could be judged, and there is no case, another is drawn. able: as of `make_case`.
     """
     coverage = Coverage()
-    cases: list[tuple[int, int, Case]] = []
-    tried = 0
-    for offset in range(planned(settings, number)):
+    for place in range(number * BATCH, number * BATCH + planned(settings, number)):
         for attempt in range(_ATTEMPTS):
-            seed = program_seed(settings.seed, number * BATCH + offset, attempt)
+            seed = program_seed(settings.seed, place, attempt)
             case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able)
-            tried += 1
+            yield place, seed, case
             if case is not None:
                 coverage.note(case.graph)
-                cases.append((number * BATCH + offset, seed, case))
                 break
-    return cases, tried
 
 
 def planned(settings: Settings, number: int) -> int:
