@@ -113,5 +113,6 @@ class Narrow(Plain):
         left = [left[place] for place in self.random.permutation(len(left))]
         while len(left) > 1:
             first = int(self.random.integers(len(left) - 1)) if self.halves else 0
-            left[first : first + 2] = [self.rounded(left[first] + left[first + 1])]
+            with np.errstate(over="ignore", invalid="ignore"):
+                left[first : first + 2] = [self.rounded(left[first] + left[first + 1])]
         return left[0]
