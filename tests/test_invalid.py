@@ -59,6 +59,7 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
+from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
 SEEDS = range(60)
@@ -865,6 +866,15 @@ def test_of_a_call_without_elements_only_an_end_is_told(monkeypatch: pytest.Monk
         found, counts = judge_invalid(session, builtin(), range(12), ["conv", "matmul"])
     assert not found
     assert not counts["torch"]
+
+
+def test_what_traces_is_asked_for_its_share_of_them() -> None:
+    """Shapes that are inferred first may end a process where an operator would have said no."""
+    usable("tf:graph")
+    with Session(["tf", "tf:graph"]) as session:
+        _, counts = judge_invalid(session, builtin(), range(24), ["squeeze", "concat"])
+    few, many = (sum(counts[target].values()) for target in ("tf:graph", "tf"))
+    assert 0 < few < many / 2
 
 
 def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
