@@ -113,7 +113,7 @@ def _power(call: Torch) -> Value | None:
     if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
         return None
     base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
-    exponent = b.text if a.literal is None else call.build.full(b)
+    exponent = call.build.beside(b) if a.literal is None else call.build.full(b)
     return call.value(invoke("torch.pow", base, exponent))
 
 
