@@ -252,6 +252,27 @@ def test_a_quotient_may_be_a_product_with_a_reciprocal_that_vanishes(
     assert bool(ran) == compiled
 
 
+def test_of_zeros_of_either_sign_any_may_be_the_largest(compiled: bool, ran: list[str]) -> None:
+    """IEEE 754 of 2019 has the one above zero for its maximum, that of 2008 either."""
+    x = np.tile(np.array([0.0, -0.0, 1.0, -0.0, -2.0], np.float32), 16)
+    z = np.tile(np.array([-0.0, 0.0, -0.0, -0.0, 0.0], np.float32), 16)
+    graph = irlang.loads("""nnir 1
+model m(x: f32[80], z: f32[80]) -> a: f32[80], b: f32[80], c: f32[80] {
+  a = copysign(1.0, maximum(x, z))
+  b = copysign(1.0, reduce_max(stack(x, z; axis = 1); axes = 1))
+  c = copysign(1.0, relu(minimum(x, z)))
+}""").graph
+    found = program.balls(graph, {**numbered(graph, 0), "x": x, "z": z}, CATALOG, "f32")
+    for name, sure in (("a", [1.0, -1.0, 1.0]), ("b", [1.0, -1.0, 1.0])):
+        ball = found[name]
+        assert not outside(ball, np.ones(80))[:2].any()
+        assert not outside(ball, -np.ones(80))[:2].any()
+        assert np.asarray(ball.value)[2:5].tolist() == sure
+        assert not np.any(np.broadcast_to(ball.bound, (80,))[2:5])
+    assert not outside(found["c"], -np.ones(80))[[0, 1, 2, 3]].any()
+    assert bool(ran) == compiled
+
+
 def _in_all_orders(terms: Array) -> list[Array]:
     """What some terms add up to in single precision, one after the other."""
     return [functools.reduce(np.add, order) for order in itertools.permutations(terms)]

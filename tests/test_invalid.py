@@ -59,6 +59,7 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
+from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
 SEEDS = range(60)
@@ -616,6 +617,15 @@ def test_numbers_beyond_all_sizes_stand_beside_what_else_there_is_to_break() -> 
     assert any(0 not in shapes[0] for shapes in sizes)
 
 
+def test_a_size_that_follows_from_a_real_number_is_beyond_all_sizes_too() -> None:
+    found = [one for seed in range(24) for one in spoils(builtin(), seed, (), ("arange", None))]
+    beyond = [one for one in found if one.fault.code == "arange.beyond"]
+    numbers = {n for one in beyond for n in one.graph.nodes[0].attrs.values()}
+    assert {2.0**62, 1e19, 3e38} <= numbers
+    sizes = [info.shape[0] for one in beyond for info in one.graph.values.values()]
+    assert min(sizes) >= 2**55
+
+
 def test_what_is_documented_to_wrap_must_end_no_process() -> None:
     """The least integer by -1 is valid in most frameworks, and ends the process in some."""
     (wanted,) = (w for w in breakable(builtin(), ("divide",)) if w[1] and w[1].name == "quotient")
@@ -856,6 +866,15 @@ def test_of_a_call_without_elements_only_an_end_is_told(monkeypatch: pytest.Monk
         found, counts = judge_invalid(session, builtin(), range(12), ["conv", "matmul"])
     assert not found
     assert not counts["torch"]
+
+
+def test_what_traces_is_asked_for_its_share_of_them() -> None:
+    """Shapes that are inferred first may end a process where an operator would have said no."""
+    usable("tf:graph")
+    with Session(["tf", "tf:graph"]) as session:
+        _, counts = judge_invalid(session, builtin(), range(24), ["squeeze", "concat"])
+    few, many = (sum(counts[target].values()) for target in ("tf:graph", "tf"))
+    assert 0 < few < many / 2
 
 
 def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:

@@ -193,3 +193,34 @@ def test_what_an_operator_of_its_own_does_not_take_is_composed(target: str) -> N
     for one, result in zip(cases, results, strict=True):
         assert result.status == "ok", (one.call, result.error)
         assert not list(one.faults(result.outputs)), one.call
+
+
+# Of which each framework takes tensors without elements, or says that it does.
+_HOLLOW = {
+    "tf": (
+        ("x: f32[2, 0, 1]", "dft(x; length = 3, onesided = true)"),
+        ("x: f32[0, 3, 4, 4], b: f32[2, 4], n: i32[2]", "crop_and_resize(x, b, n; size = [2, 2])"),
+        ("x: f32[0, 3, 4, 4]", "space_to_batch(x; block_size = 2)"),
+        ("x: f32[0, 3, 4, 4]", "im2col(x; window = 2)"),
+        ("x: f32[0, 3, 3]", "diagonal(x; axes = [1, 2])"),
+    ),
+    "torch": (
+        ("x: f32[0, 3, 4, 4], g: f32[0, 2, 2, 2]", "grid_sample(x, g)"),
+        ("x: f32[0, 3, 4, 4]", "im2col(x; window = 2)"),
+        ("x: f32[0, 3, 4, 4]", "adaptive_avg_pool(x; size = 2)"),
+        ("x: f32[0, 4, 2, 2]", "channel_shuffle(x; groups = 2)"),
+    ),
+    "jax": (("x: f32[2, 0, 1]", "dft(x; length = 3, onesided = true)"),),
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "declared", "call"),
+    [(target, *one) for target, calls in _HOLLOW.items() for one in calls],
+)
+def test_operators_are_handed_tensors_without_elements(
+    target: str, declared: str, call: str
+) -> None:
+    made = case(declared, call)
+    lowered = lower(made.graph, target, made.catalog, {}, whole=False)
+    assert not lowered.unsupported, lowered.unsupported

@@ -373,3 +373,18 @@ def test_torch_is_told_a_power_by_a_number_as_a_number(call: str, said: str) -> 
     found, program, wanted = lowered(text, "torch")
     assert said in str(found.code)
     assert disagreement(ran(program, "torch").outputs["y"], wanted["y"], kind[:3]) is None
+
+
+def test_whole_numbers_beside_a_tensor_of_pytorch_are_written_as_people_write_them() -> None:
+    text = """nnir 1
+model m(x: f32[4]) -> y: f32[4] {
+  a = multiply(x, 0)
+  b = add(power(a, 2), -0.0)
+  c = subtract(2.5, b)
+  y = multiply(c, 16777218)
+}
+"""
+    (graph,) = check(parse(text, "m.nnir"), builtin()).graphs
+    code = str(lower(graph, "torch", builtin(), {}).code)
+    for line in ("a = x * 0  #", "torch.pow(a, 2)", "+ (-0.0)", "2.5 - b", "c * 16777218.0"):
+        assert line in code, (line, code)

@@ -19,6 +19,7 @@ import pytest
 
 from irlang.lower import worker as wire
 from irlang.lower.pool import Limits, Program, Target, Worker, WorkerError
+from tests.targets import usable
 
 DOUBLE = """
     import numpy as np
@@ -634,3 +635,30 @@ def test_onnxruntime(level: str) -> None:
     failures = [(result.status, result.detail["stage"]) for result in (garbage, shape, absent)]
     assert failures == [("refused", "build"), ("refused", "run"), ("refused", "contract")]
     assert "w" in absent.error
+
+
+def test_a_compiler_knows_nothing_of_the_program_before() -> None:
+    """What stands in one place of a file, with other sizes, is compiled for them, not for any."""
+    usable("torch:compile")
+    code = """
+        import numpy as np
+        import torch
+
+        INPUTS = OUTPUTS = ("x",)
+        open_sizes = []
+
+        def looks(graph, examples):
+            open_sizes.append(any(not isinstance(one, torch.Tensor) for one in examples))
+            return graph
+
+        @torch.compile(backend=looks)
+        def negated(x):
+            return -x
+
+        def run(inputs, params):
+            negated(torch.from_numpy(np.array(inputs["x"])))
+            return {"x": np.array(open_sizes)}
+    """
+    with Worker(Target("torch:compile"), Limits(seconds=120.0)) as worker:
+        found = worker.submit([program(code, x=np.ones(size)) for size in (2, 3, 4)])
+    assert [result.outputs["x"].tolist() for result in found] == [[False]] * 3

@@ -45,6 +45,7 @@ from irlang.interp.values import initial_values, inputs
 
 APART = 84  # such programs beside a batch
 CALLS = 3  # of each
+COMPILED = 12  # of each where all targets compile: that takes hardly longer for more calls
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
@@ -84,13 +85,14 @@ def cases_apart(
     native: Collection[str] = (),
     own: Own = lambda _: True,
     each: int = APART,
+    calls: int = CALLS,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
     operators that a target has of its own; own: whether one has such an operator as it is called in
-    a program of one call. each: how many stand beside any batch.
+    a program of one call. each: how many stand beside any batch. calls: of each program.
     """
     names = list(ops) or [op.name for op in catalog]
     if grad and not ops:  # what has no derivative by anything says nothing of one
@@ -101,7 +103,7 @@ def cases_apart(
         return graph.nodes[0].op.name not in native or own(graph)
 
     for number in range(batch * each, batch * each + count):
-        turns = [rounds.turn(number * CALLS + i) for i in range(CALLS)]
+        turns = [rounds.turn(number * calls + i) for i in range(calls)]
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
-from irlang.diff.apart import APART, cases_apart, judge_apart
+from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart, judge_apart
 from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
@@ -105,9 +105,10 @@ class _Batch:
         count = planned(settings, number)
         own = partial(session.has_own, catalog=catalog)
         spelled = frozenset().union(*map(spelt, settings.targets))
+        calls = COMPILED if session.compiles else CALLS
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
-            -(-count * APART // BATCH), session.can_run, spelled, own,
+            -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.

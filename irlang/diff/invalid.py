@@ -26,6 +26,7 @@ from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.pace import PACE
+from irlang.diff.runner import is_turn
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
@@ -89,33 +90,25 @@ def judge_invalid(
     each requirement of each operator before one comes again. Without it, it is drawn. before: what
     has ended a process before is not run again, and of what has been accepted it is asked no more
     than to end none; what is new is added.
+
+    The calls are made for the fastest targets. A slow one is asked for its share of them: what
+    infers shapes, or compiles, may take what is refused elsewhere, or end its process.
     """
     before = set() if before is None else before
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
-    targets = [target for target in session.targets if session.shares[target] == 1]
     programs = Programs(catalog)
-    spoiled = _spoiled(programs, targets, seeds, ops, first)
+    usual = [target for target in session.targets if session.shares[target] == 1]
+    spoiled = _spoiled(programs, usual, seeds, ops, first)
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
     sent: dict[str, list[_Sent]] = {}
-    for target in targets:  # what compiles says the same as what it compiles
-        sent[target] = []
-        for number, ((_, one), case) in enumerate(zip(spoiled, cases, strict=True)):
-            if _has_ended(target, one, before):
-                continue
-            if one.added and not _documents(target, one):
-                continue  # the call is valid there
-            lowered = programs.own(target, one.graph)
-            if lowered is not None:
-                program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
-                telling = not only_shapes(target) and not one.hollow
-                telling = telling and _symptom(target, one, "accepted") not in before
-                direct = telling and is_handed_over(one, lowered, target, programs)
-                sent[target].append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
-        session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
-    for target in targets:
+    for target in session.targets:
+        sent[target] = _asked(session, programs, target, spoiled, cases, before)
+        if sent[target]:
+            session.workers[target].hasty(_PATIENCE).send([asked.program for asked in sent[target]])
+    for target in (target for target in session.targets if sent[target]):
         worker = session.workers[target]
         try:
             ran = worker.hasty(_PATIENCE).collect()
@@ -190,6 +183,31 @@ class _Sent:
     direct: bool
     huge: bool
     real: bool = False
+
+
+def _asked(
+    session: Session,
+    programs: Programs,
+    target: str,
+    spoiled: Sequence[tuple[int, Spoilt]],
+    cases: Sequence[Case],
+    before: set[Symptom],
+) -> list[_Sent]:
+    """Those of spoilt calls that a target is asked for: its share of what it has words for."""
+    found = []
+    for number, ((seed, one), case) in enumerate(zip(spoiled, cases, strict=True)):
+        if not is_turn(seed, session.shares[target]) or _has_ended(target, one, before):
+            continue
+        if one.added and not _documents(target, one):
+            continue  # the call is valid there
+        lowered = programs.own(target, one.graph)
+        if lowered is not None:
+            program = Program(lowered.kind, lowered.code, case.inputs, lowered.params)
+            telling = not only_shapes(target) and not one.hollow
+            telling = telling and _symptom(target, one, "accepted") not in before
+            direct = telling and is_handed_over(one, lowered, target, programs)
+            found.append(_Sent(number, program, direct, _is_huge(one), _is_real(one)))
+    return found
 
 
 def _is_huge(one: Spoilt) -> bool:

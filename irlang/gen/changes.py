@@ -8,7 +8,7 @@ inputs at once, elements of an input.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import Any, TypeGuard
@@ -32,6 +32,9 @@ _WIDE = 2**16
 # So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
 # small multiple comes out as 0 there.
 _OVER = (2**40, 2**62, 2**29)
+# The same of real numbers, of which a size may be computed: one that 64 bits of an integer hold,
+# and two that they do not.
+_OVER_OF: Mapping[str, Sequence[float]] = {"int": _OVER, "real": (2.0**62, 1e19, 3e38)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +268,19 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
     elements.
     """
     names = node.instance.binding.scope.names
-    numbers: list[Move] = []
+    numbers: list[SetAttr] = []
     for attr in pattern(node.op).attrs.values():
         current = node.attrs.get(attr.name, names.get(attr.name))
-        if attr.type.name != "int":
-            continue
-        if type(current) is int:
-            numbers += [SetAttr(attr.name, value) for value in _OVER]
-        elif isinstance(current, tuple) and current:
-            numbers += [SetAttr(attr.name, (value,) * len(current)) for value in _OVER]
-            numbers.append(SetAttr(attr.name, (*current[:-1], _OVER[0])))
+        over = _OVER_OF.get(attr.type.name, ())
+        if type(current) in (int, float):
+            numbers += [SetAttr(attr.name, value) for value in over]
+        elif isinstance(current, tuple) and current and over:
+            numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
+            numbers.append(SetAttr(attr.name, (*current[:-1], over[0])))
     hollow = list(_emptied(node))
     found: list[tuple[Move, ...]] = [(number,) for number in numbers]
-    found += [(number, chance.choice(hollow)) for number in numbers if hollow]
+    whole = [number for number in numbers if not isinstance(number.value, float)]
+    found += [(number, chance.choice(hollow)) for number in whole if hollow]
     chance.shuffle(found)
     return found
 

@@ -12,7 +12,6 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -282,7 +281,10 @@ def _beyond(
     chance: random.Random,
 ) -> Iterator[Spoilt]:
     """The call with a result that no memory holds, or with such a number beside an empty input."""
-    for moves in islice(beyond(node, chance), _BEYOND):
+    asked = 0
+    for moves in beyond(node, chance):
+        if asked == _BEYOND:
+            return
         types, attrs = dict(given), dict(node.attrs)
         for move in moves:
             types, attrs = moved(types, attrs, move)
@@ -294,6 +296,7 @@ def _beyond(
             continue
         fault = Fault(f"{node.op.name}.beyond", _MUCH, 1.0, tuple(m.name for m in moves))
         faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
+        asked += 1
         made = spoilt_call(node, valid, demanded, moves[0], faulty, types, attrs)
         yield replace(made, hollow=len(moves) > 1)
 

@@ -55,17 +55,23 @@ class BallDecisions(Precision):
         return found
 
     def extreme(self, function: str, args: list[Ball]) -> Ball:
-        """The larger or the smaller of two."""
+        """The larger or the smaller of two; of zeros of either sign it may be either."""
         a, b = args
         value = SCALARS[function].numpy(a.value, b.value)
+        tie = either_zero(value, np.asarray(a.value) == b.value)
+        signless = None
+        if tie is not None:
+            signless = either_zero(value, tie & (np.signbit(a.value) != np.signbit(b.value)))
         if a.radius is None and b.radius is None:
-            return Ball(value)
+            return Ball(value, signless=signless)
         with np.errstate(invalid="ignore"):
             upper = SCALARS[function].numpy(a.value + a.bound, b.value + b.bound)
             lower = SCALARS[function].numpy(a.value - a.bound, b.value - b.bound)
         sure = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
         sure = sure | no_number(a) | no_number(b)
-        return settled(value, np.where(sure, 0.0, spread(value, lower, upper)))
+        found = settled(value, np.where(sure, 0.0, spread(value, lower, upper)))
+        found.signless = signless
+        return found
 
     def comparison(self, function: str, args: list[Ball]) -> Ball:
         """A comparison, in doubt where the balls touch."""
@@ -120,7 +126,7 @@ class BallDecisions(Precision):
         around = np.where(np.asarray(ball.bound) == 0, 0.0, around)  # exact, be it NaN
         # what nothing is known of may be NaN, of which a step is no whole number
         found = settled(value, np.where(np.isinf(ball.bound), np.inf, around))
-        found.signless = _either_zero(value, np.signbit(lower) != np.signbit(upper))
+        found.signless = either_zero(value, np.signbit(lower) != np.signbit(upper))
         return found
 
     def nearest(self, function: str, args: list[Ball]) -> Ball:
@@ -143,7 +149,7 @@ class BallDecisions(Precision):
         if np.asarray(value).dtype.kind in "ib" and a.radius is None and b.radius is None:
             return Ball(value)
         # libraries give a remainder of zero the sign of the dividend, or that of the divisor
-        signless = _either_zero(value, function == "%")
+        signless = either_zero(value, function == "%")
         radius = self._jumping(function, a, b, value)
         if a.radius is not None or b.radius is not None:
             with np.errstate(invalid="ignore"):
@@ -180,7 +186,7 @@ def _counted(value: Any) -> Any:
     return np.asarray(value).astype(np.int64) if fits else value
 
 
-def _either_zero(value: Any, doubtful: Any) -> Any:
+def either_zero(value: Any, doubtful: Any) -> Any:
     """Where a zero of real numbers may have either sign; None where none may."""
     zero = (np.asarray(value).dtype.kind == "f") & (np.asarray(value) == 0) & doubtful
     return zero if np.any(zero) else None

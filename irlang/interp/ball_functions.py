@@ -85,7 +85,7 @@ class BallFunctions(BallArithmetic, BallDecisions):
         if function == "/" and args[1].signless is not None:
             endless = args[1].signless & (np.asarray(args[0].value) != 0)
             found.radius = np.where(endless, np.inf, found.bound)
-        made = [arg.signless for arg in args if arg.signless is not None]
+        made = [one.signless for one in (*args, found) if one.signless is not None]
         if np.asarray(found.value).dtype.kind == "f":
             found.signless = functools.reduce(np.logical_or, made) & (found.value == 0)
 

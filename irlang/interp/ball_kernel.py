@@ -89,14 +89,29 @@ def prepare(
         return None
 
 
-def known(names: Collection[str], tensors: Mapping[str, Ball], unit: float) -> Operands | None:
+def chooses(expr: eq.Expr) -> bool:
+    """Whether an expression has the larger or the smaller of some numbers."""
+    names = ("max", "min")
+    return any(
+        part.function in names if isinstance(part, eq.Apply) else part.kind in names
+        for part in eq.walk(expr)
+        if isinstance(part, (eq.Apply, eq.Reduce))
+    )
+
+
+def known(
+    names: Collection[str], tensors: Mapping[str, Ball], unit: float, choosing: bool
+) -> Operands | None:
     """What the text of a kernel depends on; None where a tensor holds what kernels do not.
 
-    unit: the unit roundoff of the type that is computed with.
+    unit: the unit roundoff of the type that is computed with. choosing: whether there are choices
+    among numbers; kernels do not tell which of zeros of either sign they take.
     """
     if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
         return None
     if any(tensors[name].signless is not None for name in names):
+        return None
+    if choosing and any(_negative_zero(tensors[name].value) for name in names):
         return None
     return Operands(
         frozenset(name for name in names if tensors[name].radius is None),
@@ -118,6 +133,14 @@ def _small(ball: Ball, unit: float) -> bool:
         return False
     ends = [float(end(value, initial=0)) for end in (np.min, np.max)]
     return max(map(abs, ends)) * unit <= 1
+
+
+def _negative_zero(value: Any) -> bool:
+    """Whether there is a zero below zero; large tensors are not looked through."""
+    given = np.asarray(value)
+    if given.dtype.kind != "f" or given.size > _LOOKED:
+        return False
+    return bool(np.any((given == 0) & np.signbit(given)))
 
 
 def _positive(ball: Ball) -> bool:

@@ -35,6 +35,7 @@ from irlang.interp.ball import (
     unrounded_sum,
     whole,
 )
+from irlang.interp.ball_decisions import either_zero
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
@@ -144,11 +145,13 @@ class Balls(BallFunctions):
         if kind in ("all", "any"):
             return self._quantified(kind, ball, value, radius, axes)
         if kind in ("max", "min"):
+            signless = _unsigned(ball, value, axes)
             if radius is None:
-                return Ball(value)
+                return Ball(value, signless=signless)
             upper = FOLD[kind](ball.value + radius, axis=axes)
             lower = FOLD[kind](ball.value - radius, axis=axes)
-            return Ball(value, spread(value, lower, upper), least=ball.least)
+            reach = spread(value, lower, upper)
+            return Ball(value, reach, least=ball.least, signless=signless)
         if radius is None and whole:
             return Ball(value)
         size = np.abs(ball.value) if radius is None else np.abs(ball.value) + radius
@@ -382,6 +385,20 @@ class Balls(BallFunctions):
         target.radius[where] = value.bound
         if target.running is not None:
             target.running.assign(where, running(value, self.unit))
+
+
+def _unsigned(ball: Ball, value: Any, axes: tuple[int, ...]) -> Any:
+    """Where the largest or the least of some numbers is a zero, and there are zeros of either sign
+    among them.
+    """
+    given = np.asarray(ball.value)
+    zeros = given == 0
+    if given.dtype.kind != "f" or not np.any(zeros):
+        return None
+    below = np.signbit(given)
+    open_ = np.False_ if ball.signless is None else ball.signless
+    either = [np.any(zeros & (signs | open_), axis=axes) for signs in (below, ~below)]
+    return either_zero(value, either[0] & either[1])
 
 
 def _largest(factor: Ball) -> float:

@@ -66,7 +66,9 @@ class _Plan(Notes):
     ) -> ball_recurrence.Plan | None:
         """How a recurrence is run, for these operands; None where NumPy has to do it."""
         names = {n for part in parts for e in part.group.equations for n in eq.reads(e.body)}
-        operands = ball_kernel.known(names & tensors.keys(), tensors, domain.unit)
+        bodies = [e.body for part in parts for e in part.group.equations]
+        choosing = self.note("choosing", group, lambda: any(map(ball_kernel.chooses, bodies)))
+        operands = ball_kernel.known(names & tensors.keys(), tensors, domain.unit, choosing)
         if operands is None:
             return None
         return self.note(
@@ -85,7 +87,8 @@ class _Plan(Notes):
     ) -> ball_kernel.Prepared | None:
         """The kernel of an equation, for these operands; None where there is none."""
         names = self.note("reads", equation, lambda: eq.reads(equation.body))
-        operands = ball_kernel.known(names, tensors, domain.unit)
+        choosing = self.note("chooses", equation, lambda: ball_kernel.chooses(equation.body))
+        operands = ball_kernel.known(names, tensors, domain.unit, choosing)
         if operands is None:
             return None
         name = equation.target

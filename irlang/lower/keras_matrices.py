@@ -67,7 +67,7 @@ def _columns(function: str, *sizes: str) -> Native:
     def rule(call: Keras) -> Value | None:
         x = call.input("x")
         around = tuple(call["before"]), tuple(call["after"])
-        if len(around[0]) != 2 or around[0] != around[1] or 0 in x.shape:
+        if len(around[0]) != 2 or around[0] != around[1]:
             return None
         if call.out.kind != "real" or x.dtype not in _WIDE:
             return None

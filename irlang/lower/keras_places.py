@@ -47,7 +47,7 @@ def _along(function: str) -> Native:
     def rule(call: Keras) -> Value | None:
         x = call.input("x")
         axes = call.axes("axes", x.rank)
-        if len(axes) != 2 or axes[0] > axes[1] or 0 in call.out.shape or x.dtype == "bool":
+        if len(axes) != 2 or axes[0] > axes[1] or x.dtype == "bool":
             return None
         if function == "ops.trace" and call.out.kind == "int":  # which some of them widen
             return None

@@ -52,7 +52,7 @@ def transform(spelling: Spelling, name: str) -> Native:
     def rule(call: Call[Any]) -> Value | None:
         x, length = call.input("x"), int(call["length"])
         axis, last = call.axis("axis", x.rank), x.rank - 1
-        if x.dtype not in _WIDE or 0 in x.shape or not 0 <= axis < last:
+        if x.dtype not in _WIDE or not 0 <= axis < last:
             return None
         inverse, half = bool(call["inverse"]), bool(call["onesided"])
         if half and not inverse and x.shape[-1] == 2:

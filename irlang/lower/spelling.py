@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -55,8 +56,12 @@ def default(function: str, **attributes: Any) -> Native:
     return Native(function, rule)
 
 
-def powered(function: str) -> Native:
+def powered(
+    function: str, written: Callable[[Call[Any], Value], str] = lambda _, value: value.text
+) -> Native:
     """A power whose type is the base's unless the exponent's is of a wider kind.
+
+    written: how an exponent is, beside a base that is an array.
 
     A number stays one beside an array, as it is written, since frameworks have ways of their own
     for numbers: `torch.pow` takes a root for 0.5, `jnp.power` multiplies for a whole exponent that
@@ -68,7 +73,7 @@ def powered(function: str) -> Native:
         if a.dtype != b.dtype and (DTYPES[a.dtype].kind, DTYPES[b.dtype].kind) != ("real", "int"):
             return None
         base = a.text if a.dtype == b.dtype and b.literal is None else call.build.full(a)
-        exponent = b.text if a.literal is None else call.build.full(b)
+        exponent = written(call, b) if a.literal is None else call.build.full(b)
         return call.value(invoke(function, base, exponent))
 
     return Native(function, rule)

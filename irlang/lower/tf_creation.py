@@ -34,7 +34,8 @@ def _arange(call: Tf) -> Value | None:
     known = call.out.dtype in ("f32", "f64", "i32", "i64")
     if not known or any(end != int(end) for end in ends) or call.out.shape == (0,):
         return None
-    return call.value(invoke("tf.range", *map(int, ends), dtype=_type(call)))
+    exact = float if DTYPES[call.out.dtype].kind == "real" else int
+    return call.value(invoke("tf.range", *map(exact, ends), dtype=_type(call)))
 
 
 def _linspace(call: Tf) -> Value | None:

@@ -19,7 +19,7 @@ def _first(call: Tf, text: str) -> Value:
 
 def _crop_and_resize(call: Tf) -> Value | None:
     x, boxes, batch = (call.input(name) for name in ("x", "boxes", "batch"))
-    if x.rank != 4 or x.dtype != "f32" or 0 in x.shape or 0 in call.out.shape:
+    if x.rank != 4 or x.dtype != "f32":
         return None
     method = "bilinear" if call["mode"] == "linear" else "nearest"
     text = invoke(
@@ -37,7 +37,7 @@ def _crop_and_resize(call: Tf) -> Value | None:
 def _blocks(function: str, amounts: str) -> Native:
     def rule(call: Tf) -> Value | None:
         x, sizes = call.input("x"), tuple(call["block_size"])
-        if x.rank != 4 or 0 in x.shape or 0 in call.out.shape or x.dtype == "bool":
+        if x.rank != 4 or x.dtype == "bool":
             return None
         pairs = [list(pair) for pair in zip(call["before"], call["after"], strict=True)]
         options = {"block_shape": str(list(sizes)), amounts: str(pairs)}

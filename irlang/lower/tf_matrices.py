@@ -60,7 +60,7 @@ def _morphology(function: str) -> Native:
 def _patches(call: Tf) -> Value | None:
     """Of images, the channels of an element together; what is around them is made part of them."""
     x = call.input("x")
-    if x.rank != 4 or x.dtype not in _WIDE or 0 in x.shape or 0 in call.out.shape:
+    if x.rank != 4 or x.dtype not in _WIDE:
         return None
     (n, c), window = x.shape[:2], tuple(call["window"])
     before, after = ((0, 0, *call[name]) for name in ("before", "after"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -18,6 +19,8 @@ from irlang.lower.value import (
     broadcast,
     enlarged,
 )
+
+_COUNTED = 2.0**24  # up to which all formats of 32 bits hold every whole number
 
 # Functions of one argument; those that are not listed have a rule of their own below.
 _UNARY = {
@@ -115,6 +118,19 @@ class TorchBuilder(SpeltBuilder):
                 return self.emit(zeta, shape, dtype)
             return self.emit(f"torch.polygamma({order}, {self.full(args[1])})", shape, dtype)
         raise Unsupported(f"PyTorch has no function `{function}`")
+
+    def beside(self, value: Value) -> str:
+        """An operand, of which a whole number beside a tensor is written as one, as people do.
+
+        The tensor's type is that of the result either way, but compilers know `x * 0` from
+        `x * 0.0`, and `x**2` from `x**2.0`.
+        """
+        number = value.literal
+        if not isinstance(number, float) or not number.is_integer() or abs(number) > _COUNTED:
+            return self.inner(value)
+        if number < 0 or math.copysign(1, number) < 0:  # -0 is no whole number's
+            return self.inner(value)
+        return str(int(number))
 
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`torch.where`."""

@@ -18,7 +18,7 @@ def _grid_sample(call: Torch) -> Value | None:
     x, grid = call.input("x"), call.input("grid")
     names = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     taken = (4,) if call["mode"] == "cubic" else (4, 5)
-    if x.rank not in taken or grid.rank != x.rank or x.dtype not in _WIDE or 0 in x.shape:
+    if x.rank not in taken or grid.rank != x.rank or x.dtype not in _WIDE:
         return None
     text = invoke(
         "F.grid_sample",
@@ -54,14 +54,14 @@ def _columns(call: Torch) -> dict[str, tuple[int, ...]] | None:
 
 def _im2col(call: Torch) -> Value | None:
     x, options = call.input("x"), _columns(call)
-    if options is None or DTYPES[x.dtype].kind != "real" or 0 in x.shape:
+    if options is None or DTYPES[x.dtype].kind != "real":
         return None
     return call.value(invoke("F.unfold", x, tuple(call["window"]), **options))
 
 
 def _col2im(call: Torch) -> Value | None:
     x, options = call.input("x"), _columns(call)
-    if options is None or 0 in x.shape:
+    if options is None:
         return None
     return call.value(invoke("F.fold", x, tuple(call["size"]), tuple(call["window"]), **options))
 
@@ -70,7 +70,7 @@ def _adaptive(kind: str) -> Native:
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
         space = x.rank - 2
-        if not 1 <= space <= _MOST_SPACE or 0 in x.shape:
+        if not 1 <= space <= _MOST_SPACE:
             return None
         return call.value(invoke(f"F.adaptive_{kind}_pool{space}d", x, tuple(call["size"])))
 
@@ -103,7 +103,7 @@ def _max_pool(call: Torch) -> list[Value] | None:
 
 def _channel_shuffle(call: Torch) -> Value | None:
     x = call.input("x")
-    if x.rank < 3 or 0 in x.shape:
+    if x.rank < 3:
         return None
     return call.value(invoke("F.channel_shuffle", x, call["groups"]))
 

@@ -54,14 +54,16 @@ def _multilabel(call: Torch) -> Value:
 
 def _channel_shuffle(call: Torch) -> Value | None:
     x = call.input("x")
-    if x.rank < 3 or 0 in x.shape:
+    if x.rank < 3:
         return None
     return call.value(invoke("torch.channel_shuffle", x, call["groups"]))
 
 
-def _cosine_similarity(call: Torch) -> Value:
+def _cosine_similarity(call: Torch) -> Value | None:
     """PyTorch's eps is a length, not its square."""
     a, b = call.input("prediction"), call.input("target")
+    if call["eps"] < 0:
+        return None
     options = {"dim": call.axis_said("axis", a.rank), "eps": math.sqrt(call["eps"])}
     text = invoke("F.cosine_similarity", a, b, **options)
     text = f"-{text}" if call["negative"] else text

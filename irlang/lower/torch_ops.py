@@ -18,8 +18,9 @@ Torch = Call[TorchBuilder]
 
 def _infix(call: Torch, sign: str) -> Value:
     values = list(call.values.values())
-    text = f" {sign} ".join(map(call.build.inner, values))
-    return call.value(text)
+    several = sum(value.literal is None for value in values)
+    spell = call.build.beside if several else call.build.inner
+    return call.value(f" {sign} ".join(map(spell, values)))
 
 
 def _softplus(call: Torch) -> Value:

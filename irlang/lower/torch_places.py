@@ -165,7 +165,7 @@ PLACES: dict[str, Native] = {
     "scatter_nd": Native("torch.index_put", _scatter_nd),
     **{f"bit_{name}": _bits(name) for name in ("and", "or", "xor", "not")},
     "bit_shift": Native("torch.bitwise_left_shift, torch.bitwise_right_shift", _shift),
-    "power": powered("torch.pow"),
+    "power": powered("torch.pow", lambda call, value: call.build.beside(value)),
     "isfinite": plain("torch.isfinite"),
     "diagonal": _diagonal("torch.diagonal", 0),
     "diag_embed": _diagonal("torch.diag_embed", 1),

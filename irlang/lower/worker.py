@@ -215,9 +215,15 @@ def _compiled(text: str) -> Any:
     return compile(text, PROGRAM_FILE, "exec")
 
 
-# Dynamo knows a function by its code: of a module that is run again it would take what it has
-# compiled for the names of the one before.
-_MODE: Dict[str, bool] = {"code_anew": False}
+def _forget_nothing() -> None:
+    """Most frameworks learn nothing of the programs that they have run."""
+
+
+# Called before each program. Dynamo knows a function by its place in a file and by its code: of one
+# that is run again it would take what it has compiled for the names of the one before, and where
+# its sizes are others now it would compile it for any size, which is another program than the one
+# that a script of its own gets.
+_MODE: Dict[str, Callable[[], None]] = {"forget": _forget_nothing}
 
 
 def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noqa: ARG001
@@ -229,8 +235,7 @@ def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noq
     sys.modules[PROGRAM_MODULE] = module
     linecache.cache[PROGRAM_FILE] = (len(text), None, text.splitlines(True), PROGRAM_FILE)
     space = module.__dict__
-    if _MODE["code_anew"]:
-        _compiled.cache_clear()
+    _MODE["forget"]()
     exec(_compiled(text), space)  # noqa: S102 (this is what a worker is for)
     for name in ("INPUTS", "OUTPUTS", "run"):
         if name not in space:
@@ -553,7 +558,12 @@ def _setup_compile(torch: Any) -> None:
         return x + x
 
     torch.compile(double)(torch.ones(3))
-    _MODE["code_anew"] = True
+
+    def forget() -> None:
+        _compiled.cache_clear()
+        torch._dynamo.reset()
+
+    _MODE["forget"] = forget
 
 
 def _setup_gpu(framework: Any) -> None:
