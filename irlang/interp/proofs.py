@@ -51,12 +51,14 @@ class Proofs(Evaluator):
         key = self.here(expr, box, facts)
         found = known.get(key)
         if found is not None:
-            self._work += found[1]  # what is proved does not hang on what is remembered
+            self._work += found[1]
             return found[0]
         before = self._work
         made = super().value(expr, box, facts)
         if not made.news:  # the places of operations are those of this expression, not of its like
-            known[key] = made, self._work - before, box, facts
+            # proofs inside are remembered in any case; without, it costs what it is made of
+            cost = self._work - before if self._level > _LEVELS else 0
+            known[key] = made, cost, box, facts
         return made
 
     def forget(self) -> None:

@@ -158,13 +158,11 @@ class Sums(Singles):
         found = self._proved.get(key)
         if found is not None and found[1] <= self._left:
             self._left -= found[1]
-            self._work += found[2]
             return float(found[0])
-        before = self._left, self._work
+        before = self._left
         best = self._upper(made, box, facts, left)
         if self._left >= 0 and self.left >= 0:  # nothing was left out
-            used = before[0] - self._left, self._work - before[1]
-            self._proved[key] = best, *used, box, facts
+            self._proved[key] = best, before - self._left, box, facts
         return best
 
     def _upper(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
