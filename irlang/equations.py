@@ -8,28 +8,78 @@ which differ in sizes only have equations of equal `structure` and share one com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from irlang.dtypes import DTYPES
 
 Scalar = int | float | Fraction | bool
+_KEPT = 1 << 14  # expressions of which it is remembered what is in them
+_C = TypeVar("_C", bound=type)
 
 
-@dataclass(slots=True, unsafe_hash=True)
+class _Compound:
+    """An expression with others inside. Its hash is kept: it is asked for again and again, and
+    would be found anew from all that is inside.
+    """
+
+    __slots__ = ("_hash",)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        """Without its hash, which is another in another process."""
+        own: Any = fields(self)  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, one.name) for one in own)
+
+
+def _same_number(one: Scalar, other: Scalar) -> bool:
+    return (one is other or one == other) and type(one) is type(other)
+
+
+def _hashed_once(cls: _C) -> _C:
+    """A class of expressions whose hash is found once."""
+    anew: Any = cls.__hash__
+
+    def kept(self: Any) -> int:
+        try:
+            return self._hash  # type: ignore[no-any-return]
+        except AttributeError:
+            found: int = anew(self)
+            self._hash = found
+            return found
+
+    cls.__hash__ = kept  # type: ignore[assignment]
+    return cls
+
+
+@dataclass(slots=True, eq=False)
 class Const:
-    """A number written in the definition."""
+    """A number written in the definition. Of the same value, 1 is not 1.0: `n + 1` is exact."""
 
     value: Scalar
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and _same_number(self.value, other.value)
 
-@dataclass(slots=True, unsafe_hash=True)
+    def __hash__(self) -> int:
+        return hash((self.value,))
+
+
+@dataclass(slots=True, eq=False)
 class Size:
     """A number known at the call: a size, a numeric attribute, or arithmetic on them."""
 
     label: str
     value: Scalar
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Size) or self.label != other.label:
+            return False
+        return _same_number(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.value))
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -39,8 +89,9 @@ class Index:
     name: str
 
 
+@_hashed_once
 @dataclass(slots=True, unsafe_hash=True)
-class Read:
+class Read(_Compound):
     """An element of a tensor; `default` is what stands outside it (None: outside is an error)."""
 
     tensor: str
@@ -48,24 +99,27 @@ class Read:
     default: Expr | None = None
 
 
+@_hashed_once
 @dataclass(slots=True, unsafe_hash=True)
-class Inside:
+class Inside(_Compound):
     """Whether an index lies inside a tensor."""
 
     tensor: str
     index: tuple[Expr, ...]
 
 
+@_hashed_once
 @dataclass(slots=True, unsafe_hash=True)
-class Apply:
+class Apply(_Compound):
     """A scalar function or operator of `irlang.scalar`, by name."""
 
     function: str
     args: tuple[Expr, ...]
 
 
+@_hashed_once
 @dataclass(slots=True, unsafe_hash=True)
-class Reduce:
+class Reduce(_Compound):
     """`kind` over all values of the binders that satisfy `where`.
 
     kind: sum, prod, max, min, all, any, argmax, argmin, the, count (whose body is None).
@@ -224,6 +278,7 @@ def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
     return rebuild(expr, lambda part: substitute(part, values))
 
 
+@lru_cache(_KEPT)
 def indices(expr: Expr) -> frozenset[str]:
     """The names of the free indices."""
     if isinstance(expr, Index):
@@ -234,6 +289,13 @@ def indices(expr: Expr) -> frozenset[str]:
     return found
 
 
+@lru_cache(_KEPT)
 def reads(expr: Expr) -> frozenset[str]:
     """The names of the tensors that are read."""
     return frozenset(part.tensor for part in walk(expr) if isinstance(part, Read))
+
+
+@lru_cache(_KEPT)
+def reduces(expr: Expr) -> bool:
+    """Whether there is a reduction in it."""
+    return any(isinstance(part, Reduce) for part in walk(expr))

@@ -144,7 +144,9 @@ class Programs:
         `others` asks those behind the first. Where the model draws numbers, it is asked a few
         times.
         """
-        if len(wanted) and not others and self.first() is None:
+        if not wanted:
+            return []  # for which no program need be written
+        if not others and self.first() is None:
             return [self._alone(node, values) for node, values in wanted]
         found: list[Shown | None] = [None] * len(wanted)
         times = _DRAWS if open_values(self.graph, 0, self.subject.catalog) else 1

@@ -126,6 +126,7 @@ def command(
             line = guard.edits[0].span.line
             write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
     gc.freeze()  # the definitions and the model stay: nothing is found by looking through them
+    gc.set_threshold(20_000, 20, 50)  # nor by looking often: what is remembered stays as well
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed

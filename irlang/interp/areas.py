@@ -14,7 +14,7 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, settled
+from irlang.interp.unfolding import settled
 from irlang.interp.weights import Weights
 
 _MOST = 3  # factors of a product
@@ -63,7 +63,7 @@ class Areas(Weights):
 
     def _written_apart(self, look: eq.Reduce, box: Limits) -> list[eq.Expr]:
         """The factors of a product over indices, if they are few."""
-        inner = inner_box(look, box)
+        inner = self.inner_box(look, box)
         names = [name for name, _ in look.binders]
         if inner is None or look.body is None:
             return []
@@ -79,7 +79,7 @@ class Areas(Weights):
         self, own: list[eq.Expr], its: tuple[eq.Expr, ...], box: Limits, facts: Facts
     ) -> float:
         """The same as `_excess`, found once in the course of a proof."""
-        key = (*own, *its, id(box), id(facts), self._equal)
+        key = self.here((*own, *its), box, facts)
         found = self._gaps.get(key)
         if found is None:  # what the ids are of is kept too, so that they stay its own
             found = self._gaps[key] = (self._excess(own, its, box, facts), box, facts)

@@ -7,10 +7,11 @@ interval is read from its row of `irlang.scalar`: domain, monotone pieces, allow
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
+from operator import add, mul, sub, truediv
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from irlang.scalar import SCALARS, Scalar
 
 _INF = math.inf
 _STEEP = 2.0**10  # times a number that is next to 0, what a function makes of it
+# as IEEE 754 has them, with no detour by arrays; divisors are not 0 here
+_DOUBLE: dict[str, Callable[..., float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
 _TOP = float(np.finfo(np.float64).max)
 
 
@@ -279,15 +282,19 @@ class Arithmetic:
         if kind == "int":
             values = [int(row.exact(*map(int, corner))) for corner in product(*pieces)]
         else:
-            values = [
-                float(row.numpy(*map(np.float64, corner))) for corner in set(product(*pieces))
-            ]
+            at = _DOUBLE.get(row.name) or _of_numpy(row)
+            values = [at(*map(float, corner)) for corner in set(product(*pieces))]
         if any(v != v for v in values):
             found.nan = True
             values = [v for v in values if v == v]
         if values:
             ulps = row.ulps if row.name in ("max", "min") else max(row.ulps, 0.5)
             self.put(found, min(values), max(values), ulps, kind)
+
+
+def _of_numpy(row: Scalar) -> Callable[..., float]:
+    """What a function gives for numbers, by NumPy."""
+    return lambda *args: float(row.numpy(*map(np.float64, args)))
 
 
 def _least_size(value: Numbers) -> float:

@@ -74,7 +74,7 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
             continue
         limits = walk.value(other, box, facts)
         allowed = _allowed(relation, limits, own, walk.kind(this) != "real")
-        now = meet(walk.value(this, box, found), allowed)
+        now = meet(walk.value(this, box, dict(found)), allowed)
         if now.empty and not (now.nan and not holds):
             return None
         _learn(found, this, allowed, walk, box)

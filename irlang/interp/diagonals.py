@@ -19,7 +19,7 @@ from irlang.interp.interval import Numbers, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.reductions import Part, reduced
 from irlang.interp.relations import Relations
-from irlang.interp.unfolding import ends_of, inner_box, settled, small
+from irlang.interp.unfolding import ends_of, settled, small
 
 _WRITTEN = 6  # definitions by which a term is written out, at most
 _KINDS = ("sum", "max", "min")
@@ -48,7 +48,7 @@ class Diagonals(Relations):
         found = super().summed(expr, found, box, facts)
         if self._level or self.done() or expr.kind not in _KINDS or expr.where is not None:
             return found
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if inner is None or expr.body is None or self.kind(expr) != "real":
             return found
         body = self.unfolded(expr.body, inner, _WRITTEN)

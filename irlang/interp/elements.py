@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeGuard
 
 from irlang import equations as eq
@@ -14,8 +15,10 @@ from irlang.interp.interval import Numbers, meet
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
-from irlang.interp.unfolding import instance, source, specialised, within
+from irlang.interp.unfolding import inner_box, instance, source, specialised, within
 
+Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
+_KEPT = 1 << 12  # terms of which it is remembered how they choose
 _SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
 
 
@@ -53,12 +56,16 @@ class Elements(Proofs):
         # what elements come to and are made of, in a box that is kept so that its id stays its own
         self._sources: dict[tuple[eq.Expr, int], tuple[eq.Read, Region | None, Limits]] = {}
         self._meanings: dict[tuple[eq.Expr, int, bool], tuple[eq.Expr, Limits]] = {}
-        self._values = {}
+        self._looks: dict[tuple[eq.Expr, int, bool], tuple[Looks, Limits]] = {}
+        self._inner: dict[tuple[eq.Expr, int], tuple[Limits | None, Limits]] = {}
+        self._values, self._plain, self._proved, self._memory = {}, {}, {}, {}
 
     def forget(self) -> None:
         """Tensors have become others: what elements are made of is looked up anew."""
+        super().forget()
         self._sources.clear()
         self._meanings.clear()
+        self._looks.clear()
         self._values.clear()
 
     def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
@@ -81,6 +88,14 @@ class Elements(Proofs):
     def as_here(self, tensor: str) -> bool:
         """Whether a tensor was computed in the type of this call."""
         return self.infos[tensor].dtype in (self.own.row.name, "bool")
+
+    def inner_box(self, expr: eq.Reduce, box: Limits) -> Limits | None:
+        """The box with the indices of a reduction; None where their bounds are not known."""
+        found = self._inner.get((expr, id(box)))
+        if found is None:
+            inner = inner_box(expr, box)
+            found = self._inner[expr, id(box)] = None if inner is None else self.one_box(inner), box
+        return found[0]
 
     def source(self, read: eq.Read, box: Limits) -> tuple[eq.Read, Region | None]:
         """The element that a read comes to, through copies, and the region that it lies in."""
@@ -111,10 +126,14 @@ class Elements(Proofs):
             return expr
         return specialised(expr, box, self.tensors, self.decided)
 
-    def looks(self, expr: eq.Expr, box: Limits) -> list[eq.Expr]:
+    def looks(self, expr: eq.Expr, box: Limits) -> Looks:
         """An element, what it is a copy of, and what that is computed as."""
-        found = [*self.copies(expr, box), self.meaning(expr, box)]
-        return [one for at, one in enumerate(found) if one not in found[:at]]
+        key = expr, id(box), self.stepping
+        found = self._looks.get(key)
+        if found is None:
+            every = dict.fromkeys((*self.copies(expr, box), self.meaning(expr, box)))
+            found = self._looks[key] = tuple(every), box
+        return found[0]
 
     def stays(self, found: Mapping[str, eq.Expr], free: Limits, box: Limits) -> bool:
         """Whether the values of free indices lie within their bounds, those from data as well."""
@@ -142,6 +161,7 @@ class Elements(Proofs):
         return Sum({expr: 1.0})
 
 
+@lru_cache(_KEPT)
 def _by_index(expr: eq.Expr) -> bool:
     """Whether an expression chooses by its indices alone."""
     return any(

@@ -15,7 +15,7 @@ from irlang.interp.areas import Areas
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import number
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, instance, match, settled, small
+from irlang.interp.unfolding import instance, match, settled, small
 
 _FEW = 16  # elements that are tried one by one
 _DEEP = 6  # maxima inside one another
@@ -27,7 +27,7 @@ class Extremes(Areas):
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
         """A number that some term of a reduction reaches: that at the index of an extreme."""
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
             return None
         names = [name for name, _ in expr.binders]
@@ -60,7 +60,7 @@ class Extremes(Areas):
         self, largest: eq.Reduce, body: eq.Expr, inner: Limits, names: list[str]
     ) -> Iterator[eq.Expr]:
         """Elements in a body of which one equals the extreme, as the reduction goes over them."""
-        own = inner_box(largest, inner)
+        own = self.inner_box(largest, inner)
         if own is None or largest.body is None:
             return
         free = {name: own[name] for name, _ in largest.binders}
@@ -166,7 +166,7 @@ class Extremes(Areas):
         if isinstance(larger, eq.Apply) and larger.function in ("max", "min"):
             return list(self._leaves(larger, box))
         term = self.chosen(larger, box)
-        inner = None if term is None else inner_box(term, box)
+        inner = None if term is None else self.inner_box(term, box)
         if term is None or term.body is None or inner is None:
             return []
         names = [name for name, _ in term.binders]

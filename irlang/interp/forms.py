@@ -247,7 +247,7 @@ class Forms(Squares):
         """Where an expression lies by intervals, computed once for all forms of a sum."""
         if self._spans is None:
             return self.interval(expr, box, facts)
-        key = expr, id(box), id(facts), self._equal
+        key = self.here(expr, box, facts)
         if key not in self._spans:
             self._spans[key] = self.interval(expr, box, facts), box, facts
         return self._spans[key][0]

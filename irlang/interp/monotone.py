@@ -32,7 +32,6 @@ _LOOKED_AT_OF_TWO = 4  # where both terms of two sums are
 class Monotone(Sums):
     """An evaluator that compares sums and differences that are rounded."""
 
-    _comparing = False  # whether both terms of two sums are
     _pairs: dict[Any, tuple[bool, Limits, Facts]]
 
     def forget(self) -> None:
@@ -165,8 +164,7 @@ class Monotone(Sums):
         """What a reduction may be that an interval does not tell, as the logarithm of a sum that is
         1 at least.
         """
-        parts = eq.walk(expr)
-        return self.anew(expr, box) if any(isinstance(p, eq.Reduce) for p in parts) else found
+        return self.anew(expr, box) if eq.reduces(expr) else found
 
     def _shifted(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -264,7 +262,7 @@ class Monotone(Sums):
         """The same of two pairs, with sums to look at of its own; not inside itself, and once."""
         if self._comparing:
             return False
-        key = (*pairs, below, id(box), id(facts), self._equal)
+        key = self.here((*pairs, below), box, facts)
         if key not in self._pairs:  # what the ids are of is kept too, so that they stay its own
             self._pairs[key] = self._compared_both(pairs, below, box, facts), box, facts
         return self._pairs[key][0]

@@ -20,7 +20,7 @@ from irlang.interp.forms import Element
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
-from irlang.interp.unfolding import inner_box, match, settled
+from irlang.interp.unfolding import match, settled
 
 _DEPTH = 6  # expressions that are looked into, one inside another
 
@@ -48,7 +48,7 @@ class Norms(Shares):
         plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
         if not plain or not isinstance(term, eq.Reduce) or term.body is None:
             return None
-        inner = inner_box(term, box)
+        inner = self.inner_box(term, box)
         if inner is None or self.kind(term.body) != "real":
             return None
         names = tuple(name for name, _ in term.binders)
@@ -139,7 +139,7 @@ class Norms(Shares):
 
     def _is_square_sum(self, look: eq.Reduce, factor: eq.Expr, sum_: Products) -> bool:
         """Whether a reduction adds up the squares of a factor over all indices of its sum."""
-        inner = inner_box(look, sum_.inner)
+        inner = self.inner_box(look, sum_.inner)
         if look.kind != "sum" or look.where is not None or look.body is None or inner is None:
             return False
         if eq.indices(look) & set(sum_.names):
@@ -330,7 +330,7 @@ class Norms(Shares):
         term = self.meaning(expr, box)
         if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.where is not None:
             return None
-        inner = inner_box(term, box)
+        inner = self.inner_box(term, box)
         return None if inner is None or term.body is None else (term.body, inner)
 
 

@@ -22,7 +22,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
-from irlang.interp.unfolding import inner_box, match, within
+from irlang.interp.unfolding import match, within
 
 _GROWN = 2  # numbers that a sum is made larger by
 
@@ -63,7 +63,7 @@ class Parts(Ranked):
         """How far a sum of some terms of another may be above it, by rounding: none of them is
         negative, and each is met once. Infinite where that is not known.
         """
-        inner, own = inner_box(whole, box), inner_box(some, box)
+        inner, own = self.inner_box(whole, box), self.inner_box(some, box)
         if {whole.kind, some.kind} != {"sum"} or whole.where is not None or inner is None:
             return math.inf
         if own is None or whole.body is None or some.body is None or self.kind(whole) != "real":
@@ -128,7 +128,7 @@ class Parts(Ranked):
         total, more = self._grown(self.meaning(whole, box), box)
         if not isinstance(total, eq.Reduce) or total.kind != "sum" or total.where is not None:
             return None
-        inner = inner_box(total, box)
+        inner = self.inner_box(total, box)
         if inner is None or total.body is None or divisor.low <= 0 or not divisor.finite:
             return None
         count = math.prod(inner[name][1] + 1 for name, _ in total.binders)

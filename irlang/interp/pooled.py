@@ -16,7 +16,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.parts import Parts
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, settled
+from irlang.interp.unfolding import settled
 
 _FAR_OFF = 4.0  # times the size of the terms: so far off as to be of no use
 
@@ -31,7 +31,7 @@ class Pooled(Parts):
         groups: dict[tuple[int, ...], list[Added]] = {}
         for atom, factor in made.factors.items():
             added = self._added(atom, factor, box)
-            inner = None if added is None else inner_box(added[2], box)
+            inner = None if added is None else self.inner_box(added[2], box)
             if added is not None and inner is not None:
                 extents = tuple(inner[name][1] + 1 for name, _ in added[2].binders)
                 groups.setdefault(extents, []).append(added)
@@ -60,7 +60,7 @@ class Pooled(Parts):
             times, term = self._signed(factor, atom, box)
             if not isinstance(term, eq.Reduce) or term.kind != ("max" if times < 0 else "min"):
                 continue
-            inner = inner_box(term, box)
+            inner = self.inner_box(term, box)
             if inner is not None and term.where is None and term.body is not None:
                 extents = tuple(inner[name][1] + 1 for name, _ in term.binders)
                 groups.setdefault(extents, []).append((atom, times, term))
@@ -70,7 +70,7 @@ class Pooled(Parts):
                 continue
             own = {atom for atom, _, _ in group}
             total = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
-            inner = inner_box(group[0][2], box)
+            inner = self.inner_box(group[0][2], box)
             assert inner is not None  # as it has extents
             for _, times, term in group:
                 body = _under(term, group[0][2])
@@ -105,8 +105,7 @@ class Pooled(Parts):
         plain = isinstance(term, eq.Reduce) and term.kind == "sum" and term.where is None
         if not plain or not isinstance(term, eq.Reduce) or term.body is None:
             return None
-        nested = any(isinstance(part, eq.Reduce) for part in eq.walk(term.body))
-        return None if nested or self.kind(term) != "real" else (atom, factor, term)
+        return None if eq.reduces(term.body) or self.kind(term) != "real" else (atom, factor, term)
 
     def _constant(self, expr: eq.Expr, box: Limits) -> float | None:
         """The number that a factor is; of an element, where it is the same all over the box."""
@@ -118,7 +117,7 @@ class Pooled(Parts):
         self, group: list[Added], count: int, rest: Sum, box: Limits, facts: Facts
     ) -> float:
         """No value of some sums of so many terms, and the rest, is above this."""
-        inner = inner_box(group[0][2], box)
+        inner = self.inner_box(group[0][2], box)
         assert inner is not None  # as it has extents
         total, size = Sum({}).plus(rest, 1 / count), 0.0
         for _, factor, term in group:

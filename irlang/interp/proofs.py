@@ -21,6 +21,8 @@ _LEVELS = 1  # proofs inside one another
 _WORK = 6000  # expressions that the proofs of one call may evaluate
 
 Known = Sequence[tuple[eq.Expr, Numbers]]
+# a value, how many expressions were evaluated for it, and what it hangs on, kept for the ids
+Evaluated = tuple[Numbers, int, Limits, Facts]
 _T = TypeVar("_T")
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
@@ -34,12 +36,35 @@ class Proofs(Evaluator):
     _work = 0  # expressions that were evaluated for proofs
     _anew = False
     _memory: dict[Any, tuple[Numbers, Limits, Facts]]
+    _proved: dict[Any, Any]  # in the course of a proof: values by proofs inside it, and more
+    _plain: dict[Any, Evaluated]  # by intervals alone
     _values: dict[Any, tuple[Numbers, Limits]]  # of `anew`, with the box, kept for its id
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
-        self._work += self._level > 0
-        return super().value(expr, box, facts)
+        if not self._level:
+            return super().value(expr, box, facts)
+        self._work += 1
+        if self.note is not None or isinstance(expr, (eq.Const, eq.Size, eq.Index)):
+            return super().value(expr, box, facts)
+        known = self._plain if self._level > _LEVELS else self._proved
+        key = self.here(expr, box, facts)
+        found = known.get(key)
+        if found is not None:
+            self._work += found[1]
+            return found[0]
+        before = self._work
+        made = super().value(expr, box, facts)
+        if not made.news:  # the places of operations are those of this expression, not of its like
+            # proofs inside are remembered in any case; without, it costs what it is made of
+            cost = self._work - before if self._level > _LEVELS else 0
+            known[key] = made, cost, box, facts
+        return made
+
+    def forget(self) -> None:
+        """Tensors have become others: expressions are evaluated anew."""
+        super().forget()
+        self._plain = {}
 
     def done(self) -> bool:
         """Whether nothing more is to be proved."""
@@ -63,12 +88,10 @@ class Proofs(Evaluator):
     ) -> _T:
         """Evaluates without a word to the listener. known: values of expressions, in a box."""
         if not self._level:
-            self._memory = {}
+            self._memory, self._proved = {}, {}
         if box is not None and facts is not None:
             for expr, numbers in known:
-                self._memory.setdefault(
-                    (expr, id(box), id(facts), self._equal), (numbers, box, facts)
-                )
+                self._memory.setdefault(self.here(expr, box, facts), (numbers, box, facts))
         note, self.note = self.note, None
         left, self._left = self._left, _LOOKED_AT >> (2 * self._level)
         self._level += 1
@@ -78,6 +101,12 @@ class Proofs(Evaluator):
             self.note, self._left = note, left
             self._level -= 1
 
+    def here(self, expr: Any, box: Limits, facts: Facts) -> Any:
+        """What a value is remembered by, in the case under way; the box and the facts have to be
+        kept with it, so that their ids stay their own.
+        """
+        return expr, id(box), id(facts) if facts else 0, self._equal
+
     def anew(self, expr: eq.Expr, box: Limits) -> Numbers:
         """A value inside a proof, by proofs of its own: not inside one that is evaluated so."""
         key = expr, id(box)
@@ -86,13 +115,13 @@ class Proofs(Evaluator):
             return found[0]
         if self._anew:
             return self.value(expr, box, {})
-        kept = self._level, self._left, self._memory, self._equal, self.note
+        kept = self._level, self._left, self._memory, self._proved, self._equal, self.note
         reasons = list(self.reasons)
         self._level, self._equal, self.note, self._anew = 0, None, None, True
         try:
             made = self.value(expr, box, {})
         finally:
-            self._level, self._left, self._memory, self._equal, self.note = kept
+            self._level, self._left, self._memory, self._proved, self._equal, self.note = kept
             self.reasons[:] = reasons
             self._anew = False
         self._values[key] = made, box
@@ -130,7 +159,7 @@ class Proofs(Evaluator):
 
     def interval(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """A value by intervals alone, if nothing better is there."""
-        found = self._memory.get((expr, id(box), id(facts), self._equal))
+        found = self._memory.get(self.here(expr, box, facts))
         if found is not None:
             return found[0]
         return self._unproved(expr, box, facts)
@@ -148,7 +177,7 @@ class Proofs(Evaluator):
 
     def remembered(self, atom: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """The value of an element, computed once in a proof."""
-        key = (atom, id(box), id(facts), self._equal)
+        key = self.here(atom, box, facts)
         found = self._memory.get(key)
         if found is None:  # what the ids are of is kept too, so that they stay its own
             found = self._memory[key] = (self.value(atom, box, facts), box, facts)

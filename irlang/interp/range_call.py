@@ -347,7 +347,7 @@ class Call:
         """Whether an expression is a number for sure."""
         if math.isinf(neutral):  # as a bound that is none stands in the text
             return isinstance(expr, (eq.Const, eq.Size)) and expr.value == neutral
-        if any(isinstance(part, eq.Reduce) for part in eq.walk(expr)):
+        if eq.reduces(expr):
             return False  # which would be evaluated once more
         return self.walk.plainly(expr, box).only == neutral
 

@@ -91,6 +91,7 @@ class Evaluator:
         self.origins: dict[int, Origin] = {}
         self.reasons: list[str] = []  # relations that were of use
         self._kinds: dict[int, tuple[eq.Expr, str]] = {}  # with the expression, kept for its id
+        self._boxes: dict[tuple[tuple[str, Ends], ...], Limits] = {}
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -107,6 +108,10 @@ class Evaluator:
         else:
             return self._number(expr)
         return self.known(expr, found, box, facts) if facts else found
+
+    def one_box(self, box: Limits) -> Limits:
+        """The one box that has these ends: what is known of expressions in it is kept by its id."""
+        return self._boxes.setdefault(tuple(box.items()), box)
 
     def plainly(self, expr: eq.Expr, box: Limits) -> Numbers:
         """What an expression may be by the values of elements alone."""
@@ -310,7 +315,7 @@ class Evaluator:
             for one in boxes:
                 count = prod(high - low + 1 for low, high in one.values())
                 sure = count if fixed else least if len(boxes) == 1 else 0
-                part = self._part(expr, {**box, **one}, facts, sure, count)
+                part = self._part(expr, self.one_box({**box, **one}), facts, sure, count)
                 if part is not None:
                     parts.append(part)
         own_kind = self.kind(expr)

@@ -95,7 +95,6 @@ class Steps:
             self.walk.note = note
 
     def _settle(self) -> None:
-        self.walk.forget()
         size = sum(1 for step in self.steps for _ in eq.walk(step.body))
         if self._rounds(_FIRST):
             return
@@ -118,6 +117,7 @@ class Steps:
 
     def _value(self, step: Step, box: Limits) -> Numbers:
         """What an equation gives in a box, of what the tensors hold."""
+        self.walk.forget()
         with self.proofs():
             value = self.walk.value(step.body, box, {})
         return stored(value, step.equation.info.dtype, self.walk.own)
@@ -264,6 +264,7 @@ class Steps:
         if not step.earlier or not numbers.pieces:
             return numbers
         self._put(guess)
+        walk.forget()
         if not all(walk.value(read, step.later, {}).finite for read in step.earlier):
             return replace(numbers, above=True, below=True)
         ends = []

@@ -19,7 +19,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.unfolding import inner_box, instance, match, settled
+from irlang.interp.unfolding import instance, match, settled
 from irlang.scalar import SCALARS
 
 AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it
@@ -39,7 +39,7 @@ class Ranked(Monotone):
             return
         end = self._end(own, box)
         extreme = end == (1 if below else -1)  # the largest, or the least, of all
-        free = inner_box(own[0], box) if extreme else None
+        free = self.inner_box(own[0], box) if extreme else None
         for other in rest.factors:
             if free is not None and self._is_one_of(own[0], other, free, box):
                 yield Sum({other: 1.0})
@@ -58,7 +58,7 @@ class Ranked(Monotone):
 
     def _end(self, own: AtRank, box: Limits) -> int:
         """1 where the element at a rank is the largest of all, -1 where it is the least, else 0."""
-        form, inner = affine(own[2]), inner_box(own[0], box)
+        form, inner = affine(own[2]), self.inner_box(own[0], box)
         ends = None if form is None else form_ends(form, box)
         if ends is None or inner is None or len(own[0].binders) != 1:
             return 0

@@ -22,7 +22,7 @@ from irlang.interp.extremes import UNFOLDED, Extremes
 from irlang.interp.interval import Numbers, join, meet, number, truth
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, settled, small
+from irlang.interp.unfolding import settled, small
 
 _CONDITIONS = 2  # by which a sum is taken apart
 _CORNERS = 2  # indices at whose ends terms are looked at
@@ -240,7 +240,7 @@ class Relations(Extremes):
         """What a sum of terms that are not negative is at least, by one at an end of every index:
         where indices decide what a term is, as on a diagonal that counts as 0.
         """
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
             return 0.0
         *_, body = (expr.body, *self._written_out(expr.body, inner))
@@ -257,7 +257,7 @@ class Relations(Extremes):
         """A maximum, less what is below the term at some index: the first, the last, one of those
         outside, as on the diagonal of a mask.
         """
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
             return found
         names = [name for name, _ in expr.binders]

@@ -13,12 +13,11 @@ from typing import Any
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Sum
+from irlang.interp.elements import Looks, Sum
 from irlang.interp.forms import Forms
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
-from irlang.interp.regions import Ends
-from irlang.interp.unfolding import inner_box, match, settled
+from irlang.interp.unfolding import match, settled
 
 _LOOKED_AT = 32  # sums, where the terms of two are compared
 _NO_LESS = "the divisor is no less than the dividend"
@@ -105,7 +104,7 @@ class Shares(Forms):
     def share(
         self,
         expr: eq.Expr,
-        tops: list[eq.Expr],
+        tops: Looks,
         rooted: bool,
         squared: bool,
         box: Limits,
@@ -154,7 +153,7 @@ class Shares(Forms):
                 best = max(best, (share - 1) * less)
         return best
 
-    def _by_term(self, look: eq.Reduce, tops: list[eq.Expr], box: Limits) -> float:
+    def _by_term(self, look: eq.Reduce, tops: Looks, box: Limits) -> float:
         """The same of a sum of as many terms, none of them negative nor more than that of `look`:
         in whatever order each of both sums is taken.
         """
@@ -168,7 +167,7 @@ class Shares(Forms):
 
     def _each_no_less(self, look: eq.Reduce, own: eq.Reduce, box: Limits) -> float:
         """The same of two sums."""
-        inner, its = inner_box(look, box), inner_box(own, box)
+        inner, its = self.inner_box(look, box), self.inner_box(own, box)
         if inner is None or its is None or own.body is None or look.body is None:
             return 0.0
         names = [name for name, _ in look.binders]
@@ -202,18 +201,18 @@ class Shares(Forms):
                 if times.finite and times.low > 0:
                     yield one, 1 / times.high if look.function == "/" else times.low
 
-    def _terms(self, look: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
+    def _terms(self, look: eq.Reduce, box: Limits) -> Limits | None:
         """The indices of a sum of terms that are not negative, or of a maximum: it is no less than
         any of its terms.
         """
-        inner = inner_box(look, box)
+        inner = self.inner_box(look, box)
         if inner is None or look.where is not None or look.body is None:
             return None
         positive = look.kind == "sum" and self.value(look.body, inner, {}).low >= 0
         return inner if positive or look.kind == "max" else None
 
     def _is_size(
-        self, look: eq.Expr, tops: list[eq.Expr], squared: bool, box: Limits, free: Limits
+        self, look: eq.Expr, tops: Looks, squared: bool, box: Limits, free: Limits
     ) -> bool:
         """Whether an expression is the size of an element, or its square."""
         inner: eq.Expr | None = None

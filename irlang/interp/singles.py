@@ -11,7 +11,6 @@ from irlang import equations as eq
 from irlang.interp.elements import Elements
 from irlang.interp.interval import Numbers, join, number
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box
 
 _FACTORS = 3  # products inside one another
 
@@ -22,7 +21,7 @@ class Singles(Elements):
     def by_single(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
         """A sum, less what none of its terms is, where one of them counts at most."""
         for term, certain in self._singles(expr, box):
-            inner = inner_box(expr, box)
+            inner = self.inner_box(expr, box)
             if inner is None or term.body is None:
                 continue
             made = self.value(term.body, inner, {})
@@ -39,7 +38,7 @@ class Singles(Elements):
 
     def _singles(self, expr: eq.Reduce, box: Limits) -> Iterator[tuple[eq.Reduce, bool]]:
         """The term that counts in a sum as `the` of all, and whether there is one for sure."""
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if expr.kind != "sum" or len(expr.binders) != 1 or expr.where is not None:
             return
         if inner is None or expr.body is None:

@@ -14,11 +14,11 @@ from itertools import combinations
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Sum, has_default
+from irlang.interp.elements import Looks, Sum, has_default
 from irlang.interp.interval import Numbers
 from irlang.interp.pooled import Pooled
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, settled
+from irlang.interp.unfolding import settled
 
 _OPENED = 6  # sums that are taken apart, to see a multiple of another in one
 _FACTORS = 3  # products that are looked into, one inside another
@@ -27,6 +27,13 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 class Squares(Pooled):
     """An evaluator that knows what squares are to products."""
+
+    _bases: dict[tuple[eq.Expr, int, bool], tuple[eq.Expr | None, Limits]]
+
+    def forget(self) -> None:
+        """Tensors have become others: squares are looked for anew."""
+        super().forget()
+        self._bases = {}
 
     def _sign(self, expr: eq.Expr, box: Limits) -> int:
         """1 or -1 for a product whose sign is known because factors stand in it twice; else 0."""
@@ -201,6 +208,14 @@ class Squares(Pooled):
 
     def square_of(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
         """What an expression is the square of."""
+        key = expr, id(box), self.stepping
+        found = self._bases.get(key)
+        if found is None:  # what the id is of is kept too, so that it stays its own
+            found = self._bases[key] = self._square_of(expr, box), box
+        return found[0]
+
+    def _square_of(self, expr: eq.Expr, box: Limits) -> eq.Expr | None:
+        """The same, found anew."""
         for look in self.looks(expr, box):
             if has_default(look):
                 return self._square_inside(look, box)
@@ -239,7 +254,7 @@ class Squares(Pooled):
         power = look.function == "pow" and self.value(look.args[1], box, {}).only == -0.5
         return eq.Apply("sqrt", look.args[:1]) if power or look.function == "rsqrt" else None
 
-    def _is_square(self, expr: eq.Expr, looks: list[eq.Expr], box: Limits) -> bool:
+    def _is_square(self, expr: eq.Expr, looks: Looks, box: Limits) -> bool:
         inner = self.square_of(expr, box)
         return inner is not None and any(one in looks for one in self.looks(inner, box))
 
@@ -291,7 +306,7 @@ class Squares(Pooled):
                 reduce = self.meaning(total, box)
                 if not isinstance(reduce, eq.Reduce) or reduce.kind != "sum":
                     continue
-                inner = inner_box(reduce, box)
+                inner = self.inner_box(reduce, box)
                 if inner is None or reduce.where is not None or reduce.body is None:
                     continue
                 count = self._count_of_terms(reduce, inner, box)

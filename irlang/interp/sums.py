@@ -19,7 +19,6 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.singles import Singles
 from irlang.interp.unfolding import (
     anonymous,
-    inner_box,
     instance,
     match,
     settled,
@@ -46,6 +45,7 @@ _ORDERED = frozenset(
 class Sums(Singles):
     """An evaluator that knows between which numbers a sum of elements lies."""
 
+    _comparing = False  # whether both terms of two sums are compared
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
 
     # ---- sums of elements
@@ -144,13 +144,29 @@ class Sums(Singles):
         """What an element is a copy of, so that the same one has one name; of the same value."""
         found = self.copies(expr, box)[-1]
         if found != expr:
-            key, own = ((one, id(box), id(facts), self._equal) for one in (found, expr))
+            key, own = (self.here(one, box, facts) for one in (found, expr))
             if own in self._memory:
                 self._memory.setdefault(key, self._memory[own])
         return found
 
     def upper(self, made: Sum, box: Limits, facts: Facts, left: int = _REPLACED) -> float:
         """No value of a sum is above this, rounding errors aside."""
+        if not left or not made.factors:
+            return self._upper(made, box, facts, left)
+        terms = frozenset(made.factors.items()), made.constant, left, self._level, self._comparing
+        key = self.here(terms, box, facts)
+        found = self._proved.get(key)
+        if found is not None and found[1] <= self._left:
+            self._left -= found[1]
+            return float(found[0])
+        before = self._left
+        best = self._upper(made, box, facts, left)
+        if self._left >= 0 and self.left >= 0:  # nothing was left out
+            self._proved[key] = best, before - self._left, box, facts
+        return best
+
+    def _upper(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """The same, found anew."""
         ends = [made.constant]
         for atom, factor in made.factors.items():
             numbers = self.remembered(atom, box, facts)
@@ -399,7 +415,7 @@ class Sums(Singles):
         self, term: eq.Reduce, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
-        inner = inner_box(term, box)
+        inner = self.inner_box(term, box)
         if inner is None or term.where is not None or term.body is None:
             return
         if term.kind == "sum":
@@ -410,7 +426,7 @@ class Sums(Singles):
         free = {name: inner[name] for name, _ in term.binders}
         patterns = self.looks(term.body, inner)
         # an element that lies inside is itself, whatever is read outside
-        patterns += [replace(p, default=None) for p in patterns if has_default(p)]
+        patterns += tuple(replace(p, default=None) for p in patterns if has_default(p))
         first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
         yield self.whole(settled(eq.substitute(term.body, first)), box)
         alike = anonymous(term)
@@ -463,4 +479,4 @@ def _is_leaf(expr: eq.Apply) -> bool:
 
 
 def _plain(expr: eq.Expr) -> bool:
-    return not any(isinstance(part, eq.Reduce) for part in eq.walk(expr))
+    return not eq.reduces(expr)

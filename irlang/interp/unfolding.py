@@ -8,6 +8,7 @@ reshapes are seen through. Indices are brought into one form: equal elements are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TypeGuard
 
 from irlang import equations as eq
@@ -18,6 +19,7 @@ from irlang.interp.regions import Ends, Region, Tensor, form_ends
 Limits = Mapping[str, Ends]
 Store = Mapping[str, Tensor]
 Decide = Callable[[eq.Expr, Limits], bool | None]  # whether a condition holds all over a box
+_KEPT = 1 << 14  # terms of which it is remembered what they are elsewhere
 _LONGEST = 400  # parts of a term
 _EXTREMES = {"argmax": "max", "argmin": "min"}
 
@@ -136,6 +138,7 @@ def source(read: eq.Read, box: Limits, store: Store) -> tuple[eq.Read, Region | 
         read = instance(region.term, read)  # type: ignore[assignment]
 
 
+@lru_cache(_KEPT)
 def instance(term: eq.Expr, read: eq.Read) -> eq.Expr:
     """A region's term for the element that is read."""
     values = {own_index(axis): index for axis, index in enumerate(read.index)}
@@ -278,6 +281,7 @@ def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Ex
     return specialised(replaced(index), box, store, decided)
 
 
+@lru_cache(_KEPT)
 def small(expr: eq.Expr) -> bool:
     """Whether a term is short enough to be kept."""
     return sum(1 for _ in zip(range(_LONGEST), eq.walk(expr), strict=False)) < _LONGEST

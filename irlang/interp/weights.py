@@ -16,7 +16,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms, Products
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import inner_box, settled
+from irlang.interp.unfolding import settled
 
 _DEPTH = 4  # expressions that are looked into, one inside another
 _FACTORS = 3  # products that are looked into, one inside another
@@ -27,7 +27,7 @@ class Weights(Norms):
 
     def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
         """A sum of terms of which parts of a whole are factors, less what is beyond the others."""
-        inner = inner_box(expr, box)
+        inner = self.inner_box(expr, box)
         if inner is None or expr.body is None or expr.where is not None:
             return found
         names = [name for name, _ in expr.binders]
@@ -129,7 +129,7 @@ class Weights(Norms):
         self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
     ) -> float:
         """The same of terms that are sums over other indices, as means over a batch are."""
-        further = inner_box(look, inner)
+        further = self.inner_box(look, inner)
         if look.kind != "sum" or look.where is not None or look.body is None or further is None:
             return math.inf
         count = math.prod(further[name][1] + 1 for name, _ in look.binders)
