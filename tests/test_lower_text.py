@@ -388,3 +388,15 @@ model m(x: f32[4]) -> y: f32[4] {
     code = str(lower(graph, "torch", builtin(), {}).code)
     for line in ("a = x * 0  #", "torch.pow(a, 2)", "+ (-0.0)", "2.5 - b", "c * 16777218.0"):
         assert line in code, (line, code)
+
+
+@pytest.mark.parametrize("target", ["torch", "tf", "jax"])
+def test_a_slice_is_a_subscript(target: str) -> None:
+    text = """nnir 1
+model m(x: f32[5, 6, 2]) -> y: f32[4, 2, 2] {
+  y = slice(x; axes = [-2, 0], begin = [1, 1], end = [-2, 99], step = [2, 1])
+}
+"""
+    (graph,) = check(parse(text, "m.nnir"), builtin()).graphs
+    code = str(lower(graph, target, builtin(), {}, whole=False).code)
+    assert "y = x[1:99, 1:-2:2]  #" in code, code

@@ -9,6 +9,7 @@ from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_ops import whole
 from irlang.lower.legalise import spatial
 from irlang.lower.spelling import invoke, plain
+from irlang.lower.subscript import subscript
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -244,6 +245,7 @@ SHAPES: dict[str, Native] = {
     "tile": Native("jnp.tile", _tile),
     "reverse": Native("jnp.flip", _flip),
     "roll": Native("jnp.roll", _roll),
+    "slice": subscript(),
     "broadcast_to": Native("jnp.broadcast_to", _broadcast),
     "trilu": Native("jnp.triu, jnp.tril", _trilu),
     "meshgrid": Native("jnp.meshgrid", _meshgrid),

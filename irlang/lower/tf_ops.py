@@ -9,6 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last, parts, spatial
 from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -367,6 +368,7 @@ ELEMENTS: dict[str, Native] = {
     "tile": Native("tf.tile", _tile),
     "reverse": Native("tf.reverse", _flip),
     "roll": Native("tf.roll", _roll),
+    "slice": subscript(),
     "broadcast_to": Native("tf.broadcast_to", _broadcast),
     "trilu": Native("tf.linalg.band_part", _trilu),
     "space_to_depth": _blocks("tf.nn.space_to_depth"),

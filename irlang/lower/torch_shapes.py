@@ -8,6 +8,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import parts, spatial
 from irlang.lower.spelling import invoke, text_of
+from irlang.lower.subscript import subscript
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -217,6 +218,7 @@ SHAPES: dict[str, Native] = {
     "repeat": Native("torch.repeat_interleave", _repeat),
     "reverse": Native("torch.flip", _flip),
     "roll": Native("torch.roll", _roll),
+    "slice": subscript(backward=False),
     "broadcast_to": Native("torch.broadcast_to", _broadcast),
     "trilu": Native("torch.triu, torch.tril", _trilu),
     "upsample": Native("F.interpolate", lambda call: _interpolate(call, "nearest")),
