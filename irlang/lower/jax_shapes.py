@@ -7,7 +7,7 @@ from itertools import accumulate
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_ops import whole
-from irlang.lower.legalise import spatial
+from irlang.lower.legalise import filling, spatial
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.value import Value
@@ -145,7 +145,7 @@ def _pad(call: Jax) -> Value | None:
     pairs = tuple(zip(call["before"], call["after"], strict=True))
     if any(amount < 0 for pair in pairs for amount in pair):
         return None
-    fill = (call["fill"] or None) if mode == "constant" else None
+    fill = (filling(call) or None) if mode == "constant" else None
     kind = None if mode == "constant" else f'"{mode}"'
     return call.value(invoke("jnp.pad", x, pairs, mode=kind, constant_values=fill))
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from irlang.dtypes import DTYPES, holds
 from irlang.lower.call import Call
-from irlang.lower.value import Builder, Value
+from irlang.lower.value import Builder, Unsupported, Value
 
 Sizes = tuple[int, ...]
 B = TypeVar("B", bound=Builder)
+_WHOLE = 2**53  # up to which a whole number beside a real one is written as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,18 @@ def around(call: Call[B], x: Value, frame: Windows, number: float = 0.0) -> tupl
     none = (0,) * (x.rank - frame.rank)
     padded = call.build.pad(x, (*none, *frame.before), (*none, *frame.after), number)
     return padded, frame.bare()
+
+
+def filling(call: Call[Any]) -> float:
+    """The number around a tensor, of a kind that Python hands over in its type.
+
+    Raises `Unsupported` for a whole number that the type does not hold: it wraps around by the
+    definition, and frameworks refuse it.
+    """
+    number, dtype = call["fill"], call.out.dtype
+    if not holds(dtype, number):
+        raise Unsupported(f"{number} is no number of {dtype}")
+    return float(number) if DTYPES[dtype].kind == "real" and abs(number) > _WHOLE else number
 
 
 def channels_last(call: Call[B], x: Value) -> Value:

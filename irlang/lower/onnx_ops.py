@@ -9,6 +9,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import filling
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
@@ -249,14 +250,14 @@ def _pad(call: Onnx) -> Value | None:
     if mode == "symmetric" or x.dtype not in build.runtime.kernels.get("Pad", ()):
         return None
     before, after = list(call["before"]), list(call["after"])
-    filling = build.number(call["fill"], x).text if mode == "constant" else ""
+    around = build.number(filling(call), x).text if mode == "constant" else ""
     padded = [axis for axis, both in enumerate(zip(before, after, strict=True)) if any(both)]
     if len(padded) == 1 and padded != [x.rank - 1]:  # that axis is named, others are not spoken of
         (axis,) = padded
-        inputs = [x.text, build.integers([before[axis], after[axis]]).text, filling]
+        inputs = [x.text, build.integers([before[axis], after[axis]]).text, around]
         inputs.append(build.integers(padded).text)
     else:
-        inputs = [x.text, build.integers([*before, *after]).text, *([filling] if filling else [])]
+        inputs = [x.text, build.integers([*before, *after]).text, *([around] if around else [])]
     return build.node("Pad", inputs, [call.out], mode=mode)[0]
 
 

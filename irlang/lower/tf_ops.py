@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import channels_first, channels_last, parts, spatial
+from irlang.lower.legalise import channels_first, channels_last, filling, parts, spatial
 from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder
@@ -223,7 +223,7 @@ def _pad(call: Tf) -> Value | None:
         return None
     if mode not in spelt or any(amount < 0 for pair in pairs for amount in pair):
         return None
-    fill = (call["fill"] or None) if mode == "constant" and x.dtype != "bool" else None
+    fill = (filling(call) or None) if mode == "constant" and x.dtype != "bool" else None
     if x.dtype == "bool" and call["fill"]:
         return None
     return call.value(invoke("tf.pad", x, str(pairs), mode=spelt[mode], constant_values=fill))

@@ -6,7 +6,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import parts, spatial
+from irlang.lower.legalise import filling, parts, spatial
 from irlang.lower.spelling import invoke, text_of
 from irlang.lower.subscript import subscript
 from irlang.lower.torch_builder import TorchBuilder
@@ -126,7 +126,7 @@ def _pad(call: Torch) -> Value | None:
         amounts = tuple(amount for pair in pairs for amount in pair)
         return call.value(invoke("F.pad", x, amounts, mode=f'"{spelt[mode]}"'))
     amounts = tuple(amount for pair in pairs for amount in pair)
-    return call.value(invoke("F.pad", x, amounts, value=call["fill"] or None))
+    return call.value(invoke("F.pad", x, amounts, value=filling(call) or None))
 
 
 def _tile(call: Torch) -> Value:
