@@ -324,7 +324,7 @@ def test_what_there_is_no_room_for_stays_new(monkeypatch: pytest.MonkeyPatch) ->
     """Counted as refused and not looked into, it is looked into in the next batch."""
     refused = "raise ValueError('nothing is run here')"
     monkeypatch.setattr(batch, "SEEN", Seen())
-    monkeypatch.setattr(batch, "cases_apart", lambda *_: ())
+    monkeypatch.setattr(batch, "cases_apart", lambda *_, **__: ())
     monkeypatch.setattr(runner, "lower", lambda *a, **k: replace(lower(*a, **k), code=refused))
     settings = Settings(("torch",), 3, 2 * BATCH, ops=("tanh", "relu"))
     looked: list[str] = []
