@@ -11,7 +11,6 @@ import numpy as np
 from irlang import equations as eq
 from irlang.dtypes import DTYPES
 from irlang.interp.plain import Plain
-from irlang.scalar import SCALARS
 
 Array = Any
 
@@ -49,9 +48,7 @@ class Narrow(Plain):
 
     def apply(self, function: str, args: list[Array]) -> Array:
         rounded = [self.rounded(a) if isinstance(a, np.ndarray) else a for a in args]
-        if function in ("+", "-", "*", "/"):
-            return self.rounded(super().apply(function, rounded))
-        return self.rounded(SCALARS[function].numpy(*rounded))
+        return self.rounded(super().apply(function, rounded))
 
     def sum(self, terms: list[Array]) -> Array:
         """A few terms; with whole numbers among them, as they are written."""

@@ -183,6 +183,23 @@ def test_what_cancels_in_one_call_may_be_added_to_what_another_gives() -> None:
     assert np.all(ball.bound[1:3] < 4e-7)
 
 
+def test_what_two_products_give_is_rounded_once_more() -> None:
+    """However many terms each of them adds up: those are not added to the other's one by one."""
+    text = """model m(x: f32[64, 3], z: f32[64, 3]) -> loss: f32[] {{
+      param w: f32[3, 2] in [-1, 1]
+      {more}
+      loss = add(reduce_sum(matmul(x, w)), reduce_sum(matmul(z, {other})))
+    }}"""
+    once, given = graph_of(text.format(more="", other="w"))
+    apart, _ = graph_of(text.format(more="param v: f32[3, 2] in [-1, 1]", other="v"))
+    found = gradient.gradient_balls(once, given, builtin())["w"]
+    parts = gradient.gradient_balls(apart, {**given, "v": given["w"]}, builtin())
+    bounds = [parts[name].bound for name in "wv"]
+    sizes = [np.abs(parts[name].value) + parts[name].bound for name in "wv"]
+    assert np.all(found.bound >= sum(bounds))
+    assert np.all(found.bound <= sum(bounds) + 1.01 * 2.0**-24 * sum(sizes))
+
+
 def test_what_the_result_does_not_depend_on_has_gradient_zero() -> None:
     text = "model m(x: f64[3], z: f64[2]) -> y: f64[3] {\n y = exp(x)\n u = exp(z)\n}"
     checked = check(parse("nnir 1\n" + text), builtin())

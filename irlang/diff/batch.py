@@ -105,7 +105,7 @@ class _Batch:
         count = planned(settings, number)
         own = partial(session.has_own, catalog=catalog)
         spelled = frozenset().union(*map(spelt, settings.targets))
-        calls = COMPILED if session.compiles else CALLS
+        calls = COMPILED if all(session.compiles.values()) else CALLS
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
@@ -177,11 +177,12 @@ class _Batch:
     def run(self, share: float) -> bool:
         """The same of programs."""
         cases: list[tuple[int, int, Case]] = []
-        while len(cases) < ceil(_RUN_AT_ONCE * share) and (one := next(self._drawn, None)):
+        for number, seed, case in self._drawn:
             self._tried += 1
-            number, seed, case = one
             if case is not None:
                 cases.append((number, seed, case))
+            if len(cases) == ceil(_RUN_AT_ONCE * share):
+                break
         judged = self._judge(cases, "targets", self._localised) if cases else []
         self._programs += len(judged)
         self._valid += sum(outcome.refusal is None for _, outcome in judged)

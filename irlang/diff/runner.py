@@ -39,7 +39,7 @@ class Session:
     """Workers for a set of targets.
 
     accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`). thorough:
-    as of a `Refiner`. `compiles` says that all targets take their time over any program.
+    as of a `Refiner`. `compiles` says of each target whether it takes its time over any program.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Session:
         descriptions = {name: require_installed(name) for name in self.targets}
         self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
         self.says_no = {n: d.says_no for n, d in descriptions.items()}
-        self.compiles = all(d.worker.patience > 1 for d in descriptions.values())
+        self.compiles = {n: d.worker.patience > 1 for n, d in descriptions.items()}
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
@@ -95,7 +95,7 @@ class Session:
         some.arithmetic = {target: self.arithmetic[target] for target in targets}
         some.shares = {target: self.shares[target] for target in targets}
         some.says_no = self.says_no
-        some.compiles = self.compiles
+        some.compiles = {target: self.compiles[target] for target in targets}
         some._last = self._last
         some.thorough = self.thorough
         return some

@@ -66,8 +66,13 @@ class _Plan(Notes):
     ) -> ball_recurrence.Plan | None:
         """How a recurrence is run, for these operands; None where NumPy has to do it."""
         names = {n for part in parts for e in part.group.equations for n in eq.reads(e.body)}
-        bodies = [e.body for part in parts for e in part.group.equations]
-        choosing = self.note("choosing", group, lambda: any(map(ball_kernel.chooses, bodies)))
+        choosing = self.note(
+            "choosing",
+            group,
+            lambda: any(
+                ball_kernel.chooses(e.body) for part in parts for e in part.group.equations
+            ),
+        )
         operands = ball_kernel.known(names & tensors.keys(), tensors, domain.unit, choosing)
         if operands is None:
             return None

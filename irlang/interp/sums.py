@@ -78,7 +78,11 @@ class Sums(Singles):
         if depth and isinstance(term, eq.Apply) and self.as_here(read.tensor):
             made = self._combined(instance(term, read), box, facts, depth - 1)
             # a reduction inside is known by its bounds only: the element as a whole is better
-            if made is not None and len(made.factors) <= _ATOMS and all(map(_plain, made.factors)):
+            if (
+                made is not None
+                and len(made.factors) <= _ATOMS
+                and not any(map(eq.reduces, made.factors))
+            ):
                 return made
         return Sum({read: 1.0})
 
@@ -476,7 +480,3 @@ def _is_leaf(expr: eq.Apply) -> bool:
     """Whether a function is not taken apart into a sum, or cases."""
     row = SCALARS[expr.function]
     return row.kind == "real" and row.arity == 1
-
-
-def _plain(expr: eq.Expr) -> bool:
-    return not eq.reduces(expr)

@@ -96,8 +96,7 @@ def around(call: Call[B], x: Value, frame: Windows, number: float = 0.0) -> tupl
 def filling(call: Call[Any]) -> float:
     """The number around a tensor, of a kind that Python hands over in its type.
 
-    Raises `Unsupported` for a whole number that the type does not hold: it wraps around by the
-    definition, and frameworks refuse it.
+    Raises `Unsupported` for what a type of whole numbers does not hold: such a call is not valid.
     """
     number, dtype = call["fill"], call.out.dtype
     if not holds(dtype, number):
