@@ -2,10 +2,11 @@
 
     python -m bench.tightness [TARGET] [--ops A,B]
 
-Every definition in small programs of one call, in float32 where it has that type. A line gives the
-median ratio over the elements whose error is not zero, the smallest one (below 1 it would be a
-disagreement), and the share of elements that are exact; loosest definitions first. The last line
-is the median over definitions. A ratio of 10 means that a fault of ten roundings goes unseen.
+Every definition in small programs of one call, in float32 where it has that type; radii are those
+of the target's own arithmetic. A line gives the median ratio over the elements whose error is not
+zero, the smallest one (below 1 it is a disagreement), and the share of elements that are exact;
+loosest definitions first. The last line is the median over definitions. A ratio of 10 means that a
+fault of ten roundings goes unseen.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 
+from irlang.arithmetic import Arithmetic  # noqa: E402
 from irlang.catalog import builtin  # noqa: E402
 from irlang.diagnostics import InvalidInput  # noqa: E402
 from irlang.diff.calls import Case  # noqa: E402
 from irlang.diff.runner import Session  # noqa: E402
 from irlang.gen.build import generate  # noqa: E402
+from irlang.interp.balls import Ball  # noqa: E402
 from irlang.interp.program import balls, precision  # noqa: E402
 from irlang.interp.values import initial_values, inputs  # noqa: E402
 
@@ -33,8 +36,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PROGRAMS = 12  # of each definition
 
 
-def cases(name: str) -> list[Case]:
-    """Programs of one call of a definition whose values the oracle knows."""
+def cases(name: str, arithmetic: Arithmetic) -> list[tuple[Case, dict[str, Ball]]]:
+    """Programs of one call of a definition whose values the oracle knows, with their radii."""
     catalog = builtin()
     found = []
     for seed in range(4 * PROGRAMS):
@@ -43,25 +46,26 @@ def cases(name: str) -> list[Case]:
             continue
         case = Case(graph, inputs(graph, seed), initial_values(graph, seed), catalog)
         try:
-            case.balls = balls(graph, case.values, catalog, "f32")
+            found.append((case, balls(graph, case.values, catalog, "f32", arithmetic)))
         except InvalidInput:  # the drawn values do not meet a precondition
             continue
-        found.append(case)
         if len(found) == PROGRAMS:
             break
     return found
 
 
-def ratios(session: Session, made: list[Case], target: str) -> Iterator[tuple[Array, Array]]:
+def ratios(session: Session, name: str, target: str) -> Iterator[tuple[Array, Array]]:
     """Radius and error of every element that has a verdict."""
-    for case, outcome in zip(made, session.compare(made), strict=True):
+    made = cases(name, session.arithmetic[target])
+    outcomes = session.compare([case for case, _ in made])
+    for (case, own), outcome in zip(made, outcomes, strict=True):
         result = outcome.results.get(target)
         if result is None or result.status != "ok":
             continue
         for name, value in case.graph.outputs.items():
             if case.graph.values[value].kind != "real" or value not in outcome.balls:
                 continue
-            ball, got = outcome.balls[value], np.asarray(result.outputs[name], dtype=np.float64)
+            ball, got = own[value], np.asarray(result.outputs[name], dtype=np.float64)
             radius = np.broadcast_to(np.asarray(ball.bound, dtype=np.float64), got.shape)
             with np.errstate(invalid="ignore"):  # equal infinities
                 error = np.abs(got - ball.value)
@@ -78,7 +82,7 @@ def main() -> None:
     rows: list[tuple[float, float, float, str]] = []
     with Session([chosen.target]) as session:
         for name in names:
-            pairs = list(ratios(session, cases(name), chosen.target))
+            pairs = list(ratios(session, name, chosen.target))
             radius = np.concatenate([r.reshape(-1) for r, _ in pairs]) if pairs else np.empty(0)
             error = np.concatenate([e.reshape(-1) for _, e in pairs]) if pairs else np.empty(0)
             off = error > 0

@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irlang.cli import status
+from irlang.commands.fuzz import _asked_to_end
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput, fail
 from irlang.diff import guard
@@ -432,3 +433,12 @@ def test_a_store_that_says_other_things_is_refused_or_shown(data: st.DataObject)
             )
         page = folder / "report.html"
         assert not page.exists() or "\x1b" not in page.read_text("utf-8")
+
+
+def test_who_is_asked_to_end_twice_in_a_moment_is_interrupted_once() -> None:
+    """As `timeout` asks; the second would come while the first is being heeded."""
+    with _asked_to_end():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -151,7 +151,10 @@ def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert describe("torch").installed
 
 
-@pytest.mark.parametrize("target", ["torch:cuda", "tf:gpu", "jax:gpu", "onnxruntime:cuda"])
+@pytest.mark.parametrize(
+    "target",
+    ["torch:cuda", "torch:tf32", "tf:gpu", "tf:tf32", "jax:gpu", "jax:tf32", "onnxruntime:cuda"],
+)
 def test_without_a_gpu_the_reason_is_told(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "_gpu", lambda: False)
     found = describe(target)
@@ -171,7 +174,15 @@ def test_a_framework_that_finds_no_gpu_says_so(target: str) -> None:
 
 def test_programs_for_a_gpu_say_so() -> None:
     case = small()
-    said = {"torch:cuda": 'torch.set_default_device("cuda")', "jax:gpu": '"jax_platforms", "cuda"'}
+    full = "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = "
+    said = {
+        "torch:cuda": f'torch.set_default_device("cuda")\n{full}False\n',
+        "torch:tf32": f"{full}True\n",
+        "jax:gpu": '"cuda")\njax.config.update("jax_default_matmul_precision", "highest")\n',
+        "jax:tf32": '"jax_default_matmul_precision", "tensorfloat32")\n',
+        "tf:gpu": "\ntf.config.experimental.enable_tensor_float_32_execution(False)\n",
+        "tf:tf32": "enable_tensor_float_32_execution(True)\n",
+    }
     for target, text in said.items():
         assert text in str(lower(case.graph, target, case.catalog, case.params).code)
 

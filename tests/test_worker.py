@@ -662,3 +662,52 @@ def test_a_compiler_knows_nothing_of_the_program_before() -> None:
     with Worker(Target("torch:compile"), Limits(seconds=120.0)) as worker:
         found = worker.submit([program(code, x=np.ones(size)) for size in (2, 3, 4)])
     assert [result.outputs["x"].tolist() for result in found] == [[False]] * 3
+
+
+# What a framework does whose context on a GPU is gone: everything raises.
+LOSES = """
+    GONE = False
+
+
+    class cuda:
+        is_available = staticmethod(lambda: True)
+
+
+    def set_num_threads(number):
+        pass
+
+
+    set_num_interop_threads = set_num_threads
+
+
+    class ones:
+        def __init__(self, size, device):
+            if GONE:
+                raise RuntimeError("CUDA error: unspecified launch failure")
+
+        def add(self, number):
+            return self
+
+        def item(self):
+            return 2.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("CUDA error: an illegal memory access was encountered", "crash"),
+        ("CUDA error: device-side assert triggered", "refused"),
+    ],
+)
+def test_who_loses_the_context_of_a_gpu_loses_it_alone(
+    said: str, status: str, tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text(textwrap.dedent(LOSES))
+    target = Target("torch:cuda", environment={"PYTHONPATH": str(tmp_path)})
+    refused = body("raise RuntimeError('wrong shapes')")
+    loses = body(f"import torch\ntorch.GONE = True\nraise RuntimeError({said!r})")
+    with Worker(target) as worker:
+        found = worker.submit([double(1.0), refused, double(2.0), loses, double(3.0)])
+    assert [one.status for one in found] == ["ok", "refused", "ok", status, "ok"]
+    assert found[3].error == said

@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ import click
 from irlang.commands import options
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.table import Table
 
     from irlang.diff.campaign import Campaign
@@ -148,14 +151,27 @@ def command(
     return 1 if report["findings"] else 0
 
 
+# Seconds within which a process is asked to end once: `timeout` asks its child, and then the group
+# that the child is in, and what is interrupted while it ends leaves its locks behind.
+_MOMENT = 1.0
+
+
 @contextmanager
 def _asked_to_end() -> Iterator[None]:
     """That the session or the system ends is an interrupt: what was found is written down."""
     ends = [signal.SIGTERM, signal.SIGHUP]
     before = {one: signal.getsignal(one) for one in ends}
+    asked = -_MOMENT
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        last, asked = asked, time.monotonic()
+        if asked - last >= _MOMENT:
+            signal.default_int_handler(number, frame)
+
     for one, handler in before.items():
         if handler == signal.SIG_DFL:  # under nohup it is ignored
-            signal.signal(one, signal.default_int_handler)
+            signal.signal(one, interrupt)
     try:
         yield
     finally:

@@ -21,7 +21,10 @@ _ENVIRONMENT = {
     "NUMEXPR_NUM_THREADS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
-_GPU_MODES = ("cuda", "gpu")
+# Programs say themselves whether f32 may be multiplied in TF32.
+_GPU_MODES = ("cuda", "gpu", "tf32")
+# Several processes share one GPU, of which each framework would take most for itself at its start.
+_SHARES_A_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 _COMPILES = "compile"
 # Frameworks whose processes start one by one, and why.
 _ALONE = {
@@ -92,8 +95,6 @@ def is_alone(target: Target) -> str:
     family, _, mode = _known(target).partition(":")
     if not sys.platform.startswith("linux"):
         return "elsewhere than on Linux a fork is not safe, or there is none"
-    if mode in _GPU_MODES:
-        return "the driver of a GPU does not survive a fork"
     if mode == _COMPILES:
         return "its start compiles, and leaves threads"
     return _ALONE.get(family, "")
@@ -112,7 +113,9 @@ def template(target: Target, seconds: float, listen: int) -> tuple[list[str], di
 def environment(target: Target) -> dict[str, str]:
     """The variables that it sees."""
     variables = {**os.environ, **_ENVIRONMENT}
-    if not on_gpu(target):
+    if on_gpu(target):
+        variables.update(_SHARES_A_GPU)
+    else:
         variables["CUDA_VISIBLE_DEVICES"] = ""
     if target.python != sys.executable:
         # They point into this interpreter's library.

@@ -99,6 +99,14 @@ PROFILES = (
     ),
     Accepted("tf:xla", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
     Accepted("jax:jit", "XLA's algebraic simplifier reassociates", (("distributes", True),)),
+    Accepted("*:tf32", "its programs allow TF32 in products of f32", (("factors", "tf32"),)),
+    *(
+        Accepted(name, "cuDNN convolves by Winograd's and Fourier's transforms", (("fast", 1.0),))
+        for name in ("torch:cuda", "torch:tf32", "jax:gpu", "jax:tf32", "tf:gpu", "tf:tf32")
+    ),
+    Accepted(
+        "onnxruntime:cuda", "the provider's option use_tf32 is on", (("factors", "tf32"),),
+    ),
     Accepted("openvino*", "multiplications are fused into weights", (("distributes", True),)),
     Accepted(
         "openvino:default", "sums of products are computed in bfloat16 where the processor has it",

@@ -102,6 +102,8 @@ _NO_TORCH_KERNEL = (
     r"|(sizes should be greater|to be larger) than 0\b|non-positive groups is not supported"
     r"|expected weight to be at least \d+ at dimension 0, but got weight of size \[0"
 )
+# On a GPU numbers outside what an operator takes end the context, and the message does not say why.
+_ASSERTED = "|device-side assert"
 # What hangs on values is not exported, as its documentation says; of some it names the operator.
 _NOT_EXPORTED = r"|guard on data-dependent expression|^aten\.\w+\.\w+$"
 _UNCONVERTED = "OpConversionFailure"  # with the operators that it has not
@@ -121,7 +123,10 @@ ROWS = {
                     "the program of torch.export.export, run again", share=4,
                     says_no=_NO_TORCH_KERNEL + _NOT_EXPORTED,
                 ),
-                ":cuda": Mode("PyTorch on a GPU", gpu=True),
+                ":cuda": Mode("PyTorch on a GPU, f32 in full", gpu=True,
+                              says_no=_NO_TORCH_KERNEL + _ASSERTED),
+                ":tf32": Mode("PyTorch on a GPU, products of f32 in TF32", gpu=True,
+                              says_no=_NO_TORCH_KERNEL + _ASSERTED),
             },
         ),
         Row(
@@ -132,8 +137,10 @@ ROWS = {
                                says_no=NO_KERNEL),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
                              patience=3.0, says_no=NO_KERNEL),
-                ":gpu": Mode("TensorFlow on a GPU", packages=("tensorflow",), gpu=True,
+                ":gpu": Mode("TensorFlow on a GPU, f32 in full", packages=("tensorflow",), gpu=True,
                              says_no=NO_KERNEL),
+                ":tf32": Mode("TensorFlow on a GPU, products of f32 in TF32", gpu=True,
+                              packages=("tensorflow",), says_no=NO_KERNEL),
                 ":shapes": Mode("tf.function: the shapes that tracing infers, sizes unknown or not",
                                 share=8, says_no=NO_KERNEL),
                 ":keras": Mode("tf.keras, with the layers of Keras 2", until=(2, 16),
@@ -144,10 +151,15 @@ ROWS = {
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
             modes={
                 ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0),
-                ":gpu": Mode(
-                    "JAX on a GPU", share=16, gpu=True, alone="pip install 'jax[cuda13]'",
-                    needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
-                ),
+                **{
+                    mode: Mode(
+                        f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0,
+                        alone="pip install 'jax[cuda13]'",
+                        needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
+                    )
+                    for mode, how in ((":gpu", "f32 in full"),
+                                      (":tf32", "products of f32 in TF32"))
+                },
             },
         ),
         Row(

@@ -123,12 +123,19 @@ def gradients(inputs, params):
     watched=_WATCHED,
 )
 
+_GPU = """\
+jax.config.update("jax_platforms", "cuda")
+jax.config.update("jax_default_matmul_precision", "{}")
+"""
+# By default XLA may compute products of f32 in TF32.
+_PRECISIONS = {"gpu": "highest", "tf32": "tensorfloat32"}
+
 
 def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
     """The program's layout in a mode."""
     if mode == "jit":
         return replace(LAYOUT, framework="JAX, compiled by XLA", decorator="@jax.jit\n")
-    if mode == "gpu":
-        imports = LAYOUT.imports + 'jax.config.update("jax_platforms", "cuda")\n'
+    if mode in _PRECISIONS:
+        imports = LAYOUT.imports + _GPU.format(_PRECISIONS[mode])
         return replace(LAYOUT, framework="JAX, on a GPU", imports=imports)
     return LAYOUT

@@ -143,18 +143,26 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     if mode == "export":
         framework = "PyTorch, by way of torch.export"
         return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
-    if mode == "cuda":
+    slopes = _SLOPES if release >= _MATERIALIZES else None
+    if mode in ("cuda", "tf32"):
         return replace(
-            LAYOUT, framework="PyTorch, on a GPU",
-            imports=LAYOUT.imports + '\ntorch.set_default_device("cuda")\n',
+            LAYOUT, framework="PyTorch, on a GPU", slopes=slopes,
+            imports=LAYOUT.imports + _GPU.format(mode == "tf32"),
             helpers=_on_gpu(LAYOUT.helpers), bfloat16_helpers=_on_gpu(LAYOUT.bfloat16_helpers),
         )  # fmt: skip
-    return replace(LAYOUT, slopes=_SLOPES if release >= _MATERIALIZES else None)
+    return replace(LAYOUT, slopes=slopes)
+
+
+# By default convolutions and recurrences are computed in TF32 and products of matrices are not.
+_GPU = """
+torch.set_default_device("cuda")
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {}
+"""
 
 
 def _on_gpu(helpers: str) -> str:
     """Arrays go there and come back."""
-    there = helpers.replace("torch.from_numpy(np.array(value))", "torch.tensor(np.array(value))")
+    there = helpers.replace("torch.from_numpy(", "torch.tensor(")
     return there.replace("value.detach()", "value.detach().cpu()")
 
 

@@ -219,11 +219,16 @@ def _forget_nothing() -> None:
     """Most frameworks learn nothing of the programs that they have run."""
 
 
+def _survives() -> bool:
+    """On a processor what raises an exception leaves a framework as it was."""
+    return True
+
+
 # Called before each program. Dynamo knows a function by its place in a file and by its code: of one
 # that is run again it would take what it has compiled for the names of the one before, and where
 # its sizes are others now it would compile it for any size, which is another program than the one
-# that a script of its own gets.
-_MODE: Dict[str, Callable[[], None]] = {"forget": _forget_nothing}
+# that a script of its own gets. After a program that has failed: whether others can still be run.
+_MODE: Dict[str, Callable[[], Any]] = {"forget": _forget_nothing, "survives": _survives}
 
 
 def _build_python(program: Program, options: Mapping[str, Any]) -> Built:  # noqa: ARG001
@@ -579,9 +584,43 @@ def _setup_gpu(framework: Any) -> None:
         there = "CUDAExecutionProvider" in framework.get_available_providers()
     if not there:
         raise RuntimeError(f"{name} finds no GPU")
+    if name in _ON_GPU:
+        _MODE["survives"] = functools.partial(_computes, framework, _ON_GPU[name])
 
 
-_MODES = {"compile": _setup_compile, "cuda": _setup_gpu, "gpu": _setup_gpu}
+# A kernel that ends badly takes the context of its process with it: all that follows fails. So do
+# those that find an index out of its range, which have no other way to say so.
+_ASSERTED = "device-side assert"
+_ON_GPU: Dict[str, Callable[[Any], Any]] = {
+    "torch": lambda torch: torch.ones(1, device="cuda").add(1).item(),
+    "tensorflow": lambda tf: tf.add(tf.ones(1), 1).numpy(),
+    "jax": lambda jax: np.asarray(jax.device_put(np.ones(1, np.float32)) + 1),
+}
+
+
+def _with_gpu(hello: Dict[str, Any]) -> Dict[str, Any]:
+    """What a framework that is imported already says of itself when it is to compute on a GPU."""
+    try:
+        _setup_gpu(sys.modules[hello["framework"]])
+    except Exception as error:  # noqa: BLE001 (as of an import)
+        return _unusable(error)
+    return hello
+
+
+def _computes(framework: Any, small: Callable[[Any], Any]) -> bool:
+    try:
+        small(framework)
+    except Exception:  # noqa: BLE001 (whatever it says)
+        return False
+    return True
+
+
+_MODES = {
+    "compile": _setup_compile,
+    "cuda": _setup_gpu,
+    "gpu": _setup_gpu,
+    "tf32": _setup_gpu,
+}
 # A target's name up to the colon, the module that it needs, and what to set once at the start.
 FRAMEWORKS = {
     "numpy": ("numpy", _setup_nothing),
@@ -723,7 +762,11 @@ def _serve(incoming: IO[bytes], outgoing: IO[bytes], options: Mapping[str, Any])
         for program in _requested(*request):
             answer, data = execute(program, options)
             done += 1
-            answer["retire"] = done >= programs_limit or resident_bytes() > memory_limit
+            lost = answer["status"] == "refused" and not _MODE["survives"]()
+            if lost and _ASSERTED not in answer["error"]:
+                answer["status"] = "crash"
+            worn = done >= programs_limit or resident_bytes() > memory_limit
+            answer["retire"] = lost or worn
             outgoing.write(pack_frame(answer, data))
             outgoing.flush()
             if answer["retire"]:
@@ -1000,6 +1043,8 @@ def _fork_worker(
             for number in pipes[:2]:
                 os.set_inheritable(number, False)
             incoming, outgoing = os.fdopen(pipes[0], "rb"), os.fdopen(pipes[1], "wb")
+            if options.get("gpu"):  # its driver would not survive the fork
+                hello = _with_gpu(hello)
             _work(incoming, outgoing, dict(hello, pid=os.getpid()), options)
     finally:
         os._exit(1)
