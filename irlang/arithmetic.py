@@ -17,6 +17,8 @@ from irlang.scalar import SCALARS
 # Unit roundoffs of the formats that the factors of a sum of products may be rounded to, or that
 # such a sum may be accumulated in. tf32 has the digits of f16 and the range of f32.
 FORMATS = {"tf32": 2.0**-11, "f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
+# Their exponents end here: what is no less than it, less half a unit, is rounded to infinity.
+_ENDS = {"tf32": 2.0**128, "f16": 2.0**16, "bf16": 2.0**128, "f32": 2.0**128, "f64": math.inf}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ class Arithmetic:
         if coarse > unit:
             found += (1 + found) * ((1 + coarse) ** factors - 1)
         return found
+
+    def held(self, unit: float) -> float:
+        """What no factor may exceed that is rounded to a format which is coarser than `unit`."""
+        coarse = FORMATS[self.factors] if self.factors else 0.0
+        return _ENDS[self.factors] * (1 - 2 * coarse) if coarse > unit else math.inf
 
     @property
     def narrower(self) -> bool:

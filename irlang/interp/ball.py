@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from irlang.interp.ball_factors import Factors
 from irlang.interp.running import Running
 
 
@@ -30,6 +31,8 @@ class Ball:
     there, but that a program which shows this very result shows an infinity.
     `signless`: where a zero may have either sign, as a step makes of what rounding may have left on
     either side of it.
+    `factors`: of a product or a quotient, those of which any order may be multiplied first.
+    `unrounded`: whether such a product was exact because of what its factors happen to be.
     """
 
     value: Any
@@ -42,6 +45,8 @@ class Ball:
     running: Running | None = None
     beyond: Any = None
     signless: Any = None
+    factors: Factors = ()
+    unrounded: bool = False
 
     @property
     def roundings(self) -> int:
@@ -92,7 +97,9 @@ def running(ball: Ball, unit: float) -> Running:
     if ball.running is not None:
         return ball.running
     value = np.asarray(ball.value, dtype=np.float64)
-    size, slack = gross(ball), np.asarray(ball.bound)
+    with np.errstate(invalid="ignore"):  # what an infinity is added to may overflow the other way
+        size = np.where(np.isfinite(value), gross(ball), 0.0)
+    slack = np.asarray(ball.bound)
     rough = ~(simple(value, unit) & (slack == 0))
     count = np.asarray(size != 0, dtype=np.float64) * ball.terms
     return Running(count, size, slack, rough.astype(np.float64))

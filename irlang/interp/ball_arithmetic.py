@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from irlang.interp.ball import Ball, coarse, gross, least, magnitude, running, simple
+from irlang.interp.ball_factors import are_whole, joined, on_the_way
 from irlang.interp.ball_precision import CORRECTLY, Precision
 from irlang.interp.ball_sure import certain, exactly, unrounded
 from irlang.interp.endless import settled_sum
@@ -58,19 +59,49 @@ class BallArithmetic(Precision):
         found = self.rounded(value, slack, self.allowed(function) if function == "/" else CORRECTLY)
         if halved:  # an exact operation may stand for some that are not
             return self._added(found, args) if function in "+-" else found
-        zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
-        free = unrounded(function, a, b) & (zero | (np.abs(value) - slack >= self.tiny))
-        if function != "/":
-            free = free | self._coarse(a, b, value)
-        if np.any(free):
-            found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
-        if function == "/":
-            found.radius = found.bound + self._vanishing(a, b, value)
+        self._freed(function, args, found, slack)
         if function in "+-":
             return self.bounded(self._added(found, args))
         if function in "*/" and self.arithmetic.distributes:
             return self._distributed(found, a, b, function, slack)
         return found
+
+    def _freed(self, function: str, args: list[Ball], found: Ball, slack: Any) -> None:
+        """Takes the rounding of an operation away where there is none, whoever computes it."""
+        a, b = args
+        zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
+        free = unrounded(function, a, b) & (zero | (np.abs(found.value) - slack >= self.tiny))
+        found.factors = joined(function, a, b) if function in "*/" else ()
+        if function != "/":
+            happens = self._coarse(a, b, found.value)
+            if len(found.factors) > 2 and np.any(happens):
+                happens = happens & are_whole(found.factors)
+            found.unrounded = function == "*" and bool(np.any(happens & ~free))
+            free = free | happens
+        if np.any(free):
+            found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
+        if function == "/":
+            found.radius = found.bound + self._vanishing(a, b, found.value)
+        if len(found.factors) > 2:
+            found.radius = self._in_any_order(found, a.unrounded + b.unrounded)
+
+    def _in_any_order(self, found: Ball, unrounded: int) -> Any:
+        """The radius of a product of several factors, whichever are multiplied first.
+
+        unrounded: how many of the products that it is made of have no rounding in their radius.
+        """
+        radius, factors = found.bound, found.factors
+        if unrounded:
+            more = np.where(are_whole(factors), 0.0, self.growth(unrounded) * np.abs(found.value))
+            radius = radius + np.where(np.isfinite(found.value), more, 0.0)
+        met = on_the_way(factors, self.tiny, self.most)
+        if met is None:
+            return radius
+        unknown, carried = met
+        with np.errstate(invalid="ignore", over="ignore"):
+            lost = np.minimum(np.abs(found.value) + radius, len(factors) * self.lost * carried)
+            radius = radius + np.where(np.isfinite(found.value) & (carried > 0), lost, 0.0)
+        return np.where(unknown, np.inf, radius)
 
     def _vanishing(self, a: Ball, b: Ball, value: Any) -> Any:
         """What a product with a reciprocal loses where that is below the least normal number."""
@@ -102,7 +133,9 @@ class BallArithmetic(Precision):
         if b.terms == 1:  # of terms of either sign, each by itself times infinity
             endless = np.isinf(b.value) if function == "*" else np.asarray(b.value) == 0
             radius = np.where(endless, np.inf, radius)
-        return self.bounded(Ball(found.value, radius, terms, total))
+        made = Ball(found.value, radius, terms, total)
+        made.factors, made.unrounded = found.factors, found.unrounded
+        return self.bounded(made)
 
     def longer(self, parts: list[Ball], value: Any) -> Ball:
         """Sums and what is added to them, as one sum; its roundings take the place of theirs."""
@@ -150,8 +183,9 @@ class BallArithmetic(Precision):
         _, reach = coarse(self.unit)
         with np.errstate(invalid="ignore"):
             radius, most = found.running.radius(found.value, self._growths, reach, self.lost)
-            radius = np.where(most <= self.most, np.maximum(found.bound, radius), np.inf)
-        found.radius = np.where(np.isfinite(found.value), radius, found.bound)
+            radius = np.maximum(found.bound, np.where(np.isfinite(found.value), radius, 0.0))
+            fits = (most <= self.most) | np.isnan(found.value)
+        found.radius = np.where(fits, radius, np.inf)
         return found
 
     def _growths(self, roundings: Any) -> Any:

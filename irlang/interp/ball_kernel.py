@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,19 +99,37 @@ def chooses(expr: eq.Expr) -> bool:
     )
 
 
+def multiplied(expr: eq.Expr) -> int:
+    """How many factors the longest product or quotient in an expression has."""
+    return max((_factors(part) for part in eq.walk(expr)), default=1)
+
+
+def _factors(expr: eq.Expr) -> int:
+    if not isinstance(expr, eq.Apply) or expr.function not in ("*", "/"):
+        return 1
+    return sum(map(_factors, expr.args))
+
+
 def known(
-    names: Collection[str], tensors: Mapping[str, Ball], unit: float, choosing: bool
+    names: Collection[str],
+    tensors: Mapping[str, Ball],
+    domain: Balls,
+    choosing: bool,
+    factors: int,
 ) -> Operands | None:
     """What the text of a kernel depends on; None where a tensor holds what kernels do not.
 
-    unit: the unit roundoff of the type that is computed with. choosing: whether there are choices
-    among numbers; kernels do not tell which of zeros of either sign they take.
+    choosing: whether there are choices among numbers; kernels do not tell which of zeros of either
+    sign they take. factors: of the longest product; kernels multiply them in one order alone.
     """
+    unit = domain.unit
     if any(np.asarray(tensors[name].value).dtype.kind not in "fib" for name in names):
         return None
     if any(tensors[name].signless is not None for name in names):
         return None
     if choosing and any(_negative_zero(tensors[name].value) for name in names):
+        return None
+    if factors > 1 and _far_apart([tensors[name] for name in names], factors, domain):
         return None
     return Operands(
         frozenset(name for name in names if tensors[name].radius is None),
@@ -124,6 +142,28 @@ def known(
         frozenset(name for name in names if _positive(tensors[name])),
         frozenset(name for name in names if _small(tensors[name], unit)),
     )
+
+
+def _far_apart(balls: Sequence[Ball], factors: int, domain: Balls) -> bool:
+    """Whether a product of so many may leave the range of a type on its way.
+
+    Large tensors are not looked through, nor is what functions make of the numbers.
+    """
+    made = [one.ball for ball in balls for one in ball.factors]
+    factors += sum(max(len(ball.factors) - 1, 0) for ball in balls)
+    if factors < 3:
+        return False
+    lowest, highest = domain.tiny ** (1 / factors), domain.most ** (1 / factors)
+    for ball in (*balls, *made):
+        value = np.asarray(ball.value)
+        if value.dtype.kind != "f" or value.size > _LOOKED:
+            continue
+        size = np.abs(value)
+        with np.errstate(invalid="ignore"):
+            far = (size > highest) | ((size < lowest) & (size > 0))
+        if np.any(far & np.isfinite(size)):
+            return True
+    return False
 
 
 def _small(ball: Ball, unit: float) -> bool:

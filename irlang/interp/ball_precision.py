@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +90,28 @@ class Precision:
         if np.any(lost):
             ball.radius = np.where(lost, np.inf, ball.bound)
         return ball
+
+    def unheld_factors(
+        self, factors: Sequence[tuple[Any, Any]], added: Callable[[list[Any]], Any]
+    ) -> Any:
+        """Where a sum of products has a factor that may be infinite once rounded; None: nowhere.
+
+        factors: values and radii (None: exact). added: adds up products of arrays of their shapes.
+        """
+        held = self.arithmetic.held(self.unit)
+        if held == math.inf:
+            return None
+        found: Any = None
+        with np.errstate(invalid="ignore"):
+            ones = [np.ones(np.shape(value)) for value, _ in factors]
+            for place, (value, radius) in enumerate(factors):
+                size = np.abs(np.asarray(value, np.float64))
+                beyond = np.isfinite(size) & (size + (0.0 if radius is None else radius) > held)
+                if np.any(beyond):
+                    masks = [*ones[:place], beyond.astype(np.float64), *ones[place + 1 :]]
+                    here = added(masks) > 0
+                    found = here if found is None else found | here
+        return found
 
     def mixed(self, args: list[Ball], *, real: bool = False, ordered: bool = False) -> list[Ball]:
         """Whole numbers beside reals, or all where `real`, as the type's nearest numbers.

@@ -163,6 +163,12 @@ def product_ball(
     )
     if sure is not None:
         radius = np.where(sure, 0.0, radius)
+    infinite = domain.unheld_factors(
+        [(f.value, f.radius) for f in (a, b)],
+        lambda parts: product.multiply([f.operand(p) for f, p in zip((a, b), parts, strict=True)]),
+    )
+    if infinite is not None:
+        radius = np.where(infinite, np.inf, radius)
     # as much as what is added later may count on: it has at least the roundings in it
     found = Ball(value, radius, terms + 1, spare=spare, share=counted)
     most = np.max(radius, initial=0.0)

@@ -36,6 +36,7 @@ from irlang.interp.ball import (
     whole,
 )
 from irlang.interp.ball_decisions import either_zero
+from irlang.interp.ball_factors import apart
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
@@ -102,12 +103,15 @@ class Balls(BallFunctions):
         shape = np.shape(value.value)
         unsigned = None if value.signless is None else change(whole(value.signless, shape))
         if value.radius is None:
-            return Ball(change(value.value), signless=unsigned)
+            found = Ball(change(value.value), signless=unsigned)
+            found.factors, found.unrounded = apart(value.factors), value.unrounded
+            return found
         changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
         changed.signless = unsigned
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
+        changed.factors, changed.unrounded = apart(value.factors), value.unrounded
         if value.running is not None:
             changed.running = value.running.changed(lambda array: change(whole(array, shape)))
         return changed
@@ -228,6 +232,11 @@ class Balls(BallFunctions):
         )
         if sure is not None:
             radius = np.where(sure, 0.0, radius)
+        infinite = self.unheld_factors(
+            [(f.value, f.radius) for f in factors], lambda parts: contract(parts, rank)
+        )
+        if infinite is not None:
+            radius = np.where(infinite, np.inf, radius)
         apart = separable([(f.value, f.radius) for f in factors], rank)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
@@ -366,6 +375,8 @@ class Balls(BallFunctions):
             stored.signless = whole(ball.signless, shape)
         if ball.running is not None and info.kind == "real":
             stored.running = ball.running.changed(lambda array: whole(array, shape))
+        if info.kind == "real":
+            stored.factors, stored.unrounded = ball.factors, ball.unrounded
         return stored
 
     def empty(self, info: eq.TensorInfo) -> Ball:

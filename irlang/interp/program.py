@@ -203,6 +203,7 @@ def _results(
         )
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
+            results[name].factors, results[name].unrounded = ball.factors, ball.unrounded
     return results
 
 

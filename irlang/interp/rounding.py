@@ -73,7 +73,14 @@ class _Plan(Notes):
                 ball_kernel.chooses(e.body) for part in parts for e in part.group.equations
             ),
         )
-        operands = ball_kernel.known(names & tensors.keys(), tensors, domain.unit, choosing)
+        factors = self.note(
+            "multiplied",
+            group,
+            lambda: max(
+                ball_kernel.multiplied(e.body) for part in parts for e in part.group.equations
+            ),
+        )
+        operands = ball_kernel.known(names & tensors.keys(), tensors, domain, choosing, factors)
         if operands is None:
             return None
         return self.note(
@@ -93,7 +100,8 @@ class _Plan(Notes):
         """The kernel of an equation, for these operands; None where there is none."""
         names = self.note("reads", equation, lambda: eq.reads(equation.body))
         choosing = self.note("chooses", equation, lambda: ball_kernel.chooses(equation.body))
-        operands = ball_kernel.known(names, tensors, domain.unit, choosing)
+        factors = self.note("factors", equation, lambda: ball_kernel.multiplied(equation.body))
+        operands = ball_kernel.known(names, tensors, domain, choosing, factors)
         if operands is None:
             return None
         name = equation.target

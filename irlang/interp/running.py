@@ -19,8 +19,8 @@ _KEPT = frozenset({"+", "-", "neg", "real", "select"})  # what makes sums of sum
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """For every element: how many terms, the sum of their magnitudes, the sum of their radii, and
-    how many of the terms are none that all orders add up exactly (`ball.coarse`) while small.
+    """For every element: how many finite terms, the sum of their magnitudes, the sum of all radii,
+    and how many terms are none that all orders add up exactly (`ball.coarse`) while small.
 
     Arrays that broadcast to one shape.
     """
@@ -50,12 +50,13 @@ class Running:
     def radius(self, value: Any, growth: Callable[[Any], Any], reach: float, lost: float) -> Any:
         """What no order of the terms is farther off than, and what no partial sum exceeds.
 
-        No partial sum is larger than all terms above zero together, or all below. growth: as
+        No partial sum is larger than all terms above zero together, or all below; of one with an
+        infinity in it, those of the others are meant. growth: as
         `ball.gamma` of a number of roundings; reach: as of `ball.coarse`; lost: what an addition
         loses of a number below the normal ones.
         """
         exact = (self.rough == 0) & (self.total < reach)
-        most = (self.total + np.abs(value) + self.slack) / 2
+        most = (self.total + np.fmin(np.abs(value), self.total) + self.slack) / 2
         added = np.maximum(self.count - 1, 0)
         rounded = growth(added) * most + added * np.minimum(lost, self.total)
         rounded = np.where(exact, 0.0, rounded)

@@ -55,7 +55,8 @@ def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]
     names = [build.names.fresh(name) for name in call.node.outputs]
     build.lines.append(
         f"{', '.join(names)} = torch.{function}("
-        f"{source}, {given}, [{', '.join(weights)}], True, 1, 0.0, False, False, "
+        # in training, without which cuDNN has no gradients; nothing is dropped
+        f"{source}, {given}, [{', '.join(weights)}], True, 1, 0.0, True, False, "
         f"{bool(call['batch_first'])})"
     )
     results = [Value(names[0], call.out.shape, x.dtype)]

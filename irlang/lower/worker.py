@@ -598,7 +598,7 @@ _ON_GPU: Dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _with_gpu(hello: Dict[str, Any]) -> Dict[str, Any]:
+def _with_gpu(hello: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a framework that is imported already says of itself when it is to compute on a GPU."""
     try:
         _setup_gpu(sys.modules[hello["framework"]])
