@@ -42,7 +42,9 @@ class Known:
         """The tensor as an operand with a radius."""
         b = self.ball
         terms = b.terms, b.magnitude, b.spare
-        return Ball(b.value, radius, *terms, least=b.least, signless=b.signless)
+        found = Ball(b.value, radius, *terms, least=b.least, signless=b.signless)
+        found.factors, found.unrounded = b.factors, b.unrounded
+        return found
 
 
 @dataclass(slots=True)
@@ -117,7 +119,9 @@ class Errors:
 def kept(ball: Ball, value: Array) -> Ball:
     """A ball with its terms written out, so that its radius may be replaced; and its true value."""
     size = magnitude(ball) if ball.terms > 1 else None
-    return Ball(value, ball.radius, ball.terms, size, ball.spare, least=ball.least)
+    found = Ball(value, ball.radius, ball.terms, size, ball.spare, least=ball.least)
+    found.factors, found.unrounded = ball.factors, ball.unrounded
+    return found
 
 
 def about(ball: Ball, value: Array) -> Any:
