@@ -72,9 +72,12 @@ class BallArithmetic(Precision):
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = unrounded(function, a, b) & (zero | (np.abs(found.value) - slack >= self.tiny))
         found.factors = joined(function, a, b) if function in "*/" else ()
+        # exact products that this one is made of, by what their factors happen to be
+        before = a.unrounded + b.unrounded if function in "*/" else 0
+        several = before > 0 or len(found.factors) > 2
         if function != "/":
             happens = self._coarse(a, b, found.value)
-            if len(found.factors) > 2 and np.any(happens):
+            if several and np.any(happens):
                 happens = happens & are_whole(found.factors)
             found.unrounded = function == "*" and bool(np.any(happens & ~free))
             free = free | happens
@@ -82,8 +85,8 @@ class BallArithmetic(Precision):
             found.radius = np.where(free & np.isfinite(found.bound), slack, found.bound)
         if function == "/":
             found.radius = found.bound + self._vanishing(a, b, found.value)
-        if len(found.factors) > 2:
-            found.radius = self._in_any_order(found, a.unrounded + b.unrounded)
+        if several:
+            found.radius = self._in_any_order(found, before)
 
     def _in_any_order(self, found: Ball, unrounded: int) -> Any:
         """The radius of a product of several factors, whichever are multiplied first.

@@ -7,7 +7,7 @@ beyond the largest number, or below the least normal one, though the product its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 
 _LOOKED = 1 << 16  # elements of a factor; larger ones are not kept for products to come
 _MOST = 8  # factors; a product of more is one itself
+Move = tuple[Callable[[Any], Any], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
     """A number that is multiplied, or divided by.
 
-    aligned: whether its elements lie as those of the product do; if not, the product has been
-    rearranged since, and what is known of it is what all of its elements have in common.
+    moves: how products that it is in have been rearranged since, with their shapes before.
     """
 
     ball: Ball
     divides: bool = False
-    aligned: bool = True
+    moves: tuple[Move, ...] = ()
 
     def inverse(self) -> Factor:
         """Divided by where it was multiplied, and the other way round."""
         return replace(self, divides=not self.divides)
+
+    def placed(self, array: Any) -> Any:
+        """An array of its elements as those of the product lie."""
+        for change, shape in self.moves:
+            array = change(np.asarray(np.broadcast_to(array, shape), order="C"))
+        return array
 
 
 Factors = tuple[Factor, ...]
@@ -50,50 +56,36 @@ def joined(function: str, a: Ball, b: Ball) -> Factors:
     return left + (tuple(one.inverse() for one in right) if function == "/" else right)
 
 
-def apart(factors: Factors) -> Factors:
-    """The factors of a product whose elements lie elsewhere now."""
-    return tuple(replace(one, aligned=False) for one in factors)
+def moved(factors: Factors, change: Callable[[Any], Any], shape: tuple[int, ...]) -> Factors:
+    """The factors of a product of a shape that is rearranged."""
+    return tuple(replace(one, moves=(*one.moves, (change, shape))) for one in factors)
 
 
 def are_whole(factors: Sequence[Factor]) -> Any:
-    """Where all are exact whole numbers: then so are all products, none larger than the last."""
-    found: Any = np.True_
+    """Where all are exact whole numbers: then so are all products, none larger than the last.
+
+    Of what has been too large to be looked at nothing is known.
+    """
+    found: Any = np.bool_(len(factors) > 0)
     for one in factors:
+        if one.divides or one.ball.unrounded:  # of what factors that is a product is not known
+            return np.False_
         value = np.asarray(one.ball.value)
         with np.errstate(invalid="ignore"):
             fits = (np.asarray(one.ball.bound) == 0) & (np.floor(value) == value)
-        found = found & ((fits if one.aligned else fits.all()) & (not one.divides))
+        found = found & one.placed(fits)
     return found
 
 
-@dataclass(slots=True)
-class _Sizes:
-    """Of a factor: its least and its largest size (1 where it is zero or not finite), and where it
-    is surely zero, infinite or no number.
-    """
-
-    low: Any
-    high: Any
-    zero: Any
-    endless: Any
-    no_number: Any
-
-
-def _sizes(factor: Factor) -> _Sizes:
+def _sizes(factor: Factor) -> tuple[Any, Any]:
+    """The least and the largest size of every element, 1 where it is surely zero or not finite."""
     value = np.asarray(factor.ball.value, dtype=np.float64)
     bound = np.asarray(factor.ball.bound, dtype=np.float64)
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        size, exact = np.abs(value), bound == 0
-        zero, endless, nan = exact & (size == 0), exact & np.isinf(size), exact & np.isnan(size)
-        plain = np.isfinite(size) & np.isfinite(bound) & ~zero
-        high = np.where(plain, size + bound, 1.0)
-        low = np.where(plain, np.maximum(size - bound, 0.0), 1.0)
-        if not factor.aligned:
-            low, high = np.min(low, initial=1.0), np.max(high, initial=1.0)
-            zero, endless, nan = zero.any(), endless.any(), nan.all()
-        if factor.divides:
-            low, high, zero, endless = 1.0 / high, 1.0 / low, endless, zero
-    return _Sizes(low, high, zero, endless, nan)
+    size = np.abs(value)
+    plain = np.isfinite(size) & np.isfinite(bound) & ((bound > 0) | (size > 0))
+    low = np.where(plain, np.maximum(size - bound, 0.0), 1.0)
+    high = np.where(plain, size + bound, 1.0)
+    return (1.0 / high, 1.0 / low) if factor.divides else (low, high)
 
 
 def on_the_way(factors: Sequence[Factor], tiny: float, largest: float) -> tuple[Any, Any] | None:
@@ -103,18 +95,23 @@ def on_the_way(factors: Sequence[Factor], tiny: float, largest: float) -> tuple[
     (or below `tiny`, and multiplied by an infinity), and by how much it may be off elsewhere per
     unit of what one partial product loses that is below `tiny`.
     """
-    sizes = [_sizes(one) for one in factors]
-    with np.errstate(over="ignore"):
-        most = math.prod(max(1.0, float(np.max(one.high, initial=1.0))) for one in sizes)
-        least = math.prod(min(1.0, float(np.min(one.low, initial=1.0))) for one in sizes)
+    with np.errstate(all="ignore"):
+        sizes = [_sizes(one) for one in factors]
+        most = math.prod(max(1.0, float(np.max(high, initial=1.0))) for _, high in sizes)
+        least = math.prod(min(1.0, float(np.min(low, initial=1.0))) for low, _ in sizes)
         if most <= largest and least >= tiny:
             return None
         high, low = np.asarray(1.0), np.asarray(1.0)
-        zero, endless, nan = np.asarray(False), np.asarray(False), np.asarray(False)
-        for one in sizes:
-            high, low = high * np.maximum(one.high, 1.0), low * np.minimum(one.low, 1.0)
-            zero, endless = zero | one.zero, endless | one.endless
-            nan = nan | one.no_number
+        zero, endless, no_number = np.asarray(False), np.asarray(False), np.asarray(False)
+        for one, (lower, upper) in zip(factors, sizes, strict=True):
+            value = np.asarray(one.ball.value, dtype=np.float64)
+            sure = np.asarray(one.ball.bound) == 0
+            none, all_ = sure & (value == 0), sure & np.isinf(value)
+            none, all_ = (all_, none) if one.divides else (none, all_)
+            high = high * one.placed(np.maximum(upper, 1.0))
+            low = low * one.placed(np.minimum(lower, 1.0))
+            zero, endless = zero | one.placed(none), endless | one.placed(all_)
+            no_number = no_number | one.placed(sure & np.isnan(value))
     vanishes, overflows = low < tiny, high > largest
-    unknown = ~nan & ~(zero & endless) & np.where(endless, vanishes, overflows)
+    unknown = ~no_number & ~(zero & endless) & np.where(endless, vanishes, overflows)
     return unknown, np.where(vanishes & ~zero & ~endless, high, 0.0)

@@ -36,7 +36,7 @@ from irlang.interp.ball import (
     whole,
 )
 from irlang.interp.ball_decisions import either_zero
-from irlang.interp.ball_factors import apart
+from irlang.interp.ball_factors import moved
 from irlang.interp.ball_functions import BallFunctions
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
@@ -104,14 +104,14 @@ class Balls(BallFunctions):
         unsigned = None if value.signless is None else change(whole(value.signless, shape))
         if value.radius is None:
             found = Ball(change(value.value), signless=unsigned)
-            found.factors, found.unrounded = apart(value.factors), value.unrounded
+            found.factors, found.unrounded = moved(value.factors, change, shape), value.unrounded
             return found
         changed = Ball(change(value.value), change(whole(value.radius, shape)), least=value.least)
         changed.signless = unsigned
         if value.terms > 1:
             changed.terms, changed.spare = value.terms, value.spare
             changed.magnitude = change(whole(magnitude(value), shape))
-        changed.factors, changed.unrounded = apart(value.factors), value.unrounded
+        changed.factors, changed.unrounded = moved(value.factors, change, shape), value.unrounded
         if value.running is not None:
             changed.running = value.running.changed(lambda array: change(whole(array, shape)))
         return changed

@@ -192,7 +192,10 @@ class FirstOrder:
         if formal in unit.node.feeds() and not self._arithmetic.distributes:
             ball = known.ball
             return Ball(known.value, radius, least=ball.least, signless=ball.signless)
-        return known.with_radius(radius)
+        ball = known.with_radius(radius)
+        if formal in unit.node.feeds():
+            ball.factors = ()  # as in `program`
+        return ball
 
     def _slight(self, value: Array) -> Array:
         """A radius that says no more than that a number is not exact."""

@@ -203,7 +203,8 @@ def _results(
         )
         if arithmetic.distributes:  # calls may be fused
             results[name].terms, results[name].magnitude = ball.terms, ball.magnitude
-            results[name].factors, results[name].unrounded = ball.factors, ball.unrounded
+            # a fusion that leaves the range where the calls do not is a defect, unlike its rounding
+            results[name].unrounded = ball.unrounded
     return results
 
 
