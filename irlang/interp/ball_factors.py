@@ -88,6 +88,20 @@ def _sizes(factor: Factor) -> tuple[Any, Any]:
     return (1.0 / high, 1.0 / low) if factor.divides else (low, high)
 
 
+def _ends(factor: Factor) -> tuple[float, float]:
+    """What no element is larger than, nor 1, and what none is smaller than, nor 1, but for zeros."""
+    size, bound = np.abs(factor.ball.value), factor.ball.bound
+    high = float(np.max(size, initial=0.0)) + float(np.max(bound, initial=0.0))
+    if factor.ball.radius is None:
+        low = float(np.min(size, where=size > 0, initial=1.0))
+    else:
+        low = float(np.min(np.where(size + bound > 0, size - bound, 1.0), initial=1.0))
+    if not math.isfinite(high) or low < 0:
+        return math.inf, 0.0
+    high, low = max(high, 1.0), min(low, 1.0)
+    return (1 / low if low else math.inf, 1 / high) if factor.divides else (high, low)
+
+
 def on_the_way(factors: Sequence[Factor], tiny: float, largest: float) -> tuple[Any, Any] | None:
     """What some order of multiplying finite numbers meets; None where it is no more than usual.
 
@@ -96,11 +110,11 @@ def on_the_way(factors: Sequence[Factor], tiny: float, largest: float) -> tuple[
     unit of what one partial product loses that is below `tiny`.
     """
     with np.errstate(all="ignore"):
-        sizes = [_sizes(one) for one in factors]
-        most = math.prod(max(1.0, float(np.max(high, initial=1.0))) for _, high in sizes)
-        least = math.prod(min(1.0, float(np.min(low, initial=1.0))) for low, _ in sizes)
+        ends = [_ends(one) for one in factors]
+        most, least = (math.prod(end) for end in zip(*ends, strict=True))
         if most <= largest and least >= tiny:
             return None
+        sizes = [_sizes(one) for one in factors]
         high, low = np.asarray(1.0), np.asarray(1.0)
         zero, endless, no_number = np.asarray(False), np.asarray(False), np.asarray(False)
         for one, (lower, upper) in zip(factors, sizes, strict=True):
