@@ -89,7 +89,7 @@ def _sizes(factor: Factor) -> tuple[Any, Any]:
 
 
 def _ends(factor: Factor) -> tuple[float, float]:
-    """What no element is larger than, nor 1, and what none is smaller than, nor 1, but for zeros."""
+    """What neither an element nor 1 is larger than, and what neither is smaller than; but zeros."""
     size, bound = np.abs(factor.ball.value), factor.ball.bound
     high = float(np.max(size, initial=0.0)) + float(np.max(bound, initial=0.0))
     if factor.ball.radius is None:
