@@ -44,6 +44,8 @@ class Arithmetic:
     that of a plain one, when it is bounded by the largest elements, not by the terms (Winograd,
     FFT, Strassen: Higham, chapter 23); 0 for plain sums. distributes: whether factors may be
     multiplied into the terms of a sum (fused and folded calls).
+    folds: whether a call may be given what another has made before that multiplied it, so that it
+    reads what is rounded otherwise than what is shown.
     carries: whether what a call gives may be kept in f32 for the calls that read it, though it is
     shown in a type of fewer digits.
     halved: whether half of the digits are enough. No target is held to that; it tells a formula
@@ -56,6 +58,7 @@ class Arithmetic:
     sums: str = ""
     fast: float = 0.0
     distributes: bool = False
+    folds: bool = False
     carries: bool = False
     halved: bool = False
 

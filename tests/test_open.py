@@ -367,6 +367,43 @@ def test_what_is_shown_may_have_been_rounded_once_more(dtype: str) -> None:
     assert told(right, carries) in ("wrong", "inaccurate")
 
 
+@pytest.mark.parametrize("way", ["", "v = identity(a)\n  "])
+def test_what_is_shown_of_a_product_may_not_be_what_was_read(way: str) -> None:
+    """A scale that has been moved past a call; in between it is only shown."""
+    read = "v" if way else "a"
+    graph, catalog = model(
+        f"a = multiply(x, 0.7)\n  {way}y = add({read}, w)",
+        "x: f32[64] in [1, 2], w: f32[64]", "y: f32[64]",
+    )  # fmt: skip
+    made = case(graph, catalog, 0)
+    x = made.inputs["x"].astype(np.float64)
+    made.inputs["w"] = w = np.zeros_like(made.inputs["w"])
+    a = (made.inputs["x"] * np.float32(0.7)).astype(np.float64)
+    towards = np.where(a < x * np.float32(0.7), 9, -9).astype(np.float32)
+    scaled = np.nextafter(a.astype(np.float32), towards)
+    right = {"a": a, "v": a, "y": scaled}
+    right = {name: array.astype(np.float32) for name, array in right.items()}
+    node = graph.nodes[-1]
+
+    def told(given: dict[str, Array], arithmetic: Arithmetic) -> str:
+        fed = {read: given[read], "w": w}
+        (verdict,) = judge_call(made, node, fed, given, "t", arithmetic)
+        return verdict.verdict
+
+    assert told(right, STANDARD) in ("wrong", "inaccurate")
+    folds = Arithmetic(folds=True)
+    assert told(right, folds) in ("agrees", "rounding")
+    off = {**right, "y": (right["y"] * np.float32(1 + 1e-6)).astype(np.float32)}
+    assert told(off, folds) in ("wrong", "inaccurate")
+    # a sum is read as it is shown
+    graph, catalog = model(
+        "a = add(x, 0.7)\n  y = add(a, w)",
+        "x: f32[64] in [1, 2], w: f32[64]", "y: f32[64]",
+    )  # fmt: skip
+    made, node, read = case(graph, catalog, 0), graph.nodes[-1], "a"
+    assert told({"a": right["a"], "y": right["y"]}, folds) in ("wrong", "inaccurate")
+
+
 def test_an_open_call_is_not_held_to_a_digit_that_is_only_shown() -> None:
     """A probability of 0.99999 is 1 where f16 shows it, and a 0 drawn from it is no fault."""
     graph, catalog = model(

@@ -26,6 +26,8 @@ from irlang.interp.program import (
     call_precision,
     carried,
     carried_ball,
+    folded,
+    folded_ball,
     given_ball,
     node_balls,
     precision,
@@ -91,6 +93,12 @@ def judge_call(
     local = {name: given_ball(values[name], array, arithmetic) for name, array in loaded.items()}
     wider = [name for name in made.intersection(loaded) if carried(values[name], arithmetic)]
     local.update((name, carried_ball(values[name], loaded[name], arithmetic)) for name in wider)
+    if arithmetic.folds:
+        made = {n for n in made.intersection(loaded) if folded(n, case.graph, case.catalog)}
+        local.update(
+            (n, folded_ball(values[n], loaded[n], arithmetic)) for n in made.difference(wider)
+        )
+        wider += made
     if open_:
         return _judge_open(case, node, local, given, target, arithmetic)
     dtype = precision(case.graph)

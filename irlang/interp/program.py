@@ -15,7 +15,7 @@ from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp import reference, rounding
-from irlang.interp.balls import Ball
+from irlang.interp.balls import Ball, gamma
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 
@@ -151,6 +151,34 @@ def carried(info: TensorInfo, arithmetic: Arithmetic) -> bool:
 
 def _unit(dtype: str) -> float:
     return DTYPES[dtype].unit
+
+
+_FOLDED = 2  # roundings of what is multiplied and divided by a scale
+
+
+def folded(name: str, graph: Graph, definitions: Definitions) -> bool:
+    """Whether a value is made by a multiplication or a division last, or is one rearranged."""
+    node = next((one for one in graph.nodes if name in one.outputs), None)
+    if node is None or graph.values[name].kind != "real":
+        return False
+    expansion = node.expansion(definitions)
+    formal = next(formal for formal, value in node.results().items() if value == name)
+    bodies = [one.body for one in expansion.equations if one.target == formal]
+    if any(isinstance(body, eq.Apply) and body.function in ("*", "/") for body in bodies):
+        return True
+    given = node.feeds()
+    read = [body.tensor for body in bodies if isinstance(body, eq.Read)]
+    return any(folded(given[one], graph, definitions) for one in read if one in given)
+
+
+def folded_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic) -> Ball:
+    """A tensor that is `folded`, as one knows it who was shown it.
+
+    array: as `load` gives it.
+    """
+    ball, size = given_ball(info, array, arithmetic), np.abs(array)
+    off = np.where(np.isfinite(size), gamma(_FOLDED, _unit(info.dtype)) * size, 0.0)
+    return Ball(ball.value, off + ball.bound)
 
 
 def carried_ball(info: TensorInfo, array: Array, arithmetic: Arithmetic) -> Ball:

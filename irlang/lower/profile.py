@@ -113,6 +113,16 @@ PROFILES = (
         (("factors", "bf16"),),
     ),
     *(
+        Accepted(name, why, (("folds", True),))
+        for name, why in (
+            ("onnxruntime", "scales become a factor of products of matrices (MatMulScaleFusion)"),
+            ("tf:graph", "Grappler moves products with constants past other calls"),
+            ("tf:xla", "XLA's algebraic simplifier moves scalars past sums of products"),
+            ("jax:jit", "XLA's algebraic simplifier moves scalars past sums of products"),
+            ("openvino*", "multiplications are fused into weights"),
+        )
+    ),
+    *(
         Accepted(
             name, "conversions to f16 between calls that are computed in f32 are taken away"
             " (InsertCastTransformer)", (("carries", True),),
@@ -190,6 +200,7 @@ def _truth(value: Any) -> bool:
 _SETTINGS = {
     "flush": (_truth, "true or false"),
     "distributes": (_truth, "true or false"),
+    "folds": (_truth, "true or false"),
     "carries": (_truth, "true or false"),
     "factors": (_format, f"one of {', '.join(FORMATS)}"),
     "sums": (_format, f"one of {', '.join(FORMATS)}"),
