@@ -253,4 +253,5 @@ SHAPES: dict[str, Native] = {
     "diagonal": Native("jnp.diagonal", _diagonal),
     "trace": Native("jnp.trace", _trace),
     "kron": plain("jnp.kron"),
+    "stop_gradient": plain("jax.lax.stop_gradient"),
 }

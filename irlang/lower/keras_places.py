@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import default, invoke, labelled_sequences
+from irlang.lower.spelling import default, invoke, labelled_sequences, plain
 from irlang.lower.value import Value
 
 
@@ -181,6 +183,7 @@ def _slice(call: Keras) -> Value | None:
 
 
 PLACES: dict[str, Native] = {
+    "stop_gradient": replace(plain("ops.stop_gradient"), since=KERAS_3),
     "bit_shift": Native("ops.left_shift, ops.right_shift", _shift, since=KERAS_3),
     "slice": Native("ops.slice", _slice, since=KERAS_3),
     "gather": Native("ops.take", _gather, since=KERAS_3),

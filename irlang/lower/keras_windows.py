@@ -1,8 +1,8 @@
 """How Keras spells layers of sliding windows.
 
-Channels are last there, as is usual. Keras 3 has a layout with channels first beside it, which every
-layer takes: an even number of samples is written in that one, so that both are under test, and what
-is reduced to one sample is as people write it.
+Channels are last there, as is usual. Keras 3 has a layout with channels first beside it, which
+every layer takes: an even number of samples is written in that one, so that both are under test,
+and what is reduced to one sample is as people write it.
 """
 
 from __future__ import annotations

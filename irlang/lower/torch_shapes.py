@@ -30,6 +30,10 @@ def _unravel(call: Torch) -> Value:
     return call.build.cast(stacked, call.out.dtype)
 
 
+def _detach(call: Torch) -> Value:
+    return call.value(f"{call.build.inner(call.input('x'))}.detach()")
+
+
 def _frames(call: Torch) -> Value | None:
     x, length = call.input("x"), call["length"]
     if x.shape[-1] < length:
@@ -205,6 +209,7 @@ SHAPES: dict[str, Native] = {
     "take_along_axis": Native("torch.gather", _take_along),
     "unravel_index": Native("torch.unravel_index", _unravel, since=(2, 2)),
     "frames": Native("torch.Tensor.unfold", _frames),
+    "stop_gradient": Native("torch.Tensor.detach", _detach),
     "reshape": Native("torch.reshape", _reshape),
     "flatten": Native("torch.flatten", _flatten),
     "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis
