@@ -46,7 +46,10 @@ def _linspace(call: Tf) -> Value | None:
     return call.value(invoke("tf.linspace", *ends, call["count"]))
 
 
-_WINDOWS = {(0.5, 0.5): "tf.signal.hann_window", (0.54, 0.46): "tf.signal.hamming_window"}
+_WINDOWS: dict[tuple[float, ...], str] = {
+    (0.5, 0.5): "tf.signal.hann_window",
+    (0.54, 0.46): "tf.signal.hamming_window",
+}
 
 
 def _cosine_window(call: Tf) -> Value | None:

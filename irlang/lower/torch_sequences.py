@@ -37,9 +37,7 @@ def _weights(call: Torch, gates: tuple[int, ...]) -> list[str]:
     size = max(len(gates), 1) * call.input("r").shape[-1]
     zeros = f"torch.zeros({size}, dtype={call.build.dtype(call.out.dtype)})"
     weights = [_stacked(call, gates, name).text for name in ("w", "r")]
-    biases = (
-        _stacked(call, gates, name).text if call.has(name) else zeros for name in ("b", "rb")
-    )
+    biases = (_stacked(call, gates, name).text if call.has(name) else zeros for name in ("b", "rb"))
     return [*weights, *biases]
 
 
