@@ -112,6 +112,9 @@ _CALLS = (
     ("x: f32[1]", "cosine_window(; size = 6, periodic = false)", _BOTH[:1], "ops.hanning(6)"),
     ("x: f32[5, 2, 4], l: i64[2, 3] in [1, 3], n: i64[2] in [4, 5], m: i64[2] in [1, 2]",
      "ctc_logits(x, l, n, m)", ("keras:tensorflow", "keras:torch"), "ops.ctc_loss("),
+    ("x: f32[2, 3]", "sort(x)", _BOTH[:1], "ops.sort("),
+    ("x: f32[2, 3]", "sort(x)", ("keras:torch",), ""),  # which promises no order of equal ones
+    ("x: f32[2, 3]", "sort(x; stable = false)", ("keras:torch",), "ops.sort("),
     ("x: f32[2, 3, 7, 6]", "pad(x; before = [0, 0, 1, 0], after = [0, 0, 0, 2])", _BACKENDS,
      'ZeroPadding2D(padding=((1, 0), (0, 2)), data_format="channels_first")'),
     ("x: f32[1, 3, 7, 6, 5]", "crop(x; before = [0, 0, 1, 0, 2])", _BACKENDS,
