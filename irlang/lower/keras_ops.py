@@ -149,7 +149,8 @@ def reduction(function: str, **only: Any) -> Native:
             return None
         if call.out.kind == "int" and function.endswith(".mean"):  # which is real
             return None
-        return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
+        which = axes if call.says("axes") else None
+        return call.value(invoke(function, x, axis=which, keepdims=call["keepdims"] or None))
 
     return Native(function, rule, since=KERAS_3)
 

@@ -92,7 +92,8 @@ def _reduction(function: str, **only: Any) -> Native:
             return None
         axes = call.axes_said("axes", x.rank) if x.rank else ()
         keep = call["keepdims"] or None
-        return call.value(invoke(function, x, axis=str(list(axes)), keepdims=keep))
+        which = str(list(axes)) if call.says("axes") or not axes else None
+        return call.value(invoke(function, x, axis=which, keepdims=keep))
 
     return Native(function, rule)
 
