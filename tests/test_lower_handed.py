@@ -51,6 +51,17 @@ _CALLS = (
     ("jax", "x: f32[2, 3]", "reduce_variance(x)", "jnp.var(x)"),
     ("jax", "x: f32[2, 3]", "reduce_nansum(x; keepdims = true)", "jnp.nansum(x, keepdims=True)"),
     ("keras:torch", "x: f32[2, 3]", "reduce_mean(x; keepdims = true)", "ops.mean(x, keepdims"),
+    *((target, "x: f32[1, 3, 1]", "squeeze(x)", said) for target, said in (
+        ("torch", "torch.squeeze(x)"), ("tf", "tf.squeeze(x)"), ("jax", "jnp.squeeze(x)"),
+        ("keras:torch", "ops.squeeze(x)"),
+    )),
+    *((target, "x: f32[2, 3, 4]", "transpose(x)", said) for target, said in (
+        ("torch", "torch.permute(x, (2, 1, 0))"), ("tf", "tf.transpose(x)"),
+        ("jax", "jnp.transpose(x)"), ("keras:torch", "ops.transpose(x)"),
+    )),
+    ("tf", "x: f32[2, 3, 4]", "transpose(x; perm = [2, 1, 0])", "tf.transpose(x, [2, 1, 0])"),
+    ("jax", "x: f32[2, 3]", "reverse(x)", "jnp.flip(x)"),
+    ("keras:torch", "x: f32[2, 3]", "reverse(x)", "ops.flip(x)"),
     ("torch", "x: f32[2, 3]", "stop_gradient(x)", ".detach()"),
     ("tf", "x: i64[2] in [0, 3]", "stop_gradient(x)", "tf.stop_gradient("),
     ("jax", "x: f32[2, 3]", "stop_gradient(x)", "jax.lax.stop_gradient("),

@@ -215,6 +215,8 @@ def _transpose(call: Keras) -> Value:
     x, order = call.input("x"), tuple(call["order"])
     if order and order[0] == 0 and len(order) > 1 and call.out.kind == "real":
         return call.value(layer(call, "Permute", x, dims=order[1:]))
+    if not call.says("perm") and call.build.version == 3:
+        return call.value(invoke("ops.transpose", x))
     return call.build.transpose(x, order)
 
 
@@ -223,7 +225,7 @@ def _squeeze(call: Keras) -> Value:
     axes = call.axes_said("axes", x.rank)
     if not axes:
         return call.build.reshape(x, call.out.shape)
-    return call.value(invoke("ops.squeeze", x, axis=axes))
+    return call.value(invoke("ops.squeeze", x, axis=axes if call.says("axes") else None))
 
 
 def _expand(call: Keras) -> Value:
@@ -281,7 +283,8 @@ def _tile(call: Keras) -> Value:
 def _flip(call: Keras) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    return call.value(invoke("ops.flip", x, axis=axes)) if axes else None
+    which = axes if call.says("axes") else None
+    return call.value(invoke("ops.flip", x, axis=which)) if axes else None
 
 
 def _roll(call: Keras) -> Value | None:

@@ -19,6 +19,7 @@ from irlang.lower.value import Value
 
 _MOST_SPACE = 3
 _FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
+_FOR_CHANNELS_FIRST = ("f32", "bf16")  # and, on a processor, with channels first
 
 
 def _same(numbers: Sequence[int], number: int) -> bool:
@@ -30,6 +31,8 @@ def _one(numbers: Sequence[int]) -> bool:
 
 
 def _is_first(call: Keras) -> bool:
+    if call.build.backend == "tensorflow" and call.out.dtype not in _FOR_CHANNELS_FIRST:
+        return False
     return call.build.version == 3 and call.input("x").shape[0] % 2 == 0
 
 

@@ -74,7 +74,8 @@ def _flatten(call: Torch) -> Value | None:
 def _squeeze(call: Torch) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    return call.value(invoke("torch.squeeze", x, axes)) if axes else None
+    given = [axes] if call.says("axes") else []
+    return call.value(invoke("torch.squeeze", x, *given)) if axes else None
 
 
 def _unsqueeze(call: Torch) -> Value | None:
