@@ -62,6 +62,11 @@ _CALLS = (
     ("tf", "x: f32[2, 3, 4]", "transpose(x; perm = [2, 1, 0])", "tf.transpose(x, [2, 1, 0])"),
     ("jax", "x: f32[2, 3]", "reverse(x)", "jnp.flip(x)"),
     ("keras:torch", "x: f32[2, 3]", "reverse(x)", "ops.flip(x)"),
+    # what signs are between tensors of a layer
+    ("keras:torch", "x: f32[2, 3], z: f32[3]", "add(x, z)", "ops.add(x, z)"),
+    ("keras:tensorflow", "x: f32[2, 3], z: f32[3]", "subtract(x, z)", "ops.subtract(x, z)"),
+    ("keras:tensorflow", "x: f16[2, 3]", "multiply(x, 3)", "ops.multiply(x, 3"),
+    ("keras:torch", "x: f32[2, 3], z: f32[3] in [1, 2]", "divide(x, z)", "ops.divide(x, z)"),
     ("torch", "x: f32[2, 3]", "stop_gradient(x)", ".detach()"),
     ("tf", "x: i64[2] in [0, 3]", "stop_gradient(x)", "tf.stop_gradient("),
     ("jax", "x: f32[2, 3]", "stop_gradient(x)", "jax.lax.stop_gradient("),

@@ -13,11 +13,16 @@ from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.value import Value
 
 
-def _signed(sign: str) -> Native:
-    def rule(call: Keras) -> Value:
-        return call.value(f" {sign} ".join(map(call.build.inner, call.values.values())))
+def _applied(call: Keras, sign: str, function: str) -> Value:
+    """The function, which is what the sign is between tensors of a layer; of Keras 2 the sign."""
+    values = call.values.values()
+    if call.build.version == 2:
+        return call.value(f" {sign} ".join(map(call.build.inner, values)))
+    return call.value(invoke(function, *values))
 
-    return Native(f"a {sign} b", rule)
+
+def _signed(sign: str, function: str) -> Native:
+    return Native(f"{function}, a {sign} b", lambda call: _applied(call, sign, function))
 
 
 def _merged(kind: str, function: str) -> Native:
@@ -63,9 +68,7 @@ def _cast(call: Keras) -> Value | None:
 
 
 def _divide(call: Keras) -> Value | None:
-    if call.out.kind == "int":
-        return None
-    return call.value(" / ".join(map(call.build.inner, call.values.values())))
+    return None if call.out.kind == "int" else _applied(call, "/", "ops.divide")
 
 
 # ---- activations
@@ -324,10 +327,10 @@ ELEMENTS: dict[str, Native] = {
         for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
     },
     **{name: _three(plain(f"keras.activations.{name}")) for name in _ACTIVATIONS.split()},
-    "add": _signed("+"),
-    "subtract": _signed("-"),
-    "multiply": _signed("*"),
-    "divide": _three(Native("a / b", _divide)),
+    "add": _signed("+", "ops.add"),
+    "subtract": _signed("-", "ops.subtract"),
+    "multiply": _signed("*", "ops.multiply"),
+    "divide": _three(Native("ops.divide, a / b", _divide)),
     "add_n": _three(_merged("Add", "ops.add")),
     "multiply_n": _three(_merged("Multiply", "ops.multiply")),
     "maximum_n": _three(_merged("Maximum", "ops.maximum")),
