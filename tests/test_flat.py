@@ -107,6 +107,16 @@ def test_where_there_is_one_slope_no_other_is_right() -> None:
     assert _told(types, call, "x", off=-np.log(2), x=[0], z=[2]).verdict == "wrong"
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_an_angle_at_the_origin_has_no_slope_and_a_gradient_that_is_a_number(zero: float) -> None:
+    """From 0 (PyTorch) to 1, by the first; NaN, as JAX and TensorFlow have it, is none."""
+    types, call = "a: f32[1], b: f32[1]", "atan2(a, b)"
+    for off, right in ((0.5, True), (-0.5, True), (1.0, False), (np.nan, False)):
+        told = _told(types, call, "a", off=off, a=[zero], b=[0.0]).verdict
+        assert (told in ("agrees", "rounding")) == right, (off, told)
+    assert _told(types, call, "a", off=-1.0, a=[zero], b=[1.0]).verdict == "wrong"
+
+
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=4), st.booleans())
 def test_a_length_has_slopes_everywhere(numbers: list[int], zero: bool) -> None:
     x = np.array(numbers) * (0.0 if zero else 0.125)

@@ -34,6 +34,7 @@ from irlang.diff.reduce_names import short
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS
+from irlang.diff.weighing import weighed
 from irlang.interp.gradient import gradients as gradients_of
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
@@ -326,6 +327,26 @@ def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: st
         calls = by_calls(session, case, target, grad=True)
         assert calls.start is None
         assert calls.backward == 6
+
+
+def test_the_sum_that_is_added_is_no_call_of_the_target_on_the_way_back() -> None:
+    """By its weights it is the value itself, which PyTorch computes otherwise where it
+    differentiates: it folds the axes of a product then, and other sums are rounded.
+    """
+    usable("torch")
+    text = (
+        "nnir 1\nmodel m(x: f32[5, 1], b: f32[2, 5, 2]) -> y: f32[2, 1, 2] "
+        "{ y = matmul(x, b; transpose_a = true) }"
+    )
+    graph, catalog = weighed(check(parse(text, "m"), builtin()).graphs[0], builtin(), ["y"])
+    rng = np.random.default_rng(0)
+    fed = {n: rng.normal(size=graph.values[n].shape).astype(np.float32) for n in graph.inputs}
+    with Session(["torch"]) as session:
+        found = gradients.pulled_by_call(
+            session.workers["torch"], Case(graph, fed, {}, catalog), "torch"
+        )
+        judged = [pulled.forward.op.name for pulled, *_ in found if pulled.forward]
+    assert judged == ["matmul"]
 
 
 def test_a_gradient_that_mxnet_has_wrong_is_blamed_on_its_call() -> None:

@@ -29,6 +29,7 @@ from tests.targets import usable
 from tests.test_lower_text import ran
 
 _BOTH = ("keras:tensorflow", "tf-2.12:keras")
+_BACKENDS = ("keras:tensorflow", "keras:torch")
 _LSTM = "x: f32[2, 2, 3], w: f32[4, 2, 3], r: f32[4, 2, 2]"
 _IMAGES = "x: f32[2, 2, 3, 4, 5], w: f32[4, 3, 3, 2, 2], r: f32[4, 3, 3, 2, 2]"
 _HEAD = "q: f32[2, 1, 3, 4], k: f32[2, 1, 5, 4], v: f32[2, 1, 5, 3]"
@@ -111,6 +112,33 @@ _CALLS = (
     ("x: f32[1]", "cosine_window(; size = 6, periodic = false)", _BOTH[:1], "ops.hanning(6)"),
     ("x: f32[5, 2, 4], l: i64[2, 3] in [1, 3], n: i64[2] in [4, 5], m: i64[2] in [1, 2]",
      "ctc_logits(x, l, n, m)", ("keras:tensorflow", "keras:torch"), "ops.ctc_loss("),
+    ("x: f32[2, 3]", "sort(x)", _BOTH[:1], "ops.sort("),
+    ("x: f32[2, 3]", "sort(x)", ("keras:torch",), ""),  # which promises no order of equal ones
+    ("x: f32[2, 3]", "sort(x; stable = false)", ("keras:torch",), "ops.sort("),
+    ("x: f32[2, 3, 7, 6]", "pad(x; before = [0, 0, 1, 0], after = [0, 0, 0, 2])", _BACKENDS,
+     'ZeroPadding2D(padding=((1, 0), (0, 2)), data_format="channels_first")'),
+    ("x: f32[1, 3, 7, 6, 5]", "crop(x; before = [0, 0, 1, 0, 2])", _BACKENDS,
+     'Cropping3D(cropping=((1, 0), (0, 0), (2, 0)), data_format="channels_first")'),
+    ("x: f32[2, 3, 7, 6]", "crop(x; before = [0, 0, 1, 0])", _BOTH[:1],
+     "Cropping2D(cropping=((0, 0), (1, 0)))"),  # nothing is cut from the last axis
+    ("x: f32[2, 3, 4], g: f32[2, 4]", "layer_norm(x, g; axes = [0, -1])", _BOTH[:1],
+     "axis=[0, 2]"),  # of -1 and 0 Keras makes weights of shape (4, 2)
+    ("x: f32[2, 3, 4], g: f32[3, 4]", "layer_norm(x, g; axes = [-2, -1])", _BOTH[:1],
+     "axis=[-2, -1]"),
+)  # fmt: skip
+
+# Layers with a layout, by the axes of space.
+_IMAGES_OF = {
+    1: "x: f32[{}, 4, 7], w: f32[3, 4, 2], d: f32[4, 2, 2], p: f32[3, 8]",
+    2: "x: f32[{}, 4, 7, 6], w: f32[3, 4, 2, 3], d: f32[4, 2, 2, 3], p: f32[3, 8]",
+    3: "x: f32[{}, 4, 5, 6, 7], w: f32[3, 4, 2, 3, 2], d: f32[4, 2, 2, 3, 2], p: f32[3, 8]",
+}
+_LAYOUTS = (
+    ("conv(x, w; stride = 2, pad = same)", 3), ("conv_transpose(x, d; stride = 2)", 3),
+    ("depthwise_conv(x, d; pad = same)", 2), ("separable_conv(x, d, p; dilation = 2)", 2),
+    ("max_pool(x; window = 2, stride = 3, pad = same)", 3), ("avg_pool(x; window = 3)", 3),
+    ("global_max_pool(x; keepdims = true)", 3), ("global_avg_pool(x)", 3),
+    ("adaptive_avg_pool(x; size = 3)", 3), ("upsample(x; scale = 3)", 3),
 )  # fmt: skip
 
 
@@ -126,6 +154,23 @@ def test_calls_are_handed_to_layers_which_give_what_is_defined(
         assert said in str(lowered.code)
         program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
         assert made.faults(ran(program, target).outputs) == []
+
+
+@pytest.mark.parametrize("target", _BACKENDS)
+@pytest.mark.parametrize(("call", "most"), _LAYOUTS)
+def test_an_even_number_of_samples_has_its_channels_first(
+    call: str, most: int, target: str
+) -> None:
+    usable(target)
+    for rank in range(1, most + 1):
+        for samples in (1, 2):
+            made = case(_IMAGES_OF[rank].format(samples), call)
+            lowered = lower(made.graph, target, made.catalog, made.params)
+            assert lowered.native
+            first = samples == 2 and not (rank == 1 and call.startswith("upsample"))
+            assert ("channels_first" in str(lowered.code)) == first, lowered.code
+            program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
+            assert made.faults(ran(program, target).outputs) == [], (rank, samples)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.catalog import builtin
 from irlang.diff.calls import Array, Case, judge_call, open_values
 from irlang.diff.verdict import Verdict
+from irlang.diff.weighing import is_added
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
@@ -140,6 +141,8 @@ def pulled_by_call(
             continue
         unknown: dict[str, Array] = {}
         if node.forward is not None:
+            if is_added(graph, node.forward):
+                continue  # by a weight it is a value, which comes out otherwise without gradients
             if node.forward.expansion(case.catalog).is_open:
                 continue
             unknown = _left_open(judged, node, node.forward, fed)

@@ -48,8 +48,12 @@ def but_the_sum(graph: Graph) -> list[Node]:
     """The calls of a graph; where there are others, without such a loss, which is no part of what a
     framework is asked for.
     """
-    found = [n for n in graph.nodes if n.op.name != _NAME or graph.loss not in n.outputs]
-    return found or graph.nodes
+    return [n for n in graph.nodes if not is_added(graph, n)] or graph.nodes
+
+
+def is_added(graph: Graph, node: Node) -> bool:
+    """Whether a call is such a loss of a graph."""
+    return node.op.name == _NAME and graph.loss in node.outputs
 
 
 def weights(graph: Graph) -> dict[str, str]:

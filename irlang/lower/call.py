@@ -37,6 +37,10 @@ class Call(Generic[B]):
         """Whether an input was given."""
         return name in self.values
 
+    def says(self, name: str) -> bool:
+        """Whether the program says an attribute; what people leave out, a framework is not told."""
+        return name in self.node.attrs
+
     def wants(self, name: str) -> bool:
         """Whether a result is read by anything."""
         return name in self.wanted

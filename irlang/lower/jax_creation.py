@@ -39,7 +39,23 @@ def _linspace(call: Jax) -> Value:
     return call.value(invoke("jnp.linspace", *ends, call["count"], dtype=_type(call)))
 
 
+_WINDOWS = {
+    (0.5, 0.5): "jnp.hanning",
+    (0.54, 0.46): "jnp.hamming",
+    (0.42, 0.5, 0.08): "jnp.blackman",
+}
+
+
+def _cosine_window(call: Jax) -> Value | None:
+    """Windows that end where they begin, in the type that is usual with 64 bits."""
+    function = _WINDOWS.get(tuple(map(float, call["terms"])))
+    if function is None or call["periodic"] or call.out.dtype != "f64":
+        return None
+    return call.value(invoke(function, call["size"]))
+
+
 CREATION: dict[str, Native] = {
+    "cosine_window": Native("jnp.hanning, jnp.hamming, jnp.blackman", _cosine_window),
     "eye": Native("jnp.eye", _eye),
     "full": Native("jnp.full", _full),
     "arange": Native("jnp.arange", _arange),

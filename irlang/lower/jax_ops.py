@@ -127,6 +127,11 @@ def _axes(call: Jax) -> Any:
     return (axes[0] if len(axes) == 1 else axes) if axes else None
 
 
+def _said(call: Jax, axes: Any) -> Any:
+    """The axes, where the program says them; without any it is all."""
+    return axes if call.says("axes") else None
+
+
 def _reduction(function: str, **more: str) -> Native:
     """more: attributes by the names of the function's arguments."""
 
@@ -136,7 +141,7 @@ def _reduction(function: str, **more: str) -> Native:
             return None
         options: dict[str, Any] = {key: call[name] for key, name in more.items()}
         options["keepdims"] = call["keepdims"] or None
-        return call.value(invoke(function, call.input("x"), axis=axes, **options))
+        return call.value(invoke(function, call.input("x"), axis=_said(call, axes), **options))
 
     return Native(function, rule)
 
@@ -149,8 +154,8 @@ def _typed(function: str) -> Native:
         if axes is None:
             return None
         dtype = call.build.dtype(call.out.dtype) if whole(call.out) else None
-        keep = call["keepdims"] or None
-        return call.value(invoke(function, call.input("x"), axis=axes, dtype=dtype, keepdims=keep))
+        options = {"dtype": dtype, "keepdims": call["keepdims"] or None}
+        return call.value(invoke(function, call.input("x"), axis=_said(call, axes), **options))
 
     return Native(function, rule)
 
@@ -171,7 +176,7 @@ def _spread(function: str) -> Native:
         if count <= call["correction"]:
             return None
         options = {"ddof": call["correction"] or None, "keepdims": call["keepdims"] or None}
-        return call.value(invoke(function, x, axis=axes, **options))
+        return call.value(invoke(function, x, axis=_said(call, axes), **options))
 
     return Native(function, rule)
 

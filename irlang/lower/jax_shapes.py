@@ -104,7 +104,8 @@ def _reshape(call: Jax) -> Value:
 def _squeeze(call: Jax) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    return call.value(invoke("jnp.squeeze", x, axes)) if axes else None
+    given = [axes] if call.says("axes") else []
+    return call.value(invoke("jnp.squeeze", x, *given)) if axes else None
 
 
 def _expand_dims(call: Jax) -> Value | None:
@@ -113,7 +114,8 @@ def _expand_dims(call: Jax) -> Value | None:
 
 
 def _transpose(call: Jax) -> Value:
-    return call.value(invoke("jnp.transpose", call.input("x"), tuple(call["order"])))
+    order = [tuple(call["order"])] if call.says("perm") else []
+    return call.value(invoke("jnp.transpose", call.input("x"), *order))
 
 
 def _joined(function: str, rank: int) -> Native:
@@ -161,7 +163,8 @@ def _tile(call: Jax) -> Value:
 
 def _flip(call: Jax) -> Value:
     x = call.input("x")
-    return call.value(invoke("jnp.flip", x, call.axes_said("axes", x.rank)))
+    axes = [call.axes_said("axes", x.rank)] if call.says("axes") else []
+    return call.value(invoke("jnp.flip", x, *axes))
 
 
 def _roll(call: Jax) -> Value | None:
@@ -253,4 +256,5 @@ SHAPES: dict[str, Native] = {
     "diagonal": Native("jnp.diagonal", _diagonal),
     "trace": Native("jnp.trace", _trace),
     "kron": plain("jnp.kron"),
+    "stop_gradient": plain("jax.lax.stop_gradient"),
 }

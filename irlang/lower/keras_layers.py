@@ -96,6 +96,8 @@ def _layer_norm(call: Keras) -> Value | None:
         return None
     weights, flags = _scales(call, "gamma", "beta")
     said = call.axes_said("axes", x.rank)
+    if list(said) != sorted(said):
+        said = axes  # Keras sorts what it is told, and its weights are in that order
     axis = str(list(said)) if len(said) > 1 else said[0]
     options: dict[str, Any] = {"axis": axis, "epsilon": float(call["eps"])}
     return call.value(weighted(call, "LayerNormalization", weights, x, **options, **flags))

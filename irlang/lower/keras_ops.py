@@ -13,11 +13,16 @@ from irlang.lower.spelling import default, invoke, plain
 from irlang.lower.value import Value
 
 
-def _signed(sign: str) -> Native:
-    def rule(call: Keras) -> Value:
-        return call.value(f" {sign} ".join(map(call.build.inner, call.values.values())))
+def _applied(call: Keras, sign: str, function: str) -> Value:
+    """The function, which is what the sign is between tensors of a layer; of Keras 2 the sign."""
+    values = call.values.values()
+    if call.build.version == 2:
+        return call.value(f" {sign} ".join(map(call.build.inner, values)))
+    return call.value(invoke(function, *values))
 
-    return Native(f"a {sign} b", rule)
+
+def _signed(sign: str, function: str) -> Native:
+    return Native(f"{function}, a {sign} b", lambda call: _applied(call, sign, function))
 
 
 def _merged(kind: str, function: str) -> Native:
@@ -63,9 +68,7 @@ def _cast(call: Keras) -> Value | None:
 
 
 def _divide(call: Keras) -> Value | None:
-    if call.out.kind == "int":
-        return None
-    return call.value(" / ".join(map(call.build.inner, call.values.values())))
+    return None if call.out.kind == "int" else _applied(call, "/", "ops.divide")
 
 
 # ---- activations
@@ -149,7 +152,8 @@ def reduction(function: str, **only: Any) -> Native:
             return None
         if call.out.kind == "int" and function.endswith(".mean"):  # which is real
             return None
-        return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
+        which = axes if call.says("axes") else None
+        return call.value(invoke(function, x, axis=which, keepdims=call["keepdims"] or None))
 
     return Native(function, rule, since=KERAS_3)
 
@@ -214,6 +218,8 @@ def _transpose(call: Keras) -> Value:
     x, order = call.input("x"), tuple(call["order"])
     if order and order[0] == 0 and len(order) > 1 and call.out.kind == "real":
         return call.value(layer(call, "Permute", x, dims=order[1:]))
+    if not call.says("perm") and call.build.version == 3:
+        return call.value(invoke("ops.transpose", x))
     return call.build.transpose(x, order)
 
 
@@ -222,7 +228,7 @@ def _squeeze(call: Keras) -> Value:
     axes = call.axes_said("axes", x.rank)
     if not axes:
         return call.build.reshape(x, call.out.shape)
-    return call.value(invoke("ops.squeeze", x, axis=axes))
+    return call.value(invoke("ops.squeeze", x, axis=axes if call.says("axes") else None))
 
 
 def _expand(call: Keras) -> Value:
@@ -280,7 +286,8 @@ def _tile(call: Keras) -> Value:
 def _flip(call: Keras) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    return call.value(invoke("ops.flip", x, axis=axes)) if axes else None
+    which = axes if call.says("axes") else None
+    return call.value(invoke("ops.flip", x, axis=which)) if axes else None
 
 
 def _roll(call: Keras) -> Value | None:
@@ -320,10 +327,10 @@ ELEMENTS: dict[str, Native] = {
         for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
     },
     **{name: _three(plain(f"keras.activations.{name}")) for name in _ACTIVATIONS.split()},
-    "add": _signed("+"),
-    "subtract": _signed("-"),
-    "multiply": _signed("*"),
-    "divide": _three(Native("a / b", _divide)),
+    "add": _signed("+", "ops.add"),
+    "subtract": _signed("-", "ops.subtract"),
+    "multiply": _signed("*", "ops.multiply"),
+    "divide": _three(Native("ops.divide, a / b", _divide)),
     "add_n": _three(_merged("Add", "ops.add")),
     "multiply_n": _three(_merged("Multiply", "ops.multiply")),
     "maximum_n": _three(_merged("Maximum", "ops.maximum")),

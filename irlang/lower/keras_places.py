@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
-from irlang.lower.spelling import default, invoke, labelled_sequences
+from irlang.lower.spelling import default, invoke, labelled_sequences, plain
 from irlang.lower.value import Value
 
 
@@ -150,8 +152,11 @@ def _one_hot(call: Keras) -> Value | None:
 
 
 def _sort(call: Keras) -> list[Value] | None:
+    """PyTorch keeps the order of equal ones only where it is asked to; the others always do."""
     x = call.input("x")
     if call["nans"] == "largest" or call["descending"]:
+        return None
+    if call["stable"] and call.build.backend == "torch":
         return None
     axis = call.axis_said("axis", x.rank)
     return [
@@ -181,6 +186,7 @@ def _slice(call: Keras) -> Value | None:
 
 
 PLACES: dict[str, Native] = {
+    "stop_gradient": replace(plain("ops.stop_gradient"), since=KERAS_3),
     "bit_shift": Native("ops.left_shift, ops.right_shift", _shift, since=KERAS_3),
     "slice": Native("ops.slice", _slice, since=KERAS_3),
     "gather": Native("ops.take", _gather, since=KERAS_3),

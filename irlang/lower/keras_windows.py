@@ -1,4 +1,9 @@
-"""How Keras spells layers of sliding windows, channels last."""
+"""How Keras spells layers of sliding windows.
+
+Channels are last there, as is usual. Keras 3 has a layout with channels first beside it, which
+every layer takes: an even number of samples is written in that one, so that both are under test,
+and what is reduced to one sample is as people write it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from irlang.lower.value import Value
 
 _MOST_SPACE = 3
 _FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
+_FOR_CHANNELS_FIRST = ("f32", "bf16")  # and, on a processor, with channels first
 
 
 def _same(numbers: Sequence[int], number: int) -> bool:
@@ -24,8 +30,26 @@ def _one(numbers: Sequence[int]) -> bool:
     return len(set(numbers)) == 1
 
 
+def _is_first(call: Keras) -> bool:
+    if call.build.backend == "tensorflow" and call.out.dtype not in _FOR_CHANNELS_FIRST:
+        return False
+    return call.build.version == 3 and call.input("x").shape[0] % 2 == 0
+
+
+def _format(call: Keras) -> dict[str, Any]:
+    """The layout, as an argument; the usual one is left out."""
+    return {"data_format": quoted("channels_first")} if _is_first(call) else {}
+
+
+def _laid(call: Keras, x: Value) -> Value:
+    """What a layer is given."""
+    return x if _is_first(call) else channels_last(call, x)
+
+
 def _result(call: Keras, text: str, shape: tuple[int, ...]) -> Value:
-    """A result with channels last, turned to channels first."""
+    """What a layer gives, channels first."""
+    if _is_first(call):
+        return call.build.let(Value(text, shape, call.out.dtype), f"{call.node.name}_first")
     n, c, *space = shape
     inner = Value(text, (n, *space, c), call.out.dtype)
     return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
@@ -91,8 +115,8 @@ def _conv(call: Keras) -> Value | None:
         "use_bias": None if call.has("b") else False,
     }  # fmt: skip
     text = weighted(
-        call, f"Conv{frame.rank}D", [kernel, *bias(call)], channels_last(call, x),
-        filters=w.shape[0], kernel_size=sizes(frame.window), **options,
+        call, f"Conv{frame.rank}D", [kernel, *bias(call)], _laid(call, x),
+        filters=w.shape[0], kernel_size=sizes(frame.window), **options, **_format(call),
     )  # fmt: skip
     return _result(call, text, call.out.shape)
 
@@ -119,12 +143,12 @@ def _conv_transpose(call: Keras) -> Value | None:
     whole = tuple(call["O"]) if same else tuple(base)
     kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
     text = weighted(
-        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], channels_last(call, x),
+        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], _laid(call, x),
         filters=w.shape[1], kernel_size=sizes(call["K"]),
         strides=None if _same(stride, 1) else sizes(stride),
         dilation_rate=None if _same(dilation, 1) else sizes(dilation),
         padding=quoted("same") if same else None,
-        use_bias=None if call.has("b") else False,
+        use_bias=None if call.has("b") else False, **_format(call),
     )  # fmt: skip
     n, c = call.out.shape[:2]
     value = _result(call, text, (n, c, *whole))
@@ -142,9 +166,9 @@ def _depthwise(call: Keras) -> Value | None:
     w = call.input("w")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
     text = weighted(
-        call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], channels_last(call, x),
+        call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], _laid(call, x),
         kernel_size=sizes(frame.window), depth_multiplier=w.shape[1], padding=padding,
-        use_bias=None if call.has("b") else False, **_steps(frame),
+        use_bias=None if call.has("b") else False, **_steps(frame), **_format(call),
     )  # fmt: skip
     return _result(call, text, call.out.shape)
 
@@ -160,9 +184,9 @@ def _separable(call: Keras) -> Value | None:
     )
     text = weighted(
         call, f"SeparableConv{frame.rank}D", [kernel, point, *bias(call)],
-        channels_last(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
+        _laid(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
         depth_multiplier=w.shape[1], padding=padding, use_bias=None if call.has("b") else False,
-        **_steps(frame),
+        **_steps(frame), **_format(call),
     )  # fmt: skip
     return _result(call, text, call.out.shape)
 
@@ -195,8 +219,8 @@ def _pooled(call: Keras, kind: str, x: Value, frame: Windows, padding: str | Non
     options: dict[str, Any] = {"pool_size": sizes(frame.window)}
     if frame.stride != frame.window:
         options["strides"] = sizes(frame.stride)
-    last = channels_last(call, x)
-    text = layer(call, f"{kind}Pooling{frame.rank}D", last, **options, padding=padding)
+    name = f"{kind}Pooling{frame.rank}D"
+    text = layer(call, name, _laid(call, x), **options, padding=padding, **_format(call))
     return _result(call, text, call.out.shape)
 
 
@@ -239,7 +263,8 @@ def _global(kind: str) -> Native:
         if not 1 <= rank <= _MOST_SPACE or (call["keepdims"] and call.build.version == 2):
             return None
         name = f"Global{kind}Pooling{rank}D"
-        text = layer(call, name, channels_last(call, x), keepdims=call["keepdims"] or None)
+        options = {"keepdims": call["keepdims"] or None, **_format(call)}
+        text = layer(call, name, _laid(call, x), **options)
         return _result(call, text, call.out.shape) if call["keepdims"] else call.value(text)
 
     return Native(f"keras.layers.Global{kind}Pooling{{1,2,3}}D", rule)
@@ -251,8 +276,8 @@ def _adaptive(kind: str) -> Native:
         if not 1 <= x.rank - 2 <= _MOST_SPACE:
             return None
         name = f"Adaptive{kind}Pooling{x.rank - 2}D"
-        last = channels_last(call, x)
-        text = layer(call, name, last, output_size=sizes(call.out.shape[2:]))
+        options = {"output_size": sizes(call.out.shape[2:]), **_format(call)}
+        text = layer(call, name, _laid(call, x), **options)
         return _result(call, text, call.out.shape)
 
     return Native(f"keras.layers.Adaptive{kind}Pooling{{1,2,3}}D", rule, since=(3, 13))
@@ -263,10 +288,13 @@ def _upsample(call: Keras) -> Value | None:
     rank = x.rank - 2
     if not 1 <= rank <= _MOST_SPACE or call.out.kind != "real":
         return None
-    last = channels_last(call, x)
-    return _result(
-        call, layer(call, f"UpSampling{rank}D", last, size=sizes(call["scale"])), call.out.shape
-    )
+    size = sizes(call["scale"])
+    if rank > 1:
+        text = layer(call, f"UpSampling{rank}D", _laid(call, x), size=size, **_format(call))
+        return _result(call, text, call.out.shape)
+    n, c, length = call.out.shape
+    text = layer(call, "UpSampling1D", channels_last(call, x), size=size)  # which has no layout
+    return channels_first(call, Value(text, (n, length, c), x.dtype))
 
 
 # ---- edges
@@ -297,15 +325,19 @@ def _edges(kind: str, argument: str) -> Native:
         if padding and any(amount < 0 for pair in pairs for amount in pair):
             return None
         pairs = [(int(low), int(high)) for low, high in pairs]
-        image = x.rank > 2 and pairs[0] == pairs[-1] == (0, 0)
-        space = pairs[1:-1] if image else pairs
+        none = (0, 0)
+        last = x.rank > 2 and pairs[0] == pairs[-1] == none
+        first = not last and x.rank > 3 and pairs[:2] == [none, none] and call.build.version == 3
+        space = pairs[1:-1] if last else pairs[2:] if first else pairs
         rank = len(space)
         if not 1 <= rank <= _MOST_SPACE:
             return None
-        inner = x if image else _between(call, x)
-        amounts: Any = space[0] if rank == 1 else tuple(space)
-        text = layer(call, f"{kind}{rank}D", inner, **{argument: amounts})
-        if image:
+        inner = x if last or first else _between(call, x)
+        options: dict[str, Any] = {argument: space[0] if rank == 1 else tuple(space)}
+        if first:
+            options["data_format"] = quoted("channels_first")
+        text = layer(call, f"{kind}{rank}D", inner, **options)
+        if last or first:
             return call.value(text)
         squeezed = {
             "theano": f"K.squeeze(K.squeeze({text}, {rank + 1}), 0)",

@@ -99,7 +99,7 @@ def of_wide(row: Native) -> Native:
 def over_axes(
     function: str, since: tuple[int, ...] = (), axis: str = "axis", keepdims: str = "keepdims"
 ) -> Native:
-    """A reduction over `axes`; they must be named, since naming none means all.
+    """A reduction over `axes`; none is named where all are meant.
 
     axis, keepdims: the names of the function's arguments.
     """
@@ -110,6 +110,8 @@ def over_axes(
         if not axes:
             return None
         which: Any = axes[0] if len(axes) == 1 else axes
+        if not call.says("axes") and not (call["keepdims"] and axis == "dim"):
+            which = None  # of all, which PyTorch keeps where they are named
         return call.value(invoke(function, x, **{axis: which, keepdims: call["keepdims"] or None}))
 
     return Native(function, rule, since=since)

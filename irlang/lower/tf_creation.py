@@ -46,7 +46,22 @@ def _linspace(call: Tf) -> Value | None:
     return call.value(invoke("tf.linspace", *ends, call["count"]))
 
 
+_WINDOWS: dict[tuple[float, ...], str] = {
+    (0.5, 0.5): "tf.signal.hann_window",
+    (0.54, 0.46): "tf.signal.hamming_window",
+}
+
+
+def _cosine_window(call: Tf) -> Value | None:
+    function = _WINDOWS.get(tuple(map(float, call["terms"])))
+    if function is None or DTYPES[call.out.dtype].kind != "real":
+        return None
+    periodic = None if call["periodic"] else False
+    return call.value(invoke(function, call["size"], periodic=periodic, dtype=_type(call)))
+
+
 CREATION: dict[str, Native] = {
+    "cosine_window": Native("tf.signal.hann_window, tf.signal.hamming_window", _cosine_window),
     "eye": Native("tf.eye", _eye),
     "full": Native("tf.fill", _full),
     "arange": Native("tf.range", _arange),

@@ -92,7 +92,8 @@ def _reduction(function: str, **only: Any) -> Native:
             return None
         axes = call.axes_said("axes", x.rank) if x.rank else ()
         keep = call["keepdims"] or None
-        return call.value(invoke(function, x, axis=str(list(axes)), keepdims=keep))
+        which = str(list(axes)) if call.says("axes") or not axes else None
+        return call.value(invoke(function, x, axis=which, keepdims=keep))
 
     return Native(function, rule)
 
@@ -179,7 +180,8 @@ def _squeeze(call: Tf) -> Value | None:
     axes = call.axes_said("axes", call.input("x").rank)
     if not axes:
         return None
-    return call.value(invoke("tf.squeeze", call.input("x"), axis=str(list(axes))))
+    which = str(list(axes)) if call.says("axes") else None
+    return call.value(invoke("tf.squeeze", call.input("x"), axis=which))
 
 
 def _expand_dims(call: Tf) -> Value | None:
@@ -190,7 +192,8 @@ def _expand_dims(call: Tf) -> Value | None:
 
 
 def _transpose(call: Tf) -> Value:
-    return call.value(invoke("tf.transpose", call.input("x"), str(list(call["order"]))))
+    order = [str(list(call["order"]))] if call.says("perm") else []
+    return call.value(invoke("tf.transpose", call.input("x"), *order))
 
 
 def _joined(function: str, rank: int) -> Native:

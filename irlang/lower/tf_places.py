@@ -171,6 +171,7 @@ PLACES: dict[str, Native] = {
     "diag_embed": Native("tf.linalg.diag", _diagonals),
     "isinf": default("tf.math.is_inf", negative=True, positive=True),
     "identity": plain("tf.identity"),
+    "stop_gradient": plain("tf.stop_gradient"),
     "einsum": native("tf.einsum", repeats=True),
     "sort": Native("tf.sort, tf.argsort", _sort),
     "logcumsumexp": Native("tf.math.cumulative_logsumexp", _logcumsumexp),

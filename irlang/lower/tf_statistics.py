@@ -69,7 +69,14 @@ def _in_top_k(call: Tf) -> Value | None:
     return call.value(invoke("tf.math.in_top_k", labels, x, call["k"]))
 
 
+def _polyval(call: Tf) -> Value:
+    """The coefficients are tensors in a list."""
+    listed = f"list({invoke('tf.unstack', call.input('p'))})"
+    return call.value(invoke("tf.math.polyval", listed, call.input("x")))
+
+
 STATISTICS: dict[str, Native] = {
+    "polyval": Native("tf.math.polyval", _polyval),
     "count_nonzero": Native("tf.math.count_nonzero", _count),
     "bucketize": Native("tf.searchsorted", _bucketize),
     "bincount": Native("tf.math.bincount", _bincount),

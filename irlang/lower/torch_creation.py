@@ -42,7 +42,25 @@ def _linspace(call: Torch) -> Value:
     return call.value(invoke("torch.linspace", *ends, call["count"], dtype=_type(call)))
 
 
+_WINDOWS = {
+    (0.5, 0.5): "torch.hann_window",
+    (0.54, 0.46): "torch.hamming_window",
+    (0.42, 0.5, 0.08): "torch.blackman_window",
+}
+
+
+def _cosine_window(call: Torch) -> Value | None:
+    function = _WINDOWS.get(tuple(map(float, call["terms"])))
+    if function is None:
+        return None
+    periodic = None if call["periodic"] else False
+    return call.value(invoke(function, call["size"], periodic=periodic, dtype=_type(call)))
+
+
 CREATION: dict[str, Native] = {
+    "cosine_window": Native(
+        "torch.hann_window, torch.hamming_window, torch.blackman_window", _cosine_window
+    ),
     "eye": Native("torch.eye", _eye),
     "full": Native("torch.full", _full),
     "arange": Native("torch.arange", _arange),

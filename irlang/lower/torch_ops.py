@@ -103,8 +103,17 @@ def _gelu(call: Torch) -> Value:
 # ---- reductions
 
 
-def _reduction(function: str, **more: str) -> Native:
-    """Over the axes; they must be named, since naming none means all."""
+def _dims(call: Torch, axes: Sequence[int]) -> Any:
+    """Axes as the argument `dim`; none where the program says none and means all, unless they are
+    kept: functions that keep all of them want to be told which.
+    """
+    if not call.says("axes") and not call["keepdims"]:
+        return None
+    return axes[0] if len(axes) == 1 else axes
+
+
+def _reduction(function: str, named: bool = False, **more: str) -> Native:
+    """Over the axes; named: whether the function wants to be told all of them, too."""
 
     def rule(call: Torch) -> Value | None:
         x = call.input("x")
@@ -112,7 +121,7 @@ def _reduction(function: str, **more: str) -> Native:
         if not axes:
             return None
         options: dict[str, Any] = {key: call[name] for key, name in more.items()}
-        dim = axes[0] if len(axes) == 1 else axes
+        dim = axes if named else _dims(call, axes)
         keep = call["keepdims"] or None
         return call.value(invoke(function, x, dim=dim, keepdim=keep, **options))
 
@@ -130,18 +139,19 @@ def _sum(call: Torch) -> Value | None:
     if not axes:
         return None
     dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
-    dim, keep = axes[0] if len(axes) == 1 else axes, call["keepdims"] or None
+    dim, keep = _dims(call, axes), call["keepdims"] or None
     return call.value(invoke("torch.sum", x, dim=dim, keepdim=keep, dtype=dtype))
 
 
 def _prod(call: Torch) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank) if x.rank else ()
-    if len(axes) != 1:
+    dim = _dims(call, axes)
+    if not axes or isinstance(dim, tuple):
         return None
     dtype = call.build.dtype(x.dtype) if DTYPES[x.dtype].kind == "int" else None
     keep = call["keepdims"] or None
-    return call.value(invoke("torch.prod", x, dim=axes[0], keepdim=keep, dtype=dtype))
+    return call.value(invoke("torch.prod", x, dim=dim, keepdim=keep, dtype=dtype))
 
 
 def _spread(function: str) -> Native:
@@ -154,7 +164,7 @@ def _spread(function: str) -> Native:
         if not axes or count <= call["correction"]:
             return None
         options = {"correction": call["correction"], "keepdim": call["keepdims"] or None}
-        return call.value(invoke(function, x, dim=axes[0] if len(axes) == 1 else axes, **options))
+        return call.value(invoke(function, x, dim=_dims(call, axes), **options))
 
     return Native(function, rule)
 
@@ -275,7 +285,7 @@ ELEMENTS: dict[str, Native] = {
     "reduce_any": replace(_reduction("torch.any"), since=(2, 2)),
     "reduce_variance": _spread("torch.var"),
     "reduce_std": _spread("torch.std"),
-    "reduce_logsumexp": _reduction("torch.logsumexp"),
+    "reduce_logsumexp": _reduction("torch.logsumexp", named=True),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
     "argmax": _position("torch.argmax"),

@@ -22,25 +22,30 @@ Torch = Call[TorchBuilder]
 _GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}  # PyTorch's order, in terms of the language's
 
 
+def _stacked(call: Torch, gates: tuple[int, ...], name: str) -> Value:
+    """Weights with all gates in one axis, in PyTorch's order."""
+    build, value = call.build, call.input(name)
+    if not gates:
+        return value
+    order = build.array(_vector(gates), "i64")
+    flat = (len(gates) * value.shape[1], *value.shape[2:])
+    return build.let(build.reshape(build.take(value, order, 0), flat), f"{name}_gates")
+
+
+def _weights(call: Torch, gates: tuple[int, ...]) -> list[str]:
+    """Those for what comes in and for what goes round, and both biases."""
+    size = max(len(gates), 1) * call.input("r").shape[-1]
+    zeros = f"torch.zeros({size}, dtype={call.build.dtype(call.out.dtype)})"
+    weights = [_stacked(call, gates, name).text for name in ("w", "r")]
+    biases = (_stacked(call, gates, name).text if call.has(name) else zeros for name in ("b", "rb"))
+    return [*weights, *biases]
+
+
 def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]) -> list[Value]:
-    """One layer in one direction; PyTorch's weights have all gates in one axis."""
+    """One layer in one direction."""
     build, x, r = call.build, call.input("x"), call.input("r")
     hidden = r.shape[-1]
     time = 1 if call["batch_first"] else 0
-
-    def stacked(name: str) -> Value:
-        value = call.input(name)
-        if not gates:
-            return value
-        order = build.array(_vector(gates), "i64")
-        flat = (len(gates) * hidden, *value.shape[2:])
-        return build.let(build.reshape(build.take(value, order, 0), flat), f"{name}_gates")
-
-    def bias(name: str) -> str:
-        if call.has(name):
-            return stacked(name).text
-        size = max(len(gates), 1) * hidden
-        return f"torch.zeros({size}, dtype={build.dtype(x.dtype)})"
 
     def state(name: str) -> str:
         batch = x.shape[1 - time]
@@ -48,7 +53,7 @@ def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]
             return f"torch.zeros(1, {batch}, {hidden}, dtype={build.dtype(x.dtype)})"
         return build.reshape(call.input(name), (1, batch, hidden)).text
 
-    weights = [stacked("w").text, stacked("r").text, bias("b"), bias("rb")]
+    weights = _weights(call, gates)
     start = [state(name) for name in states]
     given = f"({', '.join(start)})" if len(start) > 1 else start[0]
     source = build.inner(x) + (f".flip({time})" if call["reverse"] else "")
@@ -76,7 +81,7 @@ def _vector(numbers: tuple[int, ...]) -> Any:
 
 def _usual(call: Torch, **activations: str) -> bool:
     """Whether a layer has the activations that PyTorch's has, and nothing that PyTorch lacks."""
-    if call.has("mask") or call.has("p") or call["clip"] != math.inf:
+    if call.has("mask") or call.has("p") or call.get("clip", math.inf) != math.inf:
         return False
     return all(call[name] == kind for name, kind in activations.items())
 
@@ -100,6 +105,33 @@ def _rnn(call: Torch) -> list[Value] | None:
     if kind not in ("tanh", "relu") or not _usual(call):
         return None
     return _layer(call, f"rnn_{kind}", (), ["h0"])
+
+
+def _cell(function: str, kind: str, *states: str) -> Native:
+    """One step, of all samples; `kind` has the gates."""
+    gates = _GATES.get(kind, ())
+
+    def rule(call: Torch) -> list[Value] | None:
+        usual = {"activation": "tanh", "recurrent_activation": "sigmoid"} if gates else {}
+        if not _usual(call, **usual) or (kind == "gru" and not call["reset_after"]):
+            return None
+        name = function
+        if not gates:
+            if call["activation"] not in ("tanh", "relu"):
+                return None
+            name = function.format(call["activation"])
+        zeros = f"torch.zeros({call.out.shape}, dtype={call.build.dtype(call.out.dtype)})"
+        start = [call.text(state, zeros) for state in states]
+        given = f"({', '.join(start)})" if len(start) > 1 else start[0]
+        text = invoke(name, call.input("x"), given, *_weights(call, gates))
+        if len(call.outputs) == 1:
+            return [call.value(text)]
+        results = [call.build.names.fresh(name) for name in call.node.outputs]
+        call.build.lines.append(f"{', '.join(results)} = {text}")
+        pairs = zip(results, call.outputs, strict=True)
+        return [Value(name, info.shape, info.dtype) for name, info in pairs]
+
+    return Native(function.format("{tanh,relu}"), rule)
 
 
 # ---- attention and losses
@@ -240,6 +272,9 @@ SEQUENCES: dict[str, Native] = {
     "simple_rnn": Native("torch.rnn_tanh, torch.rnn_relu", _rnn),
     "gru": Native("torch.gru", _gru),
     "lstm": Native("torch.lstm", _lstm),
+    "simple_rnn_cell": _cell("torch.rnn_{}_cell", "", "h"),
+    "gru_cell": _cell("torch.gru_cell", "gru", "h"),
+    "lstm_cell": _cell("torch.lstm_cell", "lstm", "h", "c"),
     "attention": Native("F.scaled_dot_product_attention", _attention),
     "mse": _loss("F.mse_loss"),
     "mae": _loss("F.l1_loss"),

@@ -30,6 +30,10 @@ def _unravel(call: Torch) -> Value:
     return call.build.cast(stacked, call.out.dtype)
 
 
+def _detach(call: Torch) -> Value:
+    return call.value(f"{call.build.inner(call.input('x'))}.detach()")
+
+
 def _frames(call: Torch) -> Value | None:
     x, length = call.input("x"), call["length"]
     if x.shape[-1] < length:
@@ -70,7 +74,8 @@ def _flatten(call: Torch) -> Value | None:
 def _squeeze(call: Torch) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    return call.value(invoke("torch.squeeze", x, axes)) if axes else None
+    given = [axes] if call.says("axes") else []
+    return call.value(invoke("torch.squeeze", x, *given)) if axes else None
 
 
 def _unsqueeze(call: Torch) -> Value | None:
@@ -205,6 +210,7 @@ SHAPES: dict[str, Native] = {
     "take_along_axis": Native("torch.gather", _take_along),
     "unravel_index": Native("torch.unravel_index", _unravel, since=(2, 2)),
     "frames": Native("torch.Tensor.unfold", _frames),
+    "stop_gradient": Native("torch.Tensor.detach", _detach),
     "reshape": Native("torch.reshape", _reshape),
     "flatten": Native("torch.flatten", _flatten),
     "squeeze": Native("torch.squeeze", _squeeze, since=(2,)),  # before, of one axis
