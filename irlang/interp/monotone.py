@@ -258,7 +258,8 @@ class Monotone(Sums):
                 # above half a unit it need not be monotone once it is rounded
                 yield Sum({other: 1.0}, error=lost if row.ulps > 0.5 else 0.0)
                 gap = self._least_gap(pair, below == rising, box, facts)
-                change = _least_change(row, *(args[::-1] if below == rising else args), gap)
+                less, more = args[::-1] if below == rising else args
+                change = _least_change(row, less, more, gap)
                 if change > lost:
                     yield Sum({other: 1.0}, change if below else -change, lost)
 

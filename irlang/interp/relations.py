@@ -248,17 +248,9 @@ class Relations(Extremes):
             return 0.0
         *_, body = (expr.body, *self._written_out(expr.body, inner))
         names = [name for name, _ in expr.binders]
-        if len(names) == 1:
-            for at, ends in box.items():
-                if ends[1] > inner[names[0]][1]:
-                    continue
-                term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
-                known = {**facts, **self._at_one_place(term, box, facts)}
-                met = sum(map(_meets, eq.walk(term))) - sum(map(_meets, eq.walk(body)))
-                if met > 0 or len(known) > len(facts):
-                    least = self.value(term, box, known).low
-                    if least > 0:
-                        return least
+        least = self._beside(body, names, inner, box, facts)
+        if least > 0:
+            return least
         if not any(_by_place(part, names) for part in eq.walk(body)) or len(names) > _CORNERS:
             return 0.0
         best = 0.0
@@ -267,19 +259,39 @@ class Relations(Extremes):
             best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
         return best
 
-    def _at_one_place(self, term: eq.Expr, box: Limits, facts: Facts) -> Facts:
-        """What the sums are whose elements are read by one index twice, as on a diagonal."""
-        found: Facts = {}
+    def _beside(
+        self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
+    ) -> float:
+        """What a term is at least at an index from outside, where it compares an element with
+        itself, or hangs on a sum of what does.
+        """
+        met = sum(map(_meets, eq.walk(body)))
+        for at, ends in box.items() if len(names) == 1 else ():
+            if ends[1] > inner[names[0]][1]:
+                continue
+            term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
+            sums = dict(self._at_one_place(term, box, facts))
+            if sums or sum(map(_meets, eq.walk(term))) > met:
+                least = self.value(term, box, {**facts, **sums}).low
+                if least > 0:
+                    return least
+        return 0.0
+
+    def _at_one_place(
+        self, term: eq.Expr, box: Limits, facts: Facts
+    ) -> Iterator[tuple[eq.Expr, Numbers]]:
+        """Elements that one index reads twice, as on a diagonal, and what the sums there are."""
         for part in eq.walk(term):
             if not isinstance(part, eq.Read) or len(set(part.index)) == len(part.index):
                 continue
             look = self.meaning(part, box)
-            inner = self.inner_box(look, box) if isinstance(look, eq.Reduce) else None
-            if inner is not None and look.body is not None:
+            if not isinstance(look, eq.Reduce) or look.body is None:
+                continue
+            inner = self.inner_box(look, box)
+            if inner is not None:
                 written = replace(look, body=self.unfolded(look.body, inner, UNFOLDED))
                 if any(map(_meets, eq.walk(written))):
-                    found[part] = self.value(written, box, facts)
-        return found
+                    yield part, self.value(written, box, facts)
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
@@ -341,16 +353,6 @@ class Relations(Extremes):
                 found = self.cut(found, made.low, made.high, "a condition holds or does not")
                 found = self._less_gaps(found, made)
         return found
-
-    def _less_gaps(self, found: Numbers, made: Numbers) -> Numbers:
-        """A set less what lies between the pieces of another that it is part of: a number that is
-        moved away from 0 by its own sign does not come near 0.
-        """
-        cut = meet(found, made)
-        if len(cut.pieces) < 2 or cut.pieces == found.pieces:
-            return found
-        self.because("a condition holds or does not")
-        return cut
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""
