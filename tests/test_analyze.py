@@ -325,6 +325,20 @@ def test_a_slope_that_is_infinite_has_a_guard(body: str, frameworks: Frameworks)
     assert verdicts(fixed, frameworks, gradient=True).reports == ()
 
 
+@pytest.mark.parametrize("call", ["divide(x, sqrt(add(v, %s)))", "multiply(x, rsqrt(add(v, %s)))"])
+def test_a_small_number_that_its_type_loses_is_made_larger(
+    call: str, frameworks: Frameworks
+) -> None:
+    """Not another beside it: 1e-8 is 0 in f16."""
+    text = model(
+        f"v = reduce_mean(square(x); axes = [1], keepdims = true)\ny = {call % '1e-8'}",
+        "x: f16[2, 8] in [-3, 3]", "y: f16[2, 8]",
+    )  # fmt: skip
+    fixed, _ = mend(ready(text))
+    assert "1e-8" not in fixed.text
+    assert judged(fixed.text, frameworks).reports == ()
+
+
 def test_the_bound_of_a_guard_is_the_largest_that_is_proved() -> None:
     """In f16 a sum of 64 products of numbers up to 20 stays below 65504; up to 50 it does not."""
     text = model("y = dense(x, w)", "x: f16[2, 64] in [-100, 100], w: f16[64, 3] in [-100, 100]",

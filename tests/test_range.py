@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
 
 from irlang.api import loads
 from irlang.interp import proofs, reasons
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import interval
+from irlang.interp.monotone import _least_change
 from irlang.interp.range import DOMAINS, Analysis, analyse
+from irlang.scalar import SCALARS
 
 CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
 
@@ -34,6 +38,38 @@ def test_guards(case: str) -> None:
     found = possible(analysed(f"model m{signature} {{\n" + "\n".join(body) + "\n}\n"))
     functions = {function for _, function in found}
     assert (verdict in functions) if verdict != "safe" else not functions
+
+
+@given(
+    name=st.sampled_from(["exp", "sigmoid", "tanh", "log", "sqrt", "neg", "acos"]),
+    ends=st.tuples(*[st.floats(0.0, 1.0)] * 4),
+    at=st.tuples(*[st.floats(0.0, 1.0)] * 2),
+    scale=st.sampled_from([1.0, 4.0, 30.0]),
+    gap=st.floats(0.0, 1.0),
+)
+def test_a_rising_function_changes_by_no_less_than_is_said(
+    name: str, ends: tuple[float, ...], at: tuple[float, ...], scale: float, gap: float
+) -> None:
+    """Any two numbers of two ranges, so far from one another or further."""
+    row = SCALARS[name]
+    scale = 1.0 if name == "acos" else scale
+    ranges = [sorted(1e-3 + scale * end for end in pair) for pair in (ends[:2], ends[2:])]
+    if name == "acos":
+        ranges = [[min(end, 1.0) for end in pair] for pair in ranges]
+    less, more = (low + (high - low) * t for (low, high), t in zip(ranges, at, strict=True))
+    gap = min(gap * scale, more - less)
+    assume(gap > 0)
+    smaller, larger = (interval(low, high) for low, high in ranges)
+    said = _least_change(row, smaller, larger, gap)
+    changes = abs(float(row.numpy(np.float64(more))) - float(row.numpy(np.float64(less))))
+    assert said <= changes * (1 + 1e-12)
+    event(f"{said > 0.5 * changes}")
+
+
+def test_the_change_that_is_said_is_not_far_from_the_least() -> None:
+    said = _least_change(SCALARS["sigmoid"], interval(-6.0, 6.0), interval(-5.5, 6.5), 0.5)
+    least = 1 / (1 + np.exp(-6.5)) - 1 / (1 + np.exp(-6.0))
+    assert 0.9 * least < said <= least
 
 
 CORNERS = """model corners(c: f32[3, 2] in [0, 1], o: f32[3, 2] in [{low}, 2]) -> area: f32[3, 1],

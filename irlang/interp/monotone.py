@@ -21,8 +21,10 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import Sums
-from irlang.scalar import SCALARS
+from irlang.scalar import SCALARS, Scalar
 
+_ROUGH = 2.0**-40  # of functions and sums in double precision
+_STEPS = 512  # into which the way of a function is cut
 _COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
 _LOOKED_AT_ALIKE = 12  # where both are rounded sums
@@ -239,7 +241,8 @@ class Monotone(Sums):
             look = self.meaning(other, box)
             if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
                 continue
-            way = hull(join(*(self.interval(one.args[0], box, facts) for one in (term, look))))
+            args = [self.interval(one.args[0], box, facts) for one in (term, look)]
+            way = hull(join(*args))
             if not (way.finite and way.pieces):
                 continue
             if any(way.low < turn < way.high for turn in row.monotone or ()):
@@ -248,13 +251,23 @@ class Monotone(Sums):
             if not values.finite:  # a pole, or the end of the domain
                 continue
             first, last = (float(row.numpy(np.float64(end))) for end in (way.low, way.high))
-            pair = term.args[0], look.args[0]
-            if self._no_less(pair, below == (first <= last), box, facts):
-                error = 0.0
-                if row.ulps > 0.5:  # it need not be monotone once it is rounded
-                    largest = max(values.magnitude, row.least)
-                    error = 4 * (row.ulps + 1) * self.own.row.unit * largest + 2 * self.own.least
-                yield Sum({other: 1.0}, error=error)
+            pair, rising = (term.args[0], look.args[0]), first <= last
+            if self._no_less(pair, below == rising, box, facts):
+                largest = max(values.magnitude, row.least)
+                lost = 4 * (row.ulps + 1) * self.own.row.unit * largest + 2 * self.own.least
+                # above half a unit it need not be monotone once it is rounded
+                yield Sum({other: 1.0}, error=lost if row.ulps > 0.5 else 0.0)
+                gap = self._least_gap(pair, below == rising, box, facts)
+                less, more = args[::-1] if below == rising else args
+                change = _least_change(row, less, more, gap)
+                if change > lost:
+                    yield Sum({other: 1.0}, change if below else -change, lost)
+
+    def _least_gap(self, pair: Sequence[eq.Expr], below: bool, box: Limits, facts: Facts) -> float:
+        """By how much the first of two numbers is larger at least; or smaller, not `below`."""
+        own, its = (self.sum_of(one, box, facts) for one in pair)
+        gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
+        return -self.upper(gap, box, facts, _COMPARED) - gap.error
 
     def _both_no_less(
         self, pairs: Sequence[Sequence[eq.Expr]], below: bool, box: Limits, facts: Facts
@@ -281,3 +294,29 @@ class Monotone(Sums):
         own, its = (self.whole(self._original(one, box, facts), box) for one in pair)
         gap = its.plus(own, -1.0) if below else own.plus(its, -1.0)
         return self.upper(gap, box, facts, _COMPARED) <= 0
+
+
+def _least_change(row: Scalar, less: Numbers, more: Numbers, gap: float) -> float:
+    """By how much a function that rises, or falls, all the way differs at two numbers, of which one
+    is larger by a gap at least: as much as it does from the smaller to what is so much further, and
+    from what is so much before the larger to that.
+    """
+    gap -= _ROUGH * (less.magnitude + more.magnitude)  # sums of both are rounded
+    if not 0 < gap < math.inf or less.empty or more.empty:
+        return 0.0
+    last = more.high - gap
+    starts = ((less.low, min(less.high, last)), (max(less.low, more.low - gap), last))
+    return max(_change(row, low, high, gap) for low, high in starts)
+
+
+def _change(row: Scalar, low: float, high: float, gap: float) -> float:
+    """By how much it changes at least from a number between two ends to what is a gap further: in
+    each of small steps, from its end to so much beyond its start.
+    """
+    step = (high - low) / _STEPS
+    if not 0 <= step < gap:
+        return 0.0
+    at = np.linspace(low, high, _STEPS + 1)
+    values = row.numpy(np.append(at[:-1] + gap, at))
+    change = np.abs(values[:_STEPS] - values[_STEPS + 1 :])
+    return float(change.min()) * (1 - _ROUGH) - _ROUGH * float(np.abs(values).max())

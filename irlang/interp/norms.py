@@ -22,6 +22,7 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
 from irlang.interp.unfolding import match, settled
 
+_SCALED = 2  # factors before a number that is divided by its length
 _DEPTH = 6  # expressions that are looked into, one inside another
 
 
@@ -69,7 +70,7 @@ class Norms(Shares):
             return found
         return self.cut(found, -end, end, "a sum of products is no more than both lengths")
 
-    def _length(self, factor: eq.Expr, sum_: Products) -> float:
+    def _length(self, factor: eq.Expr, sum_: Products, depth: int = _SCALED) -> float:
         """What the root of the sum of the squares of a factor is at most."""
         best = math.sqrt(sum_.count) * self.value(factor, sum_.inner, {}).magnitude
         for look in self.looks(factor, sum_.inner):
@@ -77,6 +78,8 @@ class Norms(Shares):
                 continue
             for top, other in (look.args, look.args[::-1])[: 1 + (look.function == "*")]:
                 scaled = look.function == "*"
+                if scaled and depth:
+                    best = min(best, self._length_of_multiple(top, other, sum_, depth))
                 divisor = self.divisor_of(other, sum_.inner) if scaled else other
                 if divisor is None:
                     continue
@@ -89,6 +92,19 @@ class Norms(Shares):
                         own = times * (1 + 12 * self.own.row.unit) / share + lost / least
                         best = min(best, own)
         return best
+
+    def _length_of_multiple(
+        self, factor: eq.Expr, times: eq.Expr, sum_: Products, depth: int
+    ) -> float:
+        """The same of numbers that are multiplied by others, by the largest of those."""
+        own, size = (self.value(one, sum_.inner, {}) for one in (factor, times))
+        look = self.meaning(factor, sum_.inner)
+        quotient = isinstance(look, eq.Apply) and look.function in ("*", "/")
+        if not quotient or not (own.finite and size.finite):
+            return math.inf
+        length = self._length(factor, sum_, depth - 1)
+        rounding = math.sqrt(sum_.count) * self.own.least
+        return length * size.magnitude * (1 + 4 * self.own.row.unit) + rounding
 
     def of_length(
         self, expr: eq.Expr, factor: eq.Expr, sum_: Products, squared: bool, depth: int = _DEPTH

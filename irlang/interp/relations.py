@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TypeGuard
@@ -27,6 +28,7 @@ from irlang.interp.unfolding import settled, small
 _CONDITIONS = 2  # by which a sum is taken apart
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
+_OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 _NO_LESS = "the divisor is no less than the dividend"
 
 
@@ -238,13 +240,17 @@ class Relations(Extremes):
 
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
-        where indices decide what a term is, as on a diagonal that counts as 0.
+        where indices decide what a term is, as on a diagonal that counts as 0. Or by the one at an
+        index from outside, where what a term compares is one element.
         """
         inner = self.inner_box(expr, box)
         if inner is None or expr.body is None:
             return 0.0
         *_, body = (expr.body, *self._written_out(expr.body, inner))
         names = [name for name, _ in expr.binders]
+        least = self._beside(body, names, inner, box, facts)
+        if least > 0:
+            return least
         if not any(_by_place(part, names) for part in eq.walk(body)) or len(names) > _CORNERS:
             return 0.0
         best = 0.0
@@ -252,6 +258,40 @@ class Relations(Extremes):
             ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
             best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
         return best
+
+    def _beside(
+        self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
+    ) -> float:
+        """What a term is at least at an index from outside, where it compares an element with
+        itself, or hangs on a sum of what does.
+        """
+        met = sum(map(_meets, eq.walk(body)))
+        for at, ends in box.items() if len(names) == 1 else ():
+            if ends[1] > inner[names[0]][1]:
+                continue
+            term = settled(eq.substitute(body, {names[0]: eq.Index(at)}))
+            sums = dict(self._at_one_place(term, box, facts))
+            if sums or sum(map(_meets, eq.walk(term))) > met:
+                least = self.value(term, box, {**facts, **sums}).low
+                if least > 0:
+                    return least
+        return 0.0
+
+    def _at_one_place(
+        self, term: eq.Expr, box: Limits, facts: Facts
+    ) -> Iterator[tuple[eq.Expr, Numbers]]:
+        """Elements that one index reads twice, as on a diagonal, and what the sums there are."""
+        for part in eq.walk(term):
+            if not isinstance(part, eq.Read) or len(set(part.index)) == len(part.index):
+                continue
+            look = self.meaning(part, box)
+            if not isinstance(look, eq.Reduce) or look.body is None:
+                continue
+            inner = self.inner_box(look, box)
+            if inner is not None:
+                written = replace(look, body=self.unfolded(look.body, inner, UNFOLDED))
+                if any(map(_meets, eq.walk(written))):
+                    yield part, self.value(written, box, facts)
 
     def _met(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, less what is below the term at some index: the first, the last, one of those
@@ -311,6 +351,7 @@ class Relations(Extremes):
             made = join(*arms)
             if made.finite and made.pieces:
                 found = self.cut(found, made.low, made.high, "a condition holds or does not")
+                found = self._less_gaps(found, made)
         return found
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -331,7 +372,18 @@ class Relations(Extremes):
             made = join(*arms)
             if made.finite and made.pieces:
                 found = self.cut(found, made.low, made.high, "a condition holds or does not")
+                found = self._less_gaps(found, made)
         return found
+
+    def _less_gaps(self, found: Numbers, made: Numbers) -> Numbers:
+        """A set less what lies between the pieces of another that it is part of: a number that is
+        moved away from 0 by its own sign does not come near 0.
+        """
+        cut = meet(found, made)
+        if len(cut.pieces) < 2 or cut.pieces == found.pieces:
+            return found
+        self.because("a condition holds or does not")
+        return cut
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
@@ -352,6 +404,11 @@ def _chosen(expr: eq.Expr, condition: eq.Expr, holds: bool) -> eq.Expr:
     if _is_choice(expr) and expr.args[0] == condition:
         return _chosen(expr.args[1 if holds else 2], condition, holds)
     return eq.rebuild(expr, lambda part: _chosen(part, condition, holds))
+
+
+def _meets(part: eq.Expr) -> bool:
+    """Whether an expression compares an element with itself, or takes it from itself."""
+    return isinstance(part, eq.Apply) and part.function in _OF_TWO and part.args[0] == part.args[1]
 
 
 def _by_place(part: eq.Expr, names: list[str]) -> bool:

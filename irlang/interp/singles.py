@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
 from irlang.interp.elements import Elements
 from irlang.interp.interval import Numbers, join, number
 from irlang.interp.range_eval import Limits
@@ -81,7 +82,25 @@ class Singles(Elements):
         for one, other in (condition.args, condition.args[::-1]):
             if self.meaning(one, inner) == eq.Index(name) and name not in eq.indices(other):
                 return other
+        return _solved(condition, name)
+
+
+def _solved(condition: eq.Apply, name: str) -> eq.Expr | None:
+    """The index of a name that an equation of indices says it is: another, so much further on."""
+    left, right = map(affine, condition.args)
+    form = None if left is None or right is None else left.plus(right, -1)
+    own = 0 if form is None else form.coefficients.get(name, 0)
+    if form is None or abs(own) != 1:
         return None
+    rest = form.plus(Affine({name: own}), -1)
+    places = [(other, -own * times) for other, times in rest.coefficients.items()]
+    further = eq.Const(-own * rest.constant)
+    if not places:
+        return further
+    (other, times), *more = places
+    if more or times != 1:
+        return None
+    return eq.Apply("+", (eq.Index(other), further)) if rest.constant else eq.Index(other)
 
 
 def _product(factors: Sequence[eq.Expr]) -> eq.Expr:

@@ -437,16 +437,21 @@ class Sums(Singles):
         for other in rest.factors:
             its = self.meaning(other, box)
             its = self.single(its, box) or its
+            is_term = isinstance(its, eq.Reduce) and its.kind != "sum"
             if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
                 its = eq.Reduce(
                     term.kind, its.binders, None if its.kind == "the" else its.where, its.body
                 )
                 same = anonymous(its) == alike
                 yield from [Sum({other: 1.0})] * same
+                if same and is_term and term.kind == "sum":
+                    yield from self._with_others(other, term, inner, box, facts)
             for pattern, target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
                 if match(pattern, target, free, found) and self.stays(found, free, box):
                     yield Sum({other: 1.0})
+                    if term.kind == "sum" and len(found) == len(free):
+                        yield from self._with_others(other, term, inner, box, facts)
         if term.kind == "sum" or len(rest.factors) < 2:
             return
         parts = self.sum_of(term.body, inner, {}).factors
@@ -456,6 +461,20 @@ class Sums(Singles):
             whole = match(part, other, free, found) and len(found) == len(free)
             if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def _with_others(
+        self, one: eq.Expr, term: eq.Reduce, inner: Limits, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """A term of a sum, and the least that all others are; nothing where rounding is as much."""
+        assert term.body is not None
+        count = math.prod(inner[name][1] + 1 for name, _ in term.binders)
+        least = (count - 1) * self.value(term.body, inner, {}).low
+        size = self.interval(term, box, facts)
+        if not (least > 0 and size.finite and size.pieces):
+            return
+        error = 2 * count * (self.own.row.unit * size.magnitude + self.own.least)
+        if least > error:
+            yield Sum({one: 1.0}, least, error)
 
 
 def _cancelling(rest: Sum, bound: Sum, factor: float) -> Iterator[float]:
