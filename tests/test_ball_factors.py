@@ -1,4 +1,4 @@
-"""Products of several factors: what holds in any order of multiplying them, and what does not."""
+"""Products of several factors in any order, and other arithmetic that is exact, or only seems so."""
 
 from __future__ import annotations
 
@@ -136,3 +136,11 @@ def test_what_stands_beside_an_infinity_may_overflow_the_other_way() -> None:
     (ball,) = _results(made)
     assert ball.value.tolist() == [math.inf] * 4
     assert np.isinf(ball.bound).tolist() == [False, False, False, True]
+
+
+def test_of_equal_numbers_nothing_is_left_for_sure() -> None:
+    """But for denormal ones, of which a target may take one for zero and not the other."""
+    made = case("x: f32[3], y: f32[3]", "subtract(x, y)", "f32")
+    made.inputs.update(x=np.array([0.1, 0.3, 1e-39], F32), y=np.array([0.1, 0.3, 1e-39], F32))
+    (ball,) = _results(made)
+    assert (ball.bound == 0).tolist() == [True, True, False]

@@ -71,6 +71,8 @@ class BallArithmetic(Precision):
         a, b = args
         zero = (np.asarray(a.value) == 0) | (np.asarray(b.value) == 0)
         free = unrounded(function, a, b) & (zero | (np.abs(found.value) - slack >= self.tiny))
+        if function in "+-":  # of equal numbers
+            free = free | ((found.value == 0) & (np.asarray(slack) == 0))
         found.factors = joined(function, a, b) if function in "*/" else ()
         # exact products that this one is made of, by what their factors happen to be
         before = a.unrounded + b.unrounded if function in "*/" else 0
