@@ -1,4 +1,4 @@
-"""Products of several factors in any order, and other arithmetic that is exact, or only seems so."""
+"""Products of several factors in any order, and other arithmetic that only seems exact, or is."""
 
 from __future__ import annotations
 
