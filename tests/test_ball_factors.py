@@ -144,3 +144,20 @@ def test_of_equal_numbers_nothing_is_left_for_sure() -> None:
     made.inputs.update(x=np.array([0.1, 0.3, 1e-39], F32), y=np.array([0.1, 0.3, 1e-39], F32))
     (ball,) = _results(made)
     assert (ball.bound == 0).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("labels", "b", "known"),
+    [
+        ("[0, 1]", [1e-38, 2e-38], False),  # (3e38 + 3e38) * 3e-38
+        ("[0, 0]", [1e-38, 2e-38], True),
+        ("[0, 1]", [0, 0], False),
+    ],
+)
+def test_a_factor_that_is_summed_by_itself_may_overflow_there(
+    labels: str, b: list[float], known: bool
+) -> None:
+    made = case("a: f32[2], b: f32[2]", f"einsum(a, b; labels = {labels}, output = [])", "f32")
+    made.inputs.update(a=np.full(2, 3e38, F32), b=np.array(b, F32))
+    (ball,) = _results(made)
+    assert np.isfinite(ball.bound).all() == known

@@ -237,7 +237,7 @@ class Balls(BallFunctions):
         )
         if infinite is not None:
             radius = np.where(infinite, np.inf, radius)
-        apart = separable([(f.value, f.radius) for f in factors], rank)
+        apart = separable([(f.value, f.radius) for f in factors], rank, self.most)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
         return self.bounded(Ball(value, radius, roundings + 1, most, least=floor))

@@ -49,13 +49,14 @@ def settled_sum(
     return np.asarray(sure | (one_way & (loose == 0) & bounded) & ~np.isfinite(found))
 
 
-def separable(factors: Sequence[tuple[Any, Any]], rank: int) -> Array | None:
+def separable(factors: Sequence[tuple[Any, Any]], rank: int, most: float) -> Array | None:
     """Where factors may be added up each by itself before they are multiplied; None: nowhere.
 
     What a factor does not vary along may be summed without it: `sum a[i] * b[j]` is a product of
     two sums, and so do programs compute it (`einsum`). That makes a difference where such a factor
-    is infinite, as the others may cancel first, or where it is no number and the sum is empty.
-    factors: values and radii (None: exact). rank: the sum is over all axes from there on.
+    is infinite, as the others may cancel first, or where it is no number and the sum is empty; and
+    where its own sum overflows. factors: values and radii (None: exact). rank: the sum is over all
+    axes from there on. most: as of `settled_sum`.
     """
     arrays = [np.asarray(value) for value, _ in factors]
     width = max(array.ndim for array in arrays)
@@ -74,9 +75,12 @@ def separable(factors: Sequence[tuple[Any, Any]], rank: int) -> Array | None:
             strange = strange | np.isinf(
                 np.broadcast_to(radius, arrays[n].shape).reshape(shapes[n])
             )
-        if strange.any():
-            any_ = np.any(strange, axis=tuple(range(rank, width)))
-            found = any_ if found is None else found | any_
+        inner = tuple(range(rank, width))
+        with np.errstate(invalid="ignore", over="ignore"):
+            lost = np.sum(np.abs(value), axis=inner, where=np.isfinite(value)) > most
+        lost = lost | np.any(strange, axis=inner)
+        if lost.any():
+            found = lost if found is None else found | lost
     return found
 
 
