@@ -140,8 +140,8 @@ def test_what_stands_beside_an_infinity_may_overflow_the_other_way() -> None:
 
 def test_of_equal_numbers_nothing_is_left_for_sure() -> None:
     """But for denormal ones, of which a target may take one for zero and not the other."""
-    made = case("x: f32[3], y: f32[3]", "subtract(x, y)", "f32")
-    made.inputs.update(x=np.array([0.1, 0.3, 1e-39], F32), y=np.array([0.1, 0.3, 1e-39], F32))
+    made = case("x: f32[3], t: f32[3]", "subtract(x, t)", "f32")
+    made.inputs.update(x=np.array([0.1, 0.3, 1e-39], F32), t=np.array([0.1, 0.3, 1e-39], F32))
     (ball,) = _results(made)
     assert (ball.bound == 0).tolist() == [True, True, False]
 
