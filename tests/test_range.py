@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, given
+from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 from irlang.api import loads
@@ -64,6 +64,28 @@ def test_a_rising_function_changes_by_no_less_than_is_said(
     changes = abs(float(row.numpy(np.float64(more))) - float(row.numpy(np.float64(less))))
     assert said <= changes * (1 + 1e-12)
     event(f"{said > 0.5 * changes}")
+
+
+@given(
+    name=st.sampled_from(["exp", "sigmoid", "tanh", "neg"]),
+    far=st.floats(1.0, 30.0),
+    ends=st.tuples(*[st.floats(-200.0, 20.0)] * 2),
+    width=st.floats(0.0, 0.1),
+    falls=st.booleans(),
+)
+@example(name="exp", far=20.96, ends=(-200.0, 0.0), width=0.03, falls=False)
+def test_a_number_that_is_far_away_hides_nothing_of_the_other(
+    name: str, far: float, ends: tuple[float, float], width: float, *, falls: bool
+) -> None:
+    """One of the two numbers is so large that the gap between both hides what the other is."""
+    row, sign = SCALARS[name], -1.0 if falls and name != "exp" else 1.0
+    low, high = sorted(ends)
+    beyond = [-(10.0**far) * (1 + width) - 300.0, -(10.0**far) - 300.0]
+    near, away = (interval(*sorted(sign * end for end in pair)) for pair in ((low, high), beyond))
+    less, more = (away, near) if sign > 0 else (near, away)
+    said = _least_change(row, less, more, float(np.nextafter(low - beyond[1], 0.0)))
+    values = row.numpy(sign * np.array([low, beyond[1]]))
+    assert said <= abs(float(values[0] - values[1])) * (1 + 1e-12)
 
 
 def test_the_change_that_is_said_is_not_far_from_the_least() -> None:
