@@ -12,6 +12,8 @@ from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 from irlang.api import loads
+from irlang.catalog import builtin
+from irlang.gen.build import generate
 from irlang.interp import proofs, reasons
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import interval
@@ -371,6 +373,65 @@ def test_what_is_known_of_a_model_serves_one_that_begins_alike(gradient: bool) -
         then = analyse(model.graph, model.catalog, gradient=gradient, known=again.steps)
         assert then == fresh
         assert all(a is b for a, b in zip(then.steps, again.steps, strict=True))
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+def test_what_does_not_hang_on_an_edit_is_not_judged_again(gradient: bool) -> None:
+    text = """nnir 1
+    model m(x: f32[2, 4] in [-50, 50], z: f32[2, 4] in [0, 1]) -> y: f32[2, 4] {
+      a = exp(x)
+      b = log(a)
+      c = sqrt(z)
+      d = multiply(c, c)
+      e = log(d)
+      y = add(b, e)
+    }"""
+    first, edited = loads(text), loads(text.replace("log(a)", "log(maximum(a, 1e-6))"))
+    known = analyse(first.graph, first.catalog, gradient=gradient).steps
+    fresh = analyse(edited.graph, edited.catalog, gradient=gradient)
+    again = analyse(edited.graph, edited.catalog, gradient=gradient, known=known)
+    assert again == fresh
+    kept = {name for step in again.steps if step in known for name in step.outputs}
+    assert {"a", "c", "d", "e"} <= kept
+    assert not {"b", "y"} & kept
+    assert len({step.number for step in again.steps}) == len(again.steps)
+
+
+def test_what_a_call_requires_of_a_value_holds_no_longer_without_it() -> None:
+    text = """nnir 1
+    op above[T: float](x: T[N]) -> y: T[N] {
+      require above: all(n < N) 1 <= x[n] else "x is below 1"
+      y[n] = x[n]
+    }
+    model m(x: f32[4] in [0, 2], z: f32[4] in [0, 1]) -> y: f32[4] {
+      a = above(x)
+      b = log(x)
+      c = sqrt(z)
+      y = add(a, add(b, c))
+    }"""
+    without = text.replace("above(x)\n", "relu(x)\n")
+    safe, unsafe = loads(text), loads(without)
+    for before, after in ((safe, unsafe), (unsafe, safe)):
+        known = analyse(before.graph, before.catalog).steps
+        again = analyse(after.graph, after.catalog, known=known)
+        assert again == analyse(after.graph, after.catalog)
+        assert (("b", "log") in possible(again)) == (after is unsafe)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_model_with_other_ranges_is_judged_as_if_nothing_were_known(seed: int) -> None:
+    """What is known of a generated program serves the same one with one range changed."""
+    graph = generate(builtin(), seed, size=(4, 12)).graph
+    known = analyse(graph, builtin()).steps
+    for name, port in graph.inputs.items():
+        if port.info.kind != "real":
+            continue
+        within, port.within = port.within, (-3.0, 2.0)
+        again = analyse(graph, builtin(), known=known)
+        fresh = analyse(graph, builtin())
+        port.within = within
+        assert again.values == fresh.values, name
+        assert again.points == fresh.points, name
 
 
 def test_three_times_as_many_calls_take_three_times_as_long() -> None:
