@@ -82,8 +82,10 @@ def test_a_number_that_is_far_away_hides_nothing_of_the_other(
     """One of the two numbers is so large that the gap between both hides what the other is."""
     row, sign = SCALARS[name], -1.0 if falls and name != "exp" else 1.0
     low, high = sorted(ends)
-    beyond = [-(10.0**far) * (1 + width) - 300.0, -(10.0**far) - 300.0]
-    near, away = (interval(*sorted(sign * end for end in pair)) for pair in ((low, high), beyond))
+    beyond = -(10.0**far) * (1 + width) - 300.0, -(10.0**far) - 300.0
+    near, away = (
+        interval(min(sign * a, sign * b), max(sign * a, sign * b)) for a, b in ((low, high), beyond)
+    )
     less, more = (away, near) if sign > 0 else (near, away)
     said = _least_change(row, less, more, float(np.nextafter(low - beyond[1], 0.0)))
     values = row.numpy(sign * np.array([low, beyond[1]]))
