@@ -22,7 +22,7 @@ import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
-from irlang.analysis.report import conclusion
+from irlang.analysis.report import conclusion, diagnostics
 from irlang.analysis.report_json import tensor
 from irlang.analysis.rules import ANY, numbers, rules
 from irlang.analysis.subject import Subject, subject
@@ -904,6 +904,20 @@ def test_what_goes_wrong_in_a_gradient_is_told_of_the_gradient(frameworks: Frame
     told = str(found)
     assert "in the gradient, the divisor is between 0 and 1: it may be 0" in told
     assert re.search(r"gives infinity at \[\d, \d\] of the gradient by x", told)
+
+
+def test_a_way_out_is_said_once_of_a_call_and_its_gradient(frameworks: Frameworks) -> None:
+    found = judged(
+        model("y = log(x)", "x: f32[4] in [0, 1]", "y: f32[4]"), frameworks, gradient=True
+    )
+    call, back = diagnostics(found)
+    assert found.reports[0].guard == found.reports[1].guard
+    assert call.help.startswith("write log(maximum(x, 1e-6))")
+    assert back.help == "the change above settles this, too"
+    assert back.edits == call.edits
+    # programs read every one by itself
+    call, back = diagnostics(found, all_of_them=True)
+    assert back.help == call.help
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, given
+from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 from irlang.api import loads
+from irlang.catalog import builtin
+from irlang.gen.build import generate
 from irlang.interp import proofs, reasons
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import interval
@@ -64,6 +66,30 @@ def test_a_rising_function_changes_by_no_less_than_is_said(
     changes = abs(float(row.numpy(np.float64(more))) - float(row.numpy(np.float64(less))))
     assert said <= changes * (1 + 1e-12)
     event(f"{said > 0.5 * changes}")
+
+
+@given(
+    name=st.sampled_from(["exp", "sigmoid", "tanh", "neg"]),
+    far=st.floats(1.0, 30.0),
+    ends=st.tuples(*[st.floats(-200.0, 20.0)] * 2),
+    width=st.floats(0.0, 0.1),
+    falls=st.booleans(),
+)
+@example(name="exp", far=20.96, ends=(-200.0, 0.0), width=0.03, falls=False)
+def test_a_number_that_is_far_away_hides_nothing_of_the_other(
+    name: str, far: float, ends: tuple[float, float], width: float, *, falls: bool
+) -> None:
+    """One of the two numbers is so large that the gap between both hides what the other is."""
+    row, sign = SCALARS[name], -1.0 if falls and name != "exp" else 1.0
+    low, high = sorted(ends)
+    beyond = -(10.0**far) * (1 + width) - 300.0, -(10.0**far) - 300.0
+    near, away = (
+        interval(min(sign * a, sign * b), max(sign * a, sign * b)) for a, b in ((low, high), beyond)
+    )
+    less, more = (away, near) if sign > 0 else (near, away)
+    said = _least_change(row, less, more, float(np.nextafter(low - beyond[1], 0.0)))
+    values = row.numpy(sign * np.array([low, beyond[1]]))
+    assert said <= abs(float(values[0] - values[1])) * (1 + 1e-12)
 
 
 def test_the_change_that_is_said_is_not_far_from_the_least() -> None:
@@ -349,6 +375,65 @@ def test_what_is_known_of_a_model_serves_one_that_begins_alike(gradient: bool) -
         then = analyse(model.graph, model.catalog, gradient=gradient, known=again.steps)
         assert then == fresh
         assert all(a is b for a, b in zip(then.steps, again.steps, strict=True))
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+def test_what_does_not_hang_on_an_edit_is_not_judged_again(gradient: bool) -> None:
+    text = """nnir 1
+    model m(x: f32[2, 4] in [-50, 50], z: f32[2, 4] in [0, 1]) -> y: f32[2, 4] {
+      a = exp(x)
+      b = log(a)
+      c = sqrt(z)
+      d = multiply(c, c)
+      e = log(d)
+      y = add(b, e)
+    }"""
+    first, edited = loads(text), loads(text.replace("log(a)", "log(maximum(a, 1e-6))"))
+    known = analyse(first.graph, first.catalog, gradient=gradient).steps
+    fresh = analyse(edited.graph, edited.catalog, gradient=gradient)
+    again = analyse(edited.graph, edited.catalog, gradient=gradient, known=known)
+    assert again == fresh
+    kept = {name for step in again.steps if step in known for name in step.outputs}
+    assert {"a", "c", "d", "e"} <= kept
+    assert not {"b", "y"} & kept
+    assert len({step.number for step in again.steps}) == len(again.steps)
+
+
+def test_what_a_call_requires_of_a_value_holds_no_longer_without_it() -> None:
+    text = """nnir 1
+    op above[T: float](x: T[N]) -> y: T[N] {
+      require above: all(n < N) 1 <= x[n] else "x is below 1"
+      y[n] = x[n]
+    }
+    model m(x: f32[4] in [0, 2], z: f32[4] in [0, 1]) -> y: f32[4] {
+      a = above(x)
+      b = log(x)
+      c = sqrt(z)
+      y = add(a, add(b, c))
+    }"""
+    without = text.replace("above(x)\n", "relu(x)\n")
+    safe, unsafe = loads(text), loads(without)
+    for before, after in ((safe, unsafe), (unsafe, safe)):
+        known = analyse(before.graph, before.catalog).steps
+        again = analyse(after.graph, after.catalog, known=known)
+        assert again == analyse(after.graph, after.catalog)
+        assert (("b", "log") in possible(again)) == (after is unsafe)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_model_with_other_ranges_is_judged_as_if_nothing_were_known(seed: int) -> None:
+    """What is known of a generated program serves the same one with one range changed."""
+    graph = generate(builtin(), seed, size=(4, 12)).graph
+    known = analyse(graph, builtin()).steps
+    for name, port in graph.inputs.items():
+        if port.info.kind != "real":
+            continue
+        within, port.within = port.within, (-3.0, 2.0)
+        again = analyse(graph, builtin(), known=known)
+        fresh = analyse(graph, builtin())
+        port.within = within
+        assert again.values == fresh.values, name
+        assert again.points == fresh.points, name
 
 
 def test_three_times_as_many_calls_take_three_times_as_long() -> None:

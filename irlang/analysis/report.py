@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from irlang.analysis.confirm import Shown
 from irlang.analysis.search import Witness
 from irlang.analysis.subject import Subject
 from irlang.analysis.verdict import Report, Verdicts
-from irlang.diagnostics import Diagnostic, Note
+from irlang.diagnostics import Diagnostic, Note, Span
 from irlang.dtypes import DTYPES
 from irlang.interp.range import Point, Range
 from irlang.interp.values import Array
@@ -29,6 +30,7 @@ _UNPROVED = (
     "state narrower ranges for the inputs, or bound what the call is given (clip, maximum): "
     "that may settle it"
 )
+_SETTLED = "the change above settles this, too"
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -44,8 +46,24 @@ def diagnostics(found: Verdicts, *, all_of_them: bool = False) -> list[Diagnosti
     next one wider. all_of_them: for programs, which leave nothing out.
     """
     shown = [report for report in found.reports if not report.because]
-    left = () if all_of_them else _alike(found)
-    return [diagnostic(report, found.subject) for report in shown if report not in left]
+    if all_of_them:
+        return [diagnostic(report, found.subject) for report in shown]
+    left = _alike(found)
+    return _said_once([diagnostic(report, found.subject) for report in shown if report not in left])
+
+
+def _said_once(told: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The same, but for a way out that was said of the same piece of text: of a call, then of its
+    gradient.
+    """
+    said: set[tuple[Span, str]] = set()
+    once = []
+    for one in told:
+        if one.help and (one.span, one.help) in said:
+            one = replace(one, help=_SETTLED if one.edits else "")
+        said.add((one.span, one.help))
+        once.append(one)
+    return once
 
 
 def _alike(found: Verdicts) -> list[Report]:

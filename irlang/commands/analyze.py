@@ -125,8 +125,7 @@ def command(
         for guard in () if style != "text" else used:
             line = guard.edits[0].span.line
             write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
-    gc.freeze()  # the definitions and the model stay: nothing is found by looking through them
-    gc.set_threshold(20_000, 20, 50)  # nor by looking often: what is remembered stays as well
+    keep()
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
@@ -151,6 +150,12 @@ def command(
         for paths in files.values():
             click.echo(f"wrote {paths[0]}")
     return int(bad)
+
+
+def keep() -> None:
+    """Lets the collector of garbage leave alone what stays while models are analysed."""
+    gc.freeze()  # the definitions and the model stay: nothing is found by looking through them
+    gc.set_threshold(20_000, 20, 50)  # nor by looking often: what is remembered stays as well
 
 
 def read_ranges(path: str) -> dict[str, tuple[float, float]]:

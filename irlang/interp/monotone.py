@@ -17,10 +17,10 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.bounds import Bounds
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers, hull, join
 from irlang.interp.range_eval import Limits
-from irlang.interp.sums import Sums
 from irlang.scalar import SCALARS, Scalar
 
 _ROUGH = 2.0**-40  # of functions and sums in double precision
@@ -31,7 +31,7 @@ _LOOKED_AT_ALIKE = 12  # where both are rounded sums
 _LOOKED_AT_OF_TWO = 4  # where both terms of two sums are
 
 
-class Monotone(Sums):
+class Monotone(Bounds):
     """An evaluator that compares sums and differences that are rounded."""
 
     _pairs: dict[Any, tuple[bool, Limits, Facts]]
@@ -304,19 +304,21 @@ def _least_change(row: Scalar, less: Numbers, more: Numbers, gap: float) -> floa
     gap -= _ROUGH * (less.magnitude + more.magnitude)  # sums of both are rounded
     if not 0 < gap < math.inf or less.empty or more.empty:
         return 0.0
-    last = more.high - gap
-    starts = ((less.low, min(less.high, last)), (max(less.low, more.low - gap), last))
-    return max(_change(row, low, high, gap) for low, high in starts)
+    # every number is told from its own end: a gap that is far larger than it would swallow it
+    less_ends = less.low, min(less.high, more.high - gap)
+    more_ends = max(more.low, less.low + gap), more.high
+    return max(_change(row, *less_ends, gap), _change(row, *more_ends, -gap))
 
 
 def _change(row: Scalar, low: float, high: float, gap: float) -> float:
-    """By how much it changes at least from a number between two ends to what is a gap further: in
-    each of small steps, from its end to so much beyond its start.
+    """By how much it changes at least from a number between two ends to what is a gap further, or
+    so much before it: in each of small steps, from its one end to what lies so far from the other.
     """
     step = (high - low) / _STEPS
-    if not 0 <= step < gap:
+    if not 0 <= step < abs(gap):
         return 0.0
     at = np.linspace(low, high, _STEPS + 1)
-    values = row.numpy(np.append(at[:-1] + gap, at))
-    change = np.abs(values[:_STEPS] - values[_STEPS + 1 :])
+    first, last = (at[:-1], at[1:]) if gap > 0 else (at[1:], at[:-1])
+    values = row.numpy(np.append(first + gap, last))
+    change = np.abs(values[:_STEPS] - values[_STEPS:])
     return float(change.min()) * (1 - _ROUGH) - _ROUGH * float(np.abs(values).max())

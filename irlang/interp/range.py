@@ -10,7 +10,7 @@ passing on what it was handed; what it makes anew, as of the 0 that the reciproc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,15 +98,62 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call that was judged. look: all that this hung on, but for the calls before. tensors: what
-    it made or changed.
+    """A call that was judged. outputs: the values that it gives. number: its own, for the names of
+    what it has inside. look: all that this hung on, but for the calls before. tensors: what it made
+    or changed.
     """
 
+    outputs: tuple[str, ...]
+    number: int
     look: Any
     tensors: dict[str, Tensor]
     points: tuple[Point, ...]
     granted: tuple[Granted, ...]
     left_open: bool
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it changed what it does not make: by what it requires of what it reads."""
+        own = f"{self.number}."
+        return any(not (n in self.outputs or n.startswith(own)) for n in self.tensors)
+
+
+class Known:
+    """The steps of another model. One holds here, too, where the call is the same, and so is all
+    that it hangs on. Calls that narrow what they read have to be the same in both models, up to
+    there: others see that.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self._places = {step.outputs: place for place, step in enumerate(steps)}
+        self._next = 0  # the first that comes after all that hold
+        self._others: set[str] = set()  # values that may be others than in that model
+        self._number = 1 + max((step.number for step in steps), default=-1)
+
+    def number(self) -> int:
+        """One that no call has, neither there nor here."""
+        self._number += 1
+        return self._number - 1
+
+    def step(self, outputs: tuple[str, ...], look: Any, reads: Collection[str]) -> Step | None:
+        """The step of a call, if it holds. reads: the values that it hangs on directly."""
+        place = self._places.get(outputs, -1)
+        if place < self._next or not self._others.isdisjoint(reads):
+            return None
+        if self._steps[place].look != look:
+            return None
+        if any(step.narrows for step in self._steps[self._next : place]):
+            self._places = {}
+            return None
+        self._next = place + 1
+        return self._steps[place]
+
+    def judged(self, step: Step) -> None:
+        """A call was judged anew: what it gives may be something else."""
+        self._others.update(step.outputs)
+        if step.narrows:
+            self._places = {}
 
 
 class Store(dict[str, Tensor]):
@@ -145,14 +192,14 @@ def analyse(
     ranges: of inputs and parameters whose text declares none. gradient: whether the gradient of the
     loss is analysed too. domain: one of `DOMAINS`, how much is known of a value: an interval for
     every tensor, for every region, or relations between elements as well. flush: whether a target
-    may flush denormal numbers to zero. known: the steps of a model that begins alike, analysed
-    under the same options: they are not judged again. Raises `InvalidInput` where data cannot be
-    read.
+    may flush denormal numbers to zero. known: the steps of a model that is alike, analysed under
+    the same options: those that hold here are not judged again. Raises `InvalidInput` where data
+    cannot be read.
     """
     whole = gradient_graph(prepare(graph, definitions)).graph if gradient else graph
     tensors = Store()
     points: list[Point] = []
-    waiting, steps = iter(known), list[Step]()
+    others, steps = Known(known), list[Step]()
     vain: dict[Any, Vain] = {}
     with np.errstate(all="ignore"):
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
@@ -164,24 +211,22 @@ def analyse(
                 tensors[name] = copied(tensors[name], same)
         start = dict(tensors)
         first: dict[Any, Node] = {}
-        for number, node in enumerate(whole.nodes):
-            look = _look(node, whole, start)
-            step = next(waiting, None)
-            if step is None or step.look != look:
-                waiting = iter(())  # from here on it is another model
+        for node in whole.nodes:
+            twin = _twin(node, first, equal, definitions) if domain == "relations" else ()
+            look = _look(node, whole, start), twin
+            step = others.step(tuple(node.outputs), look, (*node.operands(), *twin))
+            if step is None:
                 tensors.before.clear()
+                number = others.number()
                 own = _judged(node, number, definitions, tensors, domain, flush, vain)
-                step = Step(look, tensors.changed(), *own)
+                step = Step(tuple(node.outputs), number, look, tensors.changed(), *own)
+                others.judged(step)
             tensors.update(step.tensors)
             points += step.points
             steps.append(step)
-            if isinstance(node, Pullback) or node.expansion(definitions).is_open:
-                continue
-            twin = first.setdefault(_key(node, equal), node)
-            if twin is not node and domain == "relations":
-                for name, same in zip(node.outputs, twin.outputs, strict=True):
-                    equal[name] = same
-                    tensors[name] = copied(tensors[name], same)
+            for name, same in zip(node.outputs, twin, strict=False):
+                equal[name] = same
+                tensors[name] = copied(tensors[name], same)
     return Analysis(
         {name: _range(tensors[name].hull) for name in whole.values},
         tuple(points),
@@ -262,6 +307,16 @@ def _equal_constants(graph: Graph, given: Mapping[str, Tensor]) -> dict[str, str
             if twin != name:
                 found[name] = twin
     return found
+
+
+def _twin(
+    node: Node, first: dict[Any, Node], equal: Mapping[str, str], definitions: Definitions
+) -> tuple[str, ...]:
+    """The results of an earlier call that gives the same, if there is one."""
+    if isinstance(node, Pullback) or node.expansion(definitions).is_open:
+        return ()
+    twin = first.setdefault(_key(node, equal), node)
+    return () if twin is node else tuple(twin.outputs)
 
 
 def _key(node: Node, equal: Mapping[str, str]) -> Any:

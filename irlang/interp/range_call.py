@@ -194,9 +194,10 @@ class Call:
             place.possible and reasons.is_overflow(place.function, place.operand)
             for place in self.places.values()
         )
+        fed = self.node.feeds().values()  # what it reads was left by the calls before
         for name in self.names.values():
             tensor = self.tensors.get(name)
-            if tensor is None or not tensor.hull.origins:
+            if tensor is None or not tensor.hull.origins or name in fed:
                 continue
             regions = tuple(
                 replace(

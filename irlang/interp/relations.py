@@ -14,25 +14,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import TypeGuard
 
 from irlang import equations as eq
-from irlang.interp.assumptions import Facts, assume
+from irlang.interp.assumptions import Facts
+from irlang.interp.conditions import Conditions
 from irlang.interp.elements import Sum
-from irlang.interp.extremes import UNFOLDED, Extremes
-from irlang.interp.interval import Numbers, join, meet, number, truth
+from irlang.interp.extremes import UNFOLDED
+from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import settled, small
+from irlang.interp.unfolding import settled
 
-_CONDITIONS = 2  # by which a sum is taken apart
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Extremes):
+class Relations(Conditions):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     # ---- what improves on the interval of a function
@@ -70,7 +69,7 @@ class Relations(Extremes):
         if function == "+":
             average = partial(self._average, expr, found, box, facts)
             found = self._use("a number is an average of two", found, average, known, box, facts)
-            if self._has_masks(expr):
+            if self.has_masks(expr):
                 found = self.by_truth(expr, found, box, facts)
             if 0.0 <= found.low < 1.0 and self._equal is None:
                 least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
@@ -144,7 +143,7 @@ class Relations(Extremes):
         divisor = self.remembered(expr.args[1], box, facts)
         chosen = self.meaning(expr.args[1], box)
         if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
-            found = self._split_divisor(expr.args[0], chosen, found, box, facts)
+            found = self.split_divisor(expr.args[0], chosen, found, box, facts)
         if not found.finite and self._same(expr, box):
             found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
         if divisor.low <= 0:
@@ -226,18 +225,6 @@ class Relations(Extremes):
             if self.value(a, box, facts).low >= 0 and self.value(b, box, facts).low >= 0:
                 yield u, v, total.constant, total.error
 
-    def _split_divisor(
-        self, top: eq.Expr, chosen: eq.Apply, found: Numbers, box: Limits, facts: Facts
-    ) -> Numbers:
-        """A quotient by one of two divisors: each with what its condition says of the dividend."""
-        arms = []
-        for which, arm in ((True, chosen.args[1]), (False, chosen.args[2])):
-            known = assume(self, chosen.args[0], which, box, facts)
-            if known is not None:
-                arms.append(self.value(eq.Apply("/", (top, arm)), box, known))
-        made = join(*arms)
-        return made if made.finite else found
-
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
         where indices decide what a term is, as on a diagonal that counts as 0. Or by the one at an
@@ -317,93 +304,6 @@ class Relations(Extremes):
             elif met.pieces and expr.kind == "min" and not met.above:
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
         return found
-
-    def _has_masks(self, expr: eq.Expr) -> bool:
-        """Whether truth values may count as numbers in what an expression hangs on."""
-        if self._masks is None:
-            self._masks = any(tensor.info.dtype == "bool" for tensor in self.tensors.values())
-        return self._masks or any(self.kind(part) == "bool" for part in eq.walk(expr))
-
-    _masks: bool | None = None
-
-    def by_truth(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A sum in which a condition counts as 0 or 1 twice: what it is if that holds, or not."""
-        body = self.unfolded(expr, box, UNFOLDED)
-        sites: dict[eq.Expr, list[tuple[eq.Expr, bool]]] = {}
-        for part in eq.walk(body) if small(body) else ():
-            if isinstance(part, eq.Apply) and part.function == "real":
-                condition, holds = part.args[0], True
-                while True:
-                    term = self.meaning(condition, box)
-                    if not isinstance(term, eq.Apply) or term.function != "not":
-                        break
-                    condition, holds = term.args[0], not holds
-                sites.setdefault(self.copies(condition, box)[-1], []).append((part, holds))
-        for condition, parts in sites.items():
-            if self.kind(condition) != "bool" or len(parts) < 2:
-                continue
-            arms = []
-            for which in (True, False):
-                known = assume(self, condition, which, box, facts)
-                if known is not None:
-                    known = {**known, **{p: number(float(which == holds)) for p, holds in parts}}
-                    arms.append(self.aside(partial(self.value, body, box, known)))
-            made = join(*arms)
-            if made.finite and made.pieces:
-                found = self.cut(found, made.low, made.high, "a condition holds or does not")
-                found = self._less_gaps(found, made)
-        return found
-
-    def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A sum in which a condition chooses: what it is if that holds, or not."""
-        body = self.unfolded(expr, box, UNFOLDED)
-        parts = [part for part in eq.walk(body) if _is_choice(part)] if small(body) else []
-        # one that hangs on an index that is bound further in is another for every term there
-        parts = [part for part in parts if eq.indices(part.args[0]) <= box.keys()]
-        met = [part.args[0] for part in parts]
-        worth = [c for c in dict.fromkeys(met) if met.count(c) > 1 or _tells_of(c, body)]
-        for condition in worth[:_CONDITIONS]:
-            arms = []
-            for which in (True, False):
-                known = assume(self, condition, which, box, facts)
-                if known is not None:
-                    chosen = _chosen(body, condition, which)
-                    arms.append(self.aside(partial(self.value, chosen, box, known)))
-            made = join(*arms)
-            if made.finite and made.pieces:
-                found = self.cut(found, made.low, made.high, "a condition holds or does not")
-                found = self._less_gaps(found, made)
-        return found
-
-    def _less_gaps(self, found: Numbers, made: Numbers) -> Numbers:
-        """A set less what lies between the pieces of another that it is part of: a number that is
-        moved away from 0 by its own sign does not come near 0.
-        """
-        cut = meet(found, made)
-        if len(cut.pieces) < 2 or cut.pieces == found.pieces:
-            return found
-        self.because("a condition holds or does not")
-        return cut
-
-
-def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
-    """Whether an expression is one of two, as a condition on elements says."""
-    chooses = isinstance(part, eq.Apply) and part.function == "select"
-    return chooses and isinstance(part, eq.Apply) and bool(eq.reads(part.args[0]))
-
-
-def _tells_of(condition: eq.Expr, body: eq.Expr) -> bool:
-    """Whether a condition is on elements that stand in an expression beside it, too."""
-    own = {part for part in eq.walk(condition) if isinstance(part, eq.Read)}
-    arms = (_chosen(body, condition, which) for which in (True, False))
-    return any(part in own for arm in arms for part in eq.walk(arm))
-
-
-def _chosen(expr: eq.Expr, condition: eq.Expr, holds: bool) -> eq.Expr:
-    """An expression where a condition holds, or does not."""
-    if _is_choice(expr) and expr.args[0] == condition:
-        return _chosen(expr.args[1 if holds else 2], condition, holds)
-    return eq.rebuild(expr, lambda part: _chosen(part, condition, holds))
 
 
 def _meets(part: eq.Expr) -> bool:

@@ -1,4 +1,4 @@
-"""Sums of elements in which some cancel, and what bounds an element.
+"""Sums of elements in which some cancel.
 
 An expression is taken apart into elements of tensors; an element that stands in a sum may be
 replaced by what bounds it, as a maximum by one of those that it is taken over.
@@ -9,37 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.elements import Sum, has_default
-from irlang.interp.interval import may
+from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
 from irlang.interp.singles import Singles
-from irlang.interp.unfolding import (
-    anonymous,
-    instance,
-    match,
-    settled,
-)
+from irlang.interp.unfolding import instance
 from irlang.scalar import SCALARS
 
+ATOMS = 8  # elements of a sum
 _DEPTH = 6  # definitions that are looked into, one behind another
-_ATOMS = 8  # elements of a sum
-
-_NESTED = 3  # maxima inside one another
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
-# reductions of which the first is no less (True), or no more, than the second of the same terms,
-# those of a sum not being negative; `the` is one of them, whichever is chosen
-_ORDERED = frozenset(
-    {(kind, kind, below) for kind in ("sum", "max", "min") for below in (True, False)}
-    | {("sum", "max", True), ("sum", "min", True), ("max", "min", True), ("min", "max", False)}
-    | {("sum", "the", True), ("max", "the", True), ("min", "the", False)}
-)
 
 
 class Sums(Singles):
@@ -61,7 +45,7 @@ class Sums(Singles):
             return self._element(expr, box, facts, depth)
         if isinstance(expr, eq.Apply):
             made = self._combined(expr, box, facts, depth)
-            if made is not None and len(made.factors) <= _ATOMS:
+            if made is not None and len(made.factors) <= ATOMS:
                 return made
         return Sum({expr: 1.0})
 
@@ -80,7 +64,7 @@ class Sums(Singles):
             # a reduction inside is known by its bounds only: the element as a whole is better
             if (
                 made is not None
-                and len(made.factors) <= _ATOMS
+                and len(made.factors) <= ATOMS
                 and not any(map(eq.reduces, made.factors))
             ):
                 return made
@@ -127,7 +111,7 @@ class Sums(Singles):
             low, high = max(low, ends[0]), min(high, ends[1])
         # with the definitions of its elements, the rounding of all steps added up
         made_ = self._combined(expr, box, facts, _DEPTH)
-        if made_ is not None and len(made_.factors) <= _ATOMS:
+        if made_ is not None and len(made_.factors) <= ATOMS:
             low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
             high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
@@ -287,194 +271,19 @@ class Sums(Singles):
         finally:
             self._by_case = ()
 
-    # ---- what bounds an element
+    # ---- what bounds an element, as `bounds` and others tell
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
-        term = self.meaning(atom, box)
-        if isinstance(term, eq.Apply):
-            yield from self._bounds_of_apply(term, below, box, facts)
-            if self._cased() and term.function in ("+", "-"):
-                made = self._combined(term, box, facts, 0)
-                if made is not None and len(made.factors) <= _ATOMS:
-                    yield made
-        elif isinstance(term, eq.Reduce):
-            yield from self._bounds_of_reduction(term, below, rest, box, facts)
-
-    def _bounds_of_apply(
-        self, term: eq.Apply, below: bool, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        if term.function == ("max" if below else "min"):
-            for arg in self._flat(term, box):
-                own, apart = self.whole(arg, box), self.sum_of(arg, box, facts)
-                yield own
-                if apart != own:
-                    yield apart
-        elif term.function == "abs" and below:
-            inner = self.whole(term.args[0], box)
-            yield inner
-            yield Sum({}).plus(inner, -1.0)
-        elif term.function in ("*", "/") and not self._cased():
-            pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
-            for one, times in pairs:
-                yield from self._scaled_bounds(term, one, times, below, box, facts)
-        elif SCALARS[term.function].near is not None:
-            yield from self._near(term, below, box, facts)
-        elif term.function == "select":
-            ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
-            for end, rest in (ends, ends[::-1]):
-                gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
-                if self.upper(gap, box, facts, 0) + gap.error <= 0:
-                    yield end
-
-    def _near(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
-        """The argument of a function, and how far its value is from that at least, or at most."""
-        row = SCALARS[term.function]
-        end = (row.near or (-math.inf, math.inf))[0 if below else 1]
-        error = 0.0
-        if row.ulps:
-            size = self.interval(term, box, facts)
-            rounding = 2 * (row.ulps + 1) * self.own.row.unit
-            largest = max(size.magnitude, row.least) if size.finite else math.inf
-            error = rounding * largest + self.own.least
-        if math.isfinite(end) and math.isfinite(error):
-            yield self.whole(term.args[0], box).plus(Sum({}, end, error))
-
-    def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
-        """The arguments of a maximum or minimum, and of those inside it."""
-        for arg in term.args:
-            yield arg
-            look = self.meaning(arg, box)
-            if depth and isinstance(look, eq.Apply) and look.function == term.function:
-                yield from self._flat(look, box, depth - 1)
-
-    def _scaled_bounds(
-        self,
-        term: eq.Apply,
-        one: eq.Expr,
-        times: eq.Expr,
-        below: bool,
-        box: Limits,
-        facts: Facts,
-    ) -> Iterator[Sum]:
-        """A number times another, or divided by it, is no more than itself, or no less; nor than
-        itself with the other sign, times what is 1 at most in size.
-        """
-        size, factor = (self.remembered(part, box, facts) for part in (one, times))
-        if not (size.finite and size.pieces and factor.finite and factor.pieces):
-            return
-        if term.function == "/" and factor.low <= 0:
-            return
-        shrinks = factor.low >= 1 if term.function == "/" else factor.high <= 1
-        grows = factor.high <= 1 if term.function == "/" else factor.low >= 1
-        up = (size.low >= 0 and shrinks) or (size.high <= 0 and grows)
-        slack = Sum({}, error=2 * self.own.row.unit * size.magnitude * (term.function == "/"))
-        down = (size.low >= 0 and grows) or (size.high <= 0 and shrinks)
-        if down if below else up:
-            yield self.whole(one, box).plus(slack)
-        turned = size.low >= 0 if below else size.high <= 0
-        if turned and factor.low < 0 and term.function == "*" and factor.magnitude <= 1:
-            yield slack.plus(self.whole(one, box), -1.0)
+        raise NotImplementedError
 
     def _cases(
         self, atom: eq.Expr, below: bool, box: Limits, facts: Facts
     ) -> Iterator[Sequence[Sum]]:
         """Sums of which one at least is no larger (`below`), or no less, than an element."""
-        term = self.meaning(atom, box)
-        if not isinstance(term, eq.Apply):
-            return
-        if term.function == ("min" if below else "max"):
-            own = [self.whole(arg, box) for arg in term.args]
-            yield own
-            apart = [self.sum_of(arg, box, facts) for arg in term.args]
-            if apart != own:
-                yield apart
-        elif term.function == "select":
-            condition = self.value(term.args[0], box, facts)
-            arms = zip((True, False), term.args[1:], strict=True)
-            yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
-        elif not self._cased():
-            return
-        elif term.function == "*":
-            for one, other in (term.args, term.args[::-1]):
-                times = self.value(one, box, facts)
-                if times.finite and times.pieces and other in self._by_case:
-                    whole = self.whole(other, box)
-                    size = self.interval(term, box, facts).magnitude
-                    error = 2 * self.own.row.unit * size + self.own.least
-                    ends = (times.low, times.high)
-                    yield [Sum({}, error=error).plus(whole, end) for end in ends]
-        elif term.function == "+":
-            parts = self.average(term, box, facts)
-            if parts is not None:
-                yield parts
-
-    def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:  # noqa: ARG002
-        """Two sums between which a sum of two products lies; None where that is not known."""
-        return None
-
-    def _bounds_of_reduction(
-        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
-        inner = self.inner_box(term, box)
-        if inner is None or term.where is not None or term.body is None:
-            return
-        if term.kind == "sum":
-            if not below or self.value(term.body, inner, {}).low < 0:
-                return
-        elif term.kind != ("max" if below else "min"):
-            return
-        free = {name: inner[name] for name, _ in term.binders}
-        patterns = self.looks(term.body, inner)
-        # an element that lies inside is itself, whatever is read outside
-        patterns += tuple(replace(p, default=None) for p in patterns if has_default(p))
-        first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
-        yield self.whole(settled(eq.substitute(term.body, first)), box)
-        alike = anonymous(term)
-        for other in rest.factors:
-            its = self.meaning(other, box)
-            its = self.single(its, box) or its
-            is_term = isinstance(its, eq.Reduce) and its.kind != "sum"
-            if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
-                its = eq.Reduce(
-                    term.kind, its.binders, None if its.kind == "the" else its.where, its.body
-                )
-                same = anonymous(its) == alike
-                yield from [Sum({other: 1.0})] * same
-                if same and is_term and term.kind == "sum":
-                    yield from self._with_others(other, term, inner, box, facts)
-            for pattern, target in product(patterns, self.looks(other, box)):
-                found: dict[str, eq.Expr] = {}
-                if match(pattern, target, free, found) and self.stays(found, free, box):
-                    yield Sum({other: 1.0})
-                    if term.kind == "sum" and len(found) == len(free):
-                        yield from self._with_others(other, term, inner, box, facts)
-        if term.kind == "sum" or len(rest.factors) < 2:
-            return
-        parts = self.sum_of(term.body, inner, {}).factors
-        for other, part in product(rest.factors, parts if len(parts) > 1 else ()):
-            found = {}
-            # a term that is a sum of elements of `rest`
-            whole = match(part, other, free, found) and len(found) == len(free)
-            if whole and self.stays(found, free, box):
-                yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
-
-    def _with_others(
-        self, one: eq.Expr, term: eq.Reduce, inner: Limits, box: Limits, facts: Facts
-    ) -> Iterator[Sum]:
-        """A term of a sum, and the least that all others are; nothing where rounding is as much."""
-        assert term.body is not None
-        count = math.prod(inner[name][1] + 1 for name, _ in term.binders)
-        least = (count - 1) * self.value(term.body, inner, {}).low
-        size = self.interval(term, box, facts)
-        if not (least > 0 and size.finite and size.pieces):
-            return
-        error = 2 * count * (self.own.row.unit * size.magnitude + self.own.least)
-        if least > error:
-            yield Sum({one: 1.0}, least, error)
+        raise NotImplementedError
 
 
 def _cancelling(rest: Sum, bound: Sum, factor: float) -> Iterator[float]:

@@ -11,7 +11,6 @@ be reported in a twin (a guarded version), or at a node that is labelled safe.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.verdict import Report, Verdicts, verdicts
 from irlang.catalog import builtin
+from irlang.commands.analyze import keep
 from irlang.commands.loading import load_source, load_subject
 from irlang.diagnostics import InvalidInput
 from irlang.importers.files import READERS
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--domain", choices=("relations", "regions", "tensor"), default="relations")
     given = parser.parse_args(arguments)
     builtin()
-    gc.freeze()  # as the command does
+    keep()  # as the command does
     score = measure(given.folder, given.ids, given.domain)
     if given.format == "json":
         print(json.dumps(score.as_json(), indent=1))

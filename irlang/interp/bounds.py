@@ -1,0 +1,219 @@
+"""What bounds an element, as a sum of others: a maximum is no less than any of those that it is
+taken over, a sum of what is not negative no less than a term, a function lies near its argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum, has_default
+from irlang.interp.interval import may
+from irlang.interp.range_eval import Limits
+from irlang.interp.sums import ATOMS, Sums
+from irlang.interp.unfolding import anonymous, match, settled
+from irlang.scalar import SCALARS
+
+_NESTED = 3  # maxima inside one another
+# reductions of which the first is no less (True), or no more, than the second of the same terms,
+# those of a sum not being negative; `the` is one of them, whichever is chosen
+_ORDERED = frozenset(
+    {(kind, kind, below) for kind in ("sum", "max", "min") for below in (True, False)}
+    | {("sum", "max", True), ("sum", "min", True), ("max", "min", True), ("min", "max", False)}
+    | {("sum", "the", True), ("max", "the", True), ("min", "the", False)}
+)
+
+
+class Bounds(Sums):
+    """An evaluator that knows sums that are no larger, or no less, than an element."""
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        term = self.meaning(atom, box)
+        if isinstance(term, eq.Apply):
+            yield from self._bounds_of_apply(term, below, box, facts)
+            if self._cased() and term.function in ("+", "-"):
+                made = self._combined(term, box, facts, 0)
+                if made is not None and len(made.factors) <= ATOMS:
+                    yield made
+        elif isinstance(term, eq.Reduce):
+            yield from self._bounds_of_reduction(term, below, rest, box, facts)
+
+    def _bounds_of_apply(
+        self, term: eq.Apply, below: bool, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        if term.function == ("max" if below else "min"):
+            for arg in self._flat(term, box):
+                own, apart = self.whole(arg, box), self.sum_of(arg, box, facts)
+                yield own
+                if apart != own:
+                    yield apart
+        elif term.function == "abs" and below:
+            inner = self.whole(term.args[0], box)
+            yield inner
+            yield Sum({}).plus(inner, -1.0)
+        elif term.function in ("*", "/") and not self._cased():
+            pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
+            for one, times in pairs:
+                yield from self._scaled_bounds(term, one, times, below, box, facts)
+        elif SCALARS[term.function].near is not None:
+            yield from self._near(term, below, box, facts)
+        elif term.function == "select":
+            ends = [self.sum_of(arg, box, facts) for arg in term.args[1:]]
+            for end, rest in (ends, ends[::-1]):
+                gap = end.plus(rest, -1.0) if below else rest.plus(end, -1.0)
+                if self.upper(gap, box, facts, 0) + gap.error <= 0:
+                    yield end
+
+    def _near(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+        """The argument of a function, and how far its value is from that at least, or at most."""
+        row = SCALARS[term.function]
+        end = (row.near or (-math.inf, math.inf))[0 if below else 1]
+        error = 0.0
+        if row.ulps:
+            size = self.interval(term, box, facts)
+            rounding = 2 * (row.ulps + 1) * self.own.row.unit
+            largest = max(size.magnitude, row.least) if size.finite else math.inf
+            error = rounding * largest + self.own.least
+        if math.isfinite(end) and math.isfinite(error):
+            yield self.whole(term.args[0], box).plus(Sum({}, end, error))
+
+    def _flat(self, term: eq.Apply, box: Limits, depth: int = _NESTED) -> Iterator[eq.Expr]:
+        """The arguments of a maximum or minimum, and of those inside it."""
+        for arg in term.args:
+            yield arg
+            look = self.meaning(arg, box)
+            if depth and isinstance(look, eq.Apply) and look.function == term.function:
+                yield from self._flat(look, box, depth - 1)
+
+    def _scaled_bounds(
+        self,
+        term: eq.Apply,
+        one: eq.Expr,
+        times: eq.Expr,
+        below: bool,
+        box: Limits,
+        facts: Facts,
+    ) -> Iterator[Sum]:
+        """A number times another, or divided by it, is no more than itself, or no less; nor than
+        itself with the other sign, times what is 1 at most in size.
+        """
+        size, factor = (self.remembered(part, box, facts) for part in (one, times))
+        if not (size.finite and size.pieces and factor.finite and factor.pieces):
+            return
+        if term.function == "/" and factor.low <= 0:
+            return
+        shrinks = factor.low >= 1 if term.function == "/" else factor.high <= 1
+        grows = factor.high <= 1 if term.function == "/" else factor.low >= 1
+        up = (size.low >= 0 and shrinks) or (size.high <= 0 and grows)
+        slack = Sum({}, error=2 * self.own.row.unit * size.magnitude * (term.function == "/"))
+        down = (size.low >= 0 and grows) or (size.high <= 0 and shrinks)
+        if down if below else up:
+            yield self.whole(one, box).plus(slack)
+        turned = size.low >= 0 if below else size.high <= 0
+        if turned and factor.low < 0 and term.function == "*" and factor.magnitude <= 1:
+            yield slack.plus(self.whole(one, box), -1.0)
+
+    def _cases(
+        self, atom: eq.Expr, below: bool, box: Limits, facts: Facts
+    ) -> Iterator[Sequence[Sum]]:
+        """Sums of which one at least is no larger (`below`), or no less, than an element."""
+        term = self.meaning(atom, box)
+        if not isinstance(term, eq.Apply):
+            return
+        if term.function == ("min" if below else "max"):
+            own = [self.whole(arg, box) for arg in term.args]
+            yield own
+            apart = [self.sum_of(arg, box, facts) for arg in term.args]
+            if apart != own:
+                yield apart
+        elif term.function == "select":
+            condition = self.value(term.args[0], box, facts)
+            arms = zip((True, False), term.args[1:], strict=True)
+            yield [self.whole(arm, box) for which, arm in arms if may(condition, which)]
+        elif not self._cased():
+            return
+        elif term.function == "*":
+            for one, other in (term.args, term.args[::-1]):
+                times = self.value(one, box, facts)
+                if times.finite and times.pieces and other in self._by_case:
+                    whole = self.whole(other, box)
+                    size = self.interval(term, box, facts).magnitude
+                    error = 2 * self.own.row.unit * size + self.own.least
+                    ends = (times.low, times.high)
+                    yield [Sum({}, error=error).plus(whole, end) for end in ends]
+        elif term.function == "+":
+            parts = self.average(term, box, facts)
+            if parts is not None:
+                yield parts
+
+    def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:  # noqa: ARG002
+        """Two sums between which a sum of two products lies; None where that is not known."""
+        return None
+
+    def _bounds_of_reduction(
+        self, term: eq.Reduce, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Terms of a maximum, or of a sum where none is negative, that are elements of `rest`."""
+        inner = self.inner_box(term, box)
+        if inner is None or term.where is not None or term.body is None:
+            return
+        if term.kind == "sum":
+            if not below or self.value(term.body, inner, {}).low < 0:
+                return
+        elif term.kind != ("max" if below else "min"):
+            return
+        free = {name: inner[name] for name, _ in term.binders}
+        patterns = self.looks(term.body, inner)
+        # an element that lies inside is itself, whatever is read outside
+        patterns += tuple(replace(p, default=None) for p in patterns if has_default(p))
+        first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
+        yield self.whole(settled(eq.substitute(term.body, first)), box)
+        alike = anonymous(term)
+        for other in rest.factors:
+            its = self.meaning(other, box)
+            its = self.single(its, box) or its
+            is_term = isinstance(its, eq.Reduce) and its.kind != "sum"
+            if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
+                its = eq.Reduce(
+                    term.kind, its.binders, None if its.kind == "the" else its.where, its.body
+                )
+                same = anonymous(its) == alike
+                yield from [Sum({other: 1.0})] * same
+                if same and is_term and term.kind == "sum":
+                    yield from self._with_others(other, term, inner, box, facts)
+            for pattern, target in product(patterns, self.looks(other, box)):
+                found: dict[str, eq.Expr] = {}
+                if match(pattern, target, free, found) and self.stays(found, free, box):
+                    yield Sum({other: 1.0})
+                    if term.kind == "sum" and len(found) == len(free):
+                        yield from self._with_others(other, term, inner, box, facts)
+        if term.kind == "sum" or len(rest.factors) < 2:
+            return
+        parts = self.sum_of(term.body, inner, {}).factors
+        for other, part in product(rest.factors, parts if len(parts) > 1 else ()):
+            found = {}
+            # a term that is a sum of elements of `rest`
+            whole = match(part, other, free, found) and len(found) == len(free)
+            if whole and self.stays(found, free, box):
+                yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def _with_others(
+        self, one: eq.Expr, term: eq.Reduce, inner: Limits, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """A term of a sum, and the least that all others are; nothing where rounding is as much."""
+        assert term.body is not None
+        count = math.prod(inner[name][1] + 1 for name, _ in term.binders)
+        least = (count - 1) * self.value(term.body, inner, {}).low
+        size = self.interval(term, box, facts)
+        if not (least > 0 and size.finite and size.pieces):
+            return
+        error = 2 * count * (self.own.row.unit * size.magnitude + self.own.least)
+        if least > error:
+            yield Sum({one: 1.0}, least, error)
