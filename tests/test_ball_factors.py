@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -161,3 +163,40 @@ def test_a_factor_that_is_summed_by_itself_may_overflow_there(
     made.inputs.update(a=np.full(2, 3e38, F32), b=np.array(b, F32))
     (ball,) = _results(made)
     assert np.isfinite(ball.bound).all() == known
+
+
+def _within(numbers: list[float]) -> Ball:
+    """The ball of a product, which every order of multiplying them lies in."""
+    ball = _written(numbers, STANDARD)
+    exact = math.prod(map(Fraction, numbers))
+    off = max(abs(Fraction(float(one)) - exact) for one in _orders(numbers))
+    assert off <= Fraction(float(np.ravel(ball.bound)[0])), numbers
+    return ball
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(2**20, 2**24))
+def test_whole_numbers_round_twice_where_their_product_has_too_many_digits(
+    a: int, b: int, c: int
+) -> None:
+    """The first two have a product that is exact; with one of them the third may be rounded."""
+    _within([float(a), float(b), float(c)])
+
+
+@given(
+    st.lists(st.integers(-31, 31), min_size=2, max_size=2),
+    st.lists(st.integers(-2, 2), min_size=1, max_size=2),
+    st.randoms(use_true_random=False),
+)
+def test_powers_of_two_among_whole_numbers_round_nothing(
+    whole: list[int], powers: list[int], order: random.Random
+) -> None:
+    numbers = [*map(float, whole), *(2.0**power for power in powers)]
+    order.shuffle(numbers)
+    assert np.ravel(_within(numbers).bound) == [0.0]
+
+
+def test_a_product_that_is_too_large_to_be_looked_through_has_a_radius() -> None:
+    domain = Balls("f32", STANDARD)
+    many = Ball(np.full(70_000, 3.0))
+    found = domain.apply("*", [domain.apply("*", [many, Ball(np.array([5.0]))]), many])
+    assert np.isfinite(found.bound).all()

@@ -475,6 +475,23 @@ def test_what_is_refused_for_one_reason_is_looked_into_twice() -> None:
     assert not any(seen.heard("onnxruntime", wrong) for _ in range(4))
 
 
+def test_a_reason_that_is_new_is_explained_by_no_other() -> None:
+    """What a target refuses for having one element says nothing of one that a pass has broken."""
+    seen = Seen()
+
+    def refused(text: str) -> list[Verdict]:
+        return [Verdict("y", "onnxruntime", "refused", message=text)]
+
+    small, broken = refused("size of X must be larger than 1"), refused("gamma has 2 dimensions")
+    assert seen.unheard("onnxruntime", small)
+    assert not seen.heard("onnxruntime", small)
+    assert not seen.unheard("onnxruntime", small)
+    assert seen.unheard("onnxruntime", broken)
+    assert seen.unheard("ort-1.17", small)
+    assert not seen.unheard("onnxruntime", [Verdict("y", "onnxruntime", "wrong")])
+    assert not seen.unheard("onnxruntime", [])
+
+
 def test_some_programs_are_made_of_what_optimisers_look_for() -> None:
     known = {step.op for one in idioms([op.name for op in builtin()]) for step in one}
     adapting = {op.name for op in builtin() if pattern(op).moves}  # between two of these

@@ -14,7 +14,7 @@ from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits
-from irlang.gen.idiom import GIVEN, Step, fix, idiom, idioms
+from irlang.gen.idiom import GIVEN, Step, fix, idiom, idioms, otherwise
 from irlang.gen.mark import mark
 from irlang.gen.pattern import pattern
 from irlang.gen.profile import profile
@@ -203,3 +203,39 @@ def test_windows_behind_another_call_mostly_have_axes_to_slide_along() -> None:
     ranks = [len(_before(graph, "avg_pool").shape) for graph in made]
     assert len(made) > 20
     assert sum(rank > 2 for rank in ranks) > 0.7 * len(ranks)
+
+
+def test_what_an_idiom_names_is_given_though_it_need_not_be() -> None:
+    for text, dtype in (
+        ("quantize_linear(relu(x), 0.5, _; to = i8)", "i8"),
+        ("quantize_linear(relu(x), 0.5, _)", "u8"),
+    ):
+        made = [
+            graph
+            for seed in range(40)
+            for graph in [generate(builtin(), seed, piece=idiom(text)).graph]
+            if [node.op.name for node in graph.nodes[:2]] == ["relu", "quantize_linear"]
+        ]
+        given = [graph.nodes[1].inputs.get("zero_point") for graph in made]
+        assert len(given) > 20
+        found = Counter(
+            graph.values[name].dtype if isinstance(name, str) else ""
+            for graph, name in zip(made, given, strict=True)
+        )
+        assert found[dtype] > 0.8 * len(given)  # of some, the type is dropped on purpose
+        assert found[""] == 0
+
+
+def test_all_calls_of_a_layer_go_along_another_axis_together() -> None:
+    steps = idiom(
+        "divide(subtract(x, reduce_mean(x; axes = [-1], keepdims = true)), reduce_mean("
+        "square(subtract(x, reduce_mean(x; axes = [-1], keepdims = true))); axes = [-1], "
+        "keepdims = true))"
+    )
+    found = {
+        tuple(step.attrs["axes"] for step in made if "axes" in step.attrs)
+        for made in (otherwise(steps, Chooser(seed)) for seed in range(60))
+    }
+    assert found >= {((-2,), (-2,)), ((-2, -1), (-2, -1)), ((-1,), (-1,))}
+    plain = idiom("relu(conv(x))")
+    assert all(len(otherwise(plain, Chooser(seed))) == 2 for seed in range(5))

@@ -34,11 +34,12 @@ from irlang.diff.edits import (
 from irlang.diff.edits_settle import settled, with_values
 from irlang.diff.finding import charge, find
 from irlang.diff.localise import fused, localise
-from irlang.diff.reduce import Reduced, reduce
+from irlang.diff.outcome import Outcome
+from irlang.diff.reduce import Reduced, Symptom, reduce, symptom
 from irlang.diff.reduce_files import load_beside, save, to_text
 from irlang.diff.reduce_moves import at_once, numbers
 from irlang.diff.runner import Case, Session
-from irlang.diff.verdict import FINDINGS
+from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
@@ -360,6 +361,24 @@ def test_a_refusal_stays_the_refusal_that_it_is(
     made = _reduced(session, case_of(DEEP))
     assert [node.op.name for node in made.case.graph.nodes] == ["sigmoid"]
     assert made.symptom.verdict == "refused"
+
+
+def test_a_refusal_is_told_from_another_by_what_is_said_of_the_node() -> None:
+    """In front of that a runtime says the same of all."""
+    front = (
+        "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code returned while running "
+    )
+    node = "{} node. Name:'n' Status Message: "
+
+    def shown(name: str, said: str) -> Symptom:
+        message = front + node.format(name) + said
+        verdict = Verdict("y", "onnxruntime", "refused", message=message)
+        return symptom(case_of(DEEP), Outcome(verdicts={"onnxruntime": [verdict]}), "onnxruntime")
+
+    fused = shown("SkipLayerNormalization", "gamma is expected to have 1 dimension, got 2")
+    small = shown("LayerNormalization", "Size of X.shape[axis:] must be larger than 1, got 1")
+    assert fused != small
+    assert fused == shown("SkipLayerNormalization", "gamma is expected to have 1 dimension, got 3")
 
 
 @pytest.mark.parametrize(

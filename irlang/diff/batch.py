@@ -296,7 +296,10 @@ def _judged(
     if verdict in FINDINGS:
         if (
             len(found) < _LOCALISED
-            and not SEEN.explains(case.graph, target, verdict, share)
+            and (
+                SEEN.unheard(target, verdicts)
+                or not SEEN.explains(case.graph, target, verdict, share)
+            )
             and not SEEN.heard(target, verdicts)
         ):
             if of_values(verdicts) and not _proved(session, case, target):

@@ -84,6 +84,7 @@ def symptom(case: Case, outcome: Outcome, target: str) -> Symptom:
 def _words(message: str) -> str:
     """The first words of a message: names and numbers differ from program to program."""
     plain = message.rpartition("before it: ")[2]  # where it began is what counts
+    plain = plain.rpartition("Status Message: ")[2]  # and not in front, which is always the same
     plain = re.sub(r"\S*/\S+|<[^<>\s]*>", " ", plain)  # files and the like
     plain = re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\{\{.*?\}\}", " ", plain)
     return " ".join(re.findall(r"[A-Za-z]{3,}", plain)[:6])

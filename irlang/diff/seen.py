@@ -110,10 +110,22 @@ class Seen:
         An optimiser that breaks many programs in one way says the same of all of them, whichever
         operators are around.
         """
-        said = next((v.message for v in verdicts if v.verdict == "refused"), "")
-        reason = target, reason_of(said)
-        self.refusals[reason] += bool(said)
+        reason = _reason(target, verdicts)
+        self.refusals[reason] += bool(reason[1])
         return self.refusals[reason] > _SAME
+
+    def unheard(self, target: str, verdicts: Sequence[Verdict]) -> bool:
+        """Whether a target refuses for a reason that has not been looked into: what is known of
+        calls that it refuses for others does not explain it.
+        """
+        reason = _reason(target, verdicts)
+        return bool(reason[1]) and not self.refusals[reason]
+
+
+def _reason(target: str, verdicts: Sequence[Verdict]) -> tuple[str, str]:
+    """A target and why it refuses, empty where it does not."""
+    said = next((v.message for v in verdicts if v.verdict == "refused"), "")
+    return target, reason_of(said)
 
 
 def symptom_of(target: str, operator: str, verdict: Verdict, edge: bool) -> Symptom:

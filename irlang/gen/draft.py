@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,8 @@ class Fixed:
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
     plain: whether all others have their defaults, where that can be. said: whether none has. lean:
-    whether no other input is given that need not be.
+    whether no other input is given that need not be. asked: the inputs that are given though they
+    need not be. dtypes: what type variables stand for.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)
@@ -58,6 +60,8 @@ class Fixed:
     plain: bool = False
     said: bool = False
     lean: bool = False
+    asked: frozenset[str] = frozenset()
+    dtypes: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = Fixed()

@@ -32,6 +32,8 @@ _GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
+_LAST = ((-1,),)  # as idioms name the axis that layers work along
+_MOVED = 3  # times as likely as another change: there is one axis for many calls
 # An earlier step or `GIVEN`, a number, `ROW` or `CHANNEL`, what is yet to be drawn.
 Operand = int | float | str | None
 
@@ -121,25 +123,39 @@ def _attribute(node: ast.Expr) -> Any:
 
 def otherwise(steps: Idiom, chooser: Chooser) -> Idiom:
     """An idiom of which one thing is otherwise: an attribute that is not said, or the opposite; a
-    number; the order of two operands; one `x` that is another value.
+    number; the order of two operands; one `x` that is another value; the axis of all calls that
+    name it.
 
     A pass that looks for the idiom has to see the difference.
     """
     made = [
-        (at, one)
+        (*steps[:at], one, *steps[at + 1 :])
         for at, step in enumerate(steps)
         for one in (*_other_attrs(step), *_other_operands(step, at > 0, chooser))
     ]
-    if not made:
-        return steps
-    at, step = chooser.pick(made)
-    return (*steps[:at], step, *steps[at + 1 :])
+    axes = [one for one in _other_axes(steps) for _ in range(_MOVED)]
+    return chooser.pick([*made, *axes]) if made or axes else steps
 
 
 def _other_attrs(step: Step) -> Iterator[Step]:
     for name, value in step.attrs.items():
         rest = {key: one for key, one in step.attrs.items() if key != name}
         yield replace(step, attrs={**rest, name: not value} if isinstance(value, bool) else rest)
+
+
+def _other_axes(steps: Idiom) -> Iterator[Idiom]:
+    """The axis before the one that calls name, and both; in all of them, as parts of one layer
+    agree on where it is.
+    """
+    named = [(key, value) for step in steps for key, value in step.attrs.items() if value in _LAST]
+    for name, last in dict.fromkeys(named):
+        for other in (last[0] - 1,), (last[0] - 1, *last):
+            yield tuple(
+                replace(step, attrs={**step.attrs, name: other})
+                if step.attrs.get(name) == last
+                else step
+                for step in steps
+            )
 
 
 def _other_operands(step: Step, later: bool, chooser: Chooser) -> Iterator[Step]:

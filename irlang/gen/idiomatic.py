@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from irlang import ast
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.calls import Calls
@@ -123,16 +126,20 @@ class Idioms(Calls):
         """
         made = self.kit.patterns[steps[at].op]
         axes = 0 if scalars else self.chooser.between(0, 4)
+        values, calls = len(self.graph.values), len(self.graph.nodes)
         step = self.met(at, steps, found)
         fixed = fix(step, made.slots, found, axes, plain=plain)
         twin = self.twin(at, steps, found) if self.chooser.chance(_TWINS) else None
         if fixed is not None and twin is not None:
             fixed = self.alike(fixed, made, twin)
+        if fixed is not None:
+            fixed = asked(fixed, step, made)
         # What it began with says how many axes there are: rows of a product are normalised, too.
         # But what has a number for each axis of an image has some.
         bare = True if (at or given_rank(steps)) and not made.by_axis else None
         if fixed is None or not self.call(made, order, 0, fixed, bare):
             return False
+        self.forget(values, calls)
         node = self.graph.nodes[-1]
         found[at] = self.by_name[node.outputs[0]]
         given = node.inputs.get(operand_of(steps[at], made.slots))
@@ -140,6 +147,18 @@ class Idioms(Calls):
             found[GIVEN] = Value(given, self.graph.values[given])
             self.by_name.setdefault(given, found[GIVEN])
         return True
+
+    def forget(self, values: int, calls: int) -> None:
+        """Takes out the tensors that were made for a call that reads others in their place.
+
+        values, calls: how many there were before it.
+        """
+        graph = self.graph
+        read = {name for node in graph.nodes[calls:] for name in node.operands()}
+        for name in [name for name in [*graph.values][values:] if name not in read]:
+            if name in graph.inputs or name in graph.params:
+                for table in (graph.inputs, graph.params, graph.values, self.by_name):
+                    table.pop(name, None)
 
     def met(self, at: int, steps: Idiom, found: dict[int, Value]) -> Step:
         """A call of an idiom, of which what is drawn is settled where the rest of the idiom is to
@@ -216,3 +235,33 @@ class Idioms(Calls):
         self.graph.values[name] = info
         self.by_name[name] = Value(name, info)
         return self.by_name[name]
+
+
+def asked(fixed: Fixed, step: Step, made: Pattern) -> Fixed:
+    """A call of which all is given that the idiom names, though it need not be: `_` says that it is
+    there. Of a type that nothing else says it is what an attribute names, as a zero point is.
+    """
+    named = [
+        slot
+        for operand, slot in zip(step.operands, made.slots, strict=False)
+        if operand is None and slot.item.default is not None and slot.item.name not in fixed.inputs
+    ]
+    if not named:
+        return fixed
+    said = {s.variable for s in made.slots if s not in named and s.variable}
+    types = [dtype for attr in made.attrs.values() if (dtype := dtype_of(attr, fixed.attrs))]
+    dtypes = {
+        slot.variable: dtype
+        for slot in named
+        for dtype in types[:1]
+        if slot.variable and slot.variable not in said and dtype in slot.allowed
+    }
+    return replace(fixed, asked=frozenset(slot.item.name for slot in named), dtypes=dtypes)
+
+
+def dtype_of(attr: ast.Attr, attrs: Mapping[str, Any]) -> str:
+    """The element type that an attribute names, by default where it is not said; else empty."""
+    if attr.type.name != "dtype":
+        return ""
+    usual = attr.default.id if isinstance(attr.default, ast.Name) else ""
+    return str(attrs.get(attr.name, usual))

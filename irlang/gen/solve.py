@@ -74,6 +74,7 @@ class _Solver(Tensors):
         self.plain, self.said = fixed.plain, fixed.said
         self.attrs.update(fixed.attrs)
         self.names.update(fixed.attrs)
+        self.dtypes.update(fixed.dtypes)
 
     def draft(self) -> Draft:
         chooser = self.chooser
@@ -82,7 +83,11 @@ class _Solver(Tensors):
             s
             for s in self.made.slots
             if s.item.name not in found
-            and (s.item.default is None or (not self.fixed.lean and chooser.below(2)))
+            and (
+                s.item.default is None
+                or s.item.name in self.fixed.asked
+                or (not self.fixed.lean and chooser.below(2))
+            )
         ]
         if len(slots) > 1 and self.order and not found:
             wanted = self.live[self.order[0]].info

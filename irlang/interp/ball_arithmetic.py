@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from irlang.interp.ball import Ball, coarse, gross, least, magnitude, running, simple
-from irlang.interp.ball_factors import are_whole, joined, on_the_way
+from irlang.interp.ball_factors import are_plain, are_whole, joined, on_the_way
 from irlang.interp.ball_precision import CORRECTLY, Precision
 from irlang.interp.ball_sure import certain, exactly, unrounded
 from irlang.interp.endless import settled_sum
@@ -80,7 +80,7 @@ class BallArithmetic(Precision):
         if function != "/":
             happens = self._coarse(a, b, found.value)
             if several and np.any(happens):
-                happens = happens & are_whole(found.factors)
+                happens = happens & are_plain(found.factors)
             found.unrounded = function == "*" and bool(np.any(happens & ~free))
             free = free | happens
         if np.any(free):
@@ -97,7 +97,10 @@ class BallArithmetic(Precision):
         """
         radius, factors = found.bound, found.factors
         if unrounded:
-            more = np.where(are_whole(factors), 0.0, self.growth(unrounded) * np.abs(found.value))
+            size = np.abs(found.value)
+            none = are_whole(factors) & (size <= 1 / self.unit)
+            none = none | (are_plain(factors) & simple(found.value, self.unit))
+            more = np.where(none, 0.0, self.growth(unrounded) * size)
             radius = radius + np.where(np.isfinite(found.value), more, 0.0)
         met = on_the_way(factors, self.tiny, self.most)
         if met is None:

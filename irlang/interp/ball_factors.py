@@ -77,6 +77,22 @@ def are_whole(factors: Sequence[Factor]) -> Any:
     return found
 
 
+def are_plain(factors: Sequence[Factor]) -> Any:
+    """Where all are exact whole numbers, or powers of two that are multiplied or divided by: no
+    product of some of them has an odd part that is larger than that of the last.
+    """
+    found: Any = np.bool_(len(factors) > 0)
+    for one in factors:
+        if one.ball.unrounded:
+            return np.False_
+        value = np.asarray(one.ball.value, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            whole = (np.floor(value) == value) & np.isfinite(value) & (not one.divides)
+        fits = (np.asarray(one.ball.bound) == 0) & (whole | (np.abs(np.frexp(value)[0]) == 0.5))
+        found = found & one.placed(fits)
+    return found
+
+
 def _sizes(factor: Factor) -> tuple[Any, Any]:
     """The least and the largest size of every element, 1 where it is surely zero or not finite."""
     value = np.asarray(factor.ball.value, dtype=np.float64)
@@ -109,6 +125,8 @@ def on_the_way(factors: Sequence[Factor], tiny: float, largest: float) -> tuple[
     (or below `tiny`, and multiplied by an infinity), and by how much it may be off elsewhere per
     unit of what one partial product loses that is below `tiny`.
     """
+    if not factors:  # too large to be looked at
+        return None
     with np.errstate(all="ignore"):
         ends = [_ends(one) for one in factors]
         most, least = (math.prod(end) for end in zip(*ends, strict=True))

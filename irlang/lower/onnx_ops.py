@@ -240,8 +240,15 @@ def _split(call: Onnx) -> list[Value]:
 
 
 def _slice(call: Onnx) -> Value:
+    """Backwards from in front of the first element ONNX begins with that one, where there is
+    nothing to take.
+    """
     x = call.input("x")
-    bounds = [call["begin"], call["end"], call.axes_said("axes", x.rank), call["step"]]
+    axes, begin, end = call.axes_said("axes", x.rank), [*call["begin"]], [*call["end"]]
+    for place, (axis, step) in enumerate(zip(axes, call["step"], strict=True)):
+        if step < 0 < -x.shape[axis] - begin[place] and x.shape[axis]:
+            begin[place] = end[place] = 0
+    bounds = [begin, end, axes, call["step"]]
     return call.build.op("Slice", [x], call.out.shape, *map(call.build.integers, bounds))
 
 
