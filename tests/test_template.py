@@ -225,6 +225,7 @@ def test_a_template_that_is_stopped_stops_no_campaign(
         second = pid_of(worker)
         assert time.monotonic() - start < 20
         assert gone(own)
+        os.kill(stopped, signal.SIGKILL)  # it cannot hear that its owner ends
     assert framework.imported() == [stopped, second]  # a process of its own
 
 
