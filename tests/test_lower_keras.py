@@ -26,6 +26,7 @@ from irlang.lower.target import describe
 from irlang.parser import parse
 from tests.lower_calls import case
 from tests.targets import usable
+from tests.test_lower_handed import assert_handed
 from tests.test_lower_text import ran
 
 _BOTH = ("keras:tensorflow", "tf-2.12:keras")
@@ -147,13 +148,7 @@ def test_calls_are_handed_to_layers_which_give_what_is_defined(
     inputs: str, call: str, targets: tuple[str, ...], said: str
 ) -> None:
     for target in targets:
-        usable(target)
-        made = case(inputs, call)
-        lowered = lower(made.graph, target, made.catalog, made.params)
-        assert bool(lowered.native) == bool(said), lowered.code
-        assert said in str(lowered.code)
-        program = Program(lowered.kind, lowered.code, made.inputs, lowered.params)
-        assert made.faults(ran(program, target).outputs) == []
+        assert_handed(target, inputs, call, said)
 
 
 @pytest.mark.parametrize("target", _BACKENDS)

@@ -66,29 +66,30 @@ def are_whole(factors: Sequence[Factor]) -> Any:
 
     Of what has been too large to be looked at nothing is known.
     """
-    found: Any = np.bool_(len(factors) > 0)
-    for one in factors:
-        if one.divides or one.ball.unrounded:  # of what factors that is a product is not known
-            return np.False_
-        value = np.asarray(one.ball.value)
-        with np.errstate(invalid="ignore"):
-            fits = (np.asarray(one.ball.bound) == 0) & (np.floor(value) == value)
-        found = found & one.placed(fits)
-    return found
+    return _all_are(factors, lambda value, divides: (np.floor(value) == value) & (not divides))
 
 
 def are_plain(factors: Sequence[Factor]) -> Any:
     """Where all are exact whole numbers, or powers of two that are multiplied or divided by: no
     product of some of them has an odd part that is larger than that of the last.
     """
+
+    def plain(value: Any, divides: bool) -> Any:
+        whole = (np.floor(value) == value) & np.isfinite(value) & (not divides)
+        return whole | (np.abs(np.frexp(value)[0]) == 0.5)
+
+    return _all_are(factors, plain)
+
+
+def _all_are(factors: Sequence[Factor], test: Callable[[Any, bool], Any]) -> Any:
+    """Where all factors are exact and pass a test, which is told whether they are divided by."""
     found: Any = np.bool_(len(factors) > 0)
     for one in factors:
-        if one.ball.unrounded:
+        if one.ball.unrounded:  # of what factors that is a product is not known
             return np.False_
         value = np.asarray(one.ball.value, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            whole = (np.floor(value) == value) & np.isfinite(value) & (not one.divides)
-        fits = (np.asarray(one.ball.bound) == 0) & (whole | (np.abs(np.frexp(value)[0]) == 0.5))
+            fits = (np.asarray(one.ball.bound) == 0) & test(value, one.divides)
         found = found & one.placed(fits)
     return found
 

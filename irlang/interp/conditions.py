@@ -4,6 +4,7 @@ holds or does not, and in both cases more is known than in general.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeGuard
 
@@ -62,10 +63,7 @@ class Conditions(Extremes):
                 if known is not None:
                     known = {**known, **{p: number(float(which == holds)) for p, holds in parts}}
                     arms.append(self.aside(partial(self.value, body, box, known)))
-            made = join(*arms)
-            if made.finite and made.pieces:
-                found = self.cut(found, made.low, made.high, "a condition holds or does not")
-                found = self._less_gaps(found, made)
+            found = self._either(found, arms)
         return found
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -83,11 +81,16 @@ class Conditions(Extremes):
                 if known is not None:
                     chosen = _chosen(body, condition, which)
                     arms.append(self.aside(partial(self.value, chosen, box, known)))
-            made = join(*arms)
-            if made.finite and made.pieces:
-                found = self.cut(found, made.low, made.high, "a condition holds or does not")
-                found = self._less_gaps(found, made)
+            found = self._either(found, arms)
         return found
+
+    def _either(self, found: Numbers, arms: Sequence[Numbers]) -> Numbers:
+        """A set that is what it is where a condition holds, or where it does not."""
+        made = join(*arms)
+        if not (made.finite and made.pieces):
+            return found
+        found = self.cut(found, made.low, made.high, "a condition holds or does not")
+        return self._less_gaps(found, made)
 
     def _less_gaps(self, found: Numbers, made: Numbers) -> Numbers:
         """A set less what lies between the pieces of another that it is part of: a number that is
