@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import irlang.interp.proofs as proofs
 import irlang.interp.range as meaning
+from irlang.interp.interval import Numbers
 from irlang.interp.proofs import Proofs
 from irlang.interp.range import Analysis
+from irlang.interp.recall import narrower, together
 from tests.test_range import analysed, possible
 
 _LAYER = """block layer(x: f32[2, 8, 16]) -> y: f32[2, 8, 16] {{
@@ -47,13 +49,16 @@ def test_the_layers_of_a_deep_model_are_judged_as_if_each_were_alone(
     # what is not tried leaves more of a call's work to what is: enough here for all of it
     monkeypatch.setattr(proofs, "_WORK", 50_000)
     text = _LAYER.format(norm=norm, inner=inner, layers=4)
-    together = analysed(text, gradient=True)
+    alike = analysed(text, gradient=True)
     with monkeypatch.context() as patched:
         _of_its_own(patched)
         alone = analysed(text, gradient=True)
-    assert _unsafe(together) == _unsafe(alone)
-    assert len(together.points) == len(alone.points)
-    assert together.values == alone.values
+    assert _unsafe(alike) == _unsafe(alone)
+    assert len(alike.points) == len(alone.points)
+    for name, own in alone.values.items():
+        found = alike.values[name]
+        assert found.low <= own.low <= own.high <= found.high
+        assert found == own or found.high - found.low <= 1.001 * (own.high - own.low)
 
 
 def test_the_layers_of_a_deep_model_are_not_proved_one_by_one(
@@ -69,10 +74,33 @@ def test_the_layers_of_a_deep_model_are_not_proved_one_by_one(
 
     monkeypatch.setattr(Proofs, "aside", counted)
     analysed(text)
-    together, work[0] = work[0], 0
+    alike, work[0] = work[0], 0
     _of_its_own(monkeypatch)
     analysed(text)
-    assert 2 * together < work[0]
+    assert 2 * alike < work[0]
+
+
+def test_what_any_call_has_tried_is_known_to_those_after_it() -> None:
+    here, there = (((0, at), ((0, 3),), "related", ()) for at in (1, 2))
+    first, second = {here: False}, {here: True, there: False}
+    assert together(first, second) == {here: True, there: False}
+    assert together(second, first) == {here: True, there: False}
+
+
+@pytest.mark.parametrize(
+    ("made", "use"),
+    [((-4.0, 4.0), False), ((-3.999, 4.0), False), ((-3.0, 4.0), True), ((0.0, 4.0), True)],
+)
+def test_a_proof_is_of_use_where_it_brings_more_than_the_last_digits(
+    made: tuple[float, float], use: bool
+) -> None:
+    assert narrower(Numbers((made,)), Numbers(((-4.0, 4.0),))) is use
+
+
+def test_a_proof_is_of_use_where_a_number_no_longer_passes_one() -> None:
+    assert narrower(Numbers(((0.0, 1.0),)), Numbers(((0.0, 1.0000001),)))
+    assert narrower(Numbers(((0.0, 1.0),)), Numbers(((0.0, 1.0),), nan=True))
+    assert narrower(Numbers(((0.0, 1.0),)), Numbers(((0.0, 1.0),), above=True))
 
 
 _END = st.sampled_from([0.25, 0.5, 0.999, 1.0, 1.5, 4.0])
@@ -102,9 +130,9 @@ def test_a_proof_that_was_of_no_use_before_is_tried_where_a_place_hangs_on_it(
     )
     results = ", ".join(f"y{at}: f32[3]" for at in range(len(ends)))
     text = f"model m({inputs}) -> {results} {{\n{body}}}"
-    together = analysed(text)
+    alike = analysed(text)
     with pytest.MonkeyPatch.context() as patched:
         _of_its_own(patched)
         alone = analysed(text)
-    assert possible(together) == possible(alone)
-    assert together.values == alone.values
+    assert possible(alike) == possible(alone)
+    assert alike.values == alone.values

@@ -24,7 +24,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.range_call import Call
 from irlang.interp.range_eval import Place
 from irlang.interp.reasons import is_overflow
-from irlang.interp.recall import Vain, likeness
+from irlang.interp.recall import NONE, Trials, likeness, together
 from irlang.interp.regions import Tensor, copied
 
 DOMAINS = ("relations", "regions", "tensor")
@@ -200,7 +200,7 @@ def analyse(
     tensors = Store()
     points: list[Point] = []
     others, steps = Known(known), list[Step]()
-    vain: dict[Any, Vain] = {}
+    trials: dict[Any, Trials] = {}
     with np.errstate(all="ignore"):
         given: dict[str, Port | Param] = {**graph.inputs, **graph.params}
         for name, one in given.items():
@@ -218,7 +218,7 @@ def analyse(
             if step is None:
                 tensors.before.clear()
                 number = others.number()
-                own = _judged(node, number, definitions, tensors, domain, flush, vain)
+                own = _judged(node, number, definitions, tensors, domain, flush, trials)
                 step = Step(tuple(node.outputs), number, look, tensors.changed(), *own)
                 others.judged(step)
             tensors.update(step.tensors)
@@ -263,33 +263,35 @@ def _judged(
     tensors: dict[str, Tensor],
     domain: str,
     flush: bool,
-    vain: dict[Any, Vain],
+    trials: dict[Any, Trials],
 ) -> tuple[tuple[Point, ...], tuple[Granted, ...], bool]:
     """The points of a call, what it is taken to have, whether its definition leaves a result open;
     its results are put among the tensors.
 
-    vain: where proofs brought nothing, by what calls have in common that are alike.
+    trials: what proofs have brought, by what calls have in common that are alike.
     """
     handed = {name: tensors[name] for name in node.operands() if tensors[name].handed}
     tensors.update({name: tensor.finite() for name, tensor in handed.items()})
     equations = node.expansion(definitions).equations
     key = likeness(equations, node.feeds(), tensors) if domain == "relations" else node.name
-    call = Call(node, number, definitions, tensors, domain, flush, vain=vain.get(key, frozenset()))
+    before = trials.get(key, NONE)
+    call = Call(node, number, definitions, tensors, domain, flush, before=before)
     free = next((name for name in handed if tensors[name].hull.magnitude >= call.own.largest), "")
     points = tuple(_point(node, place, free) for place in call.run())
-    if key in vain and any(point.status != "safe" and not point.after for point in points):
+    before = together(before, call.trials)
+    if key in trials and any(point.status != "safe" and not point.after for point in points):
         call = Call(node, number, definitions, tensors, domain, flush)
         points = tuple(_point(node, place, free) for place in call.run())
-    vain.setdefault(key, call.in_vain())
+        before = together(before, call.trials)
     own = () if isinstance(node, Pullback) else call.granted
     granted = tuple(Granted(node.name, check.code, check.message) for check in own)
     left_open = not isinstance(node, Pullback) and call.leaves_open()
     if handed:  # judged as if it read finite numbers only; what it gives may be more
         tensors.update(handed)
-        call = Call(
-            node, number, definitions, tensors, domain, flush, proofs=_AGAIN, vain=vain[key]
-        )
+        call = Call(node, number, definitions, tensors, domain, flush, proofs=_AGAIN, before=before)
         call.run()
+        before = together(before, call.trials)
+    trials[key] = before
     call.leave()
     return points, granted, left_open
 

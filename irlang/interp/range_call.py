@@ -18,7 +18,7 @@ from irlang.interp.declared import numbers_within
 from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
-from irlang.interp.recall import Recall, Vain
+from irlang.interp.recall import NONE, Recall, Trials
 from irlang.interp.regions import Region, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.stepwise import precision
@@ -42,7 +42,7 @@ class Call:
     """A call. number: its own, for the names of what it has inside. tensors: those of the graph by
     value name and of calls by their own names; the call adds to them. far: whether what is inside
     has the exponents of f64. proofs: how many expressions they may evaluate, if fewer than usual.
-    vain: where proofs brought nothing in a call that is like it.
+    before: where proofs brought something in the calls that are like it, and where nothing.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Call:
         flush: bool = False,
         far: bool = False,
         proofs: int | None = None,
-        vain: Vain = frozenset(),
+        before: Trials = NONE,
     ) -> None:
         self.node = node
         self.definitions = definitions
@@ -64,7 +64,7 @@ class Call:
         self.number = number
         self.own = Arithmetic(precision(self.expansion), flush, far)
         self.tensors = tensors
-        self.vain = vain
+        self.before = before
         outside = {**node.feeds(), **node.results()}
         self.names = {
             name: outside.get(name, f"{number}.{name}") for name in self.expansion.tensors
@@ -79,7 +79,7 @@ class Call:
         self.walk = walk(tensors, self.own, self._note, domain != "tensor")
         if isinstance(self.walk, Recall):
             self.walk.left = self.walk.left if proofs is None else proofs
-            self.walk.vain = vain
+            self.walk.before = before
         self._origins: dict[int, Origin] = {}
         self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
 
@@ -128,9 +128,10 @@ class Call:
                 return True
         return False
 
-    def in_vain(self) -> Vain:
-        """Where proofs brought nothing, once it has been run."""
-        return self.walk.brought_nothing if isinstance(self.walk, Recall) else frozenset()
+    @property
+    def trials(self) -> Trials:
+        """Where proofs brought something, and where nothing, once it has been run."""
+        return self.walk.trials if isinstance(self.walk, Recall) else {}
 
     def _hides(self) -> bool:
         """Whether a result does not tell that something inside is too large, or tells nothing else.
@@ -149,7 +150,7 @@ class Call:
         store = dict(self.tensors)
         far = Call(
             self.node, self.number, self.definitions, store, self.domain, self.own.flush, True,
-            vain=self.vain,
+            before=self.before,
         )  # fmt: skip
         far.run()
         inside = {self.names[equation.target] for equation in self.expansion.equations}

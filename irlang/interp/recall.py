@@ -1,14 +1,16 @@
 """What proofs brought in a call, for the calls that are like it: the layers of a deep model.
 
 Calls are alike where their equations are the same, what they read is made in the same way and lies
-on the same side of 0. A proof that brought nothing in the first of them is not tried in those after
-it. That takes away precision at most, and no verdict hangs on it: where a place of a call is left
-possible, the call is judged anew with all proofs (`irlang.interp.range`).
+on the same side of 0. A proof that has brought nothing in any of them so far is not tried in those
+after it, which leaves these more tries for others. That takes away precision at most, and no
+verdict hangs on it: where a place of a call is left possible, the call is judged anew with all
+proofs (`irlang.interp.range`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from irlang import equations as eq
@@ -19,18 +21,19 @@ from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Tensor
 from irlang.interp.splits import Splits
 
+_LITTLE = 2.0**-8  # of what lies between two ends: so much less is nothing
 _DEPTH = 2  # definitions behind one another by which calls are compared
-_VAIN, _OF_USE = False, True
 
 # an operation, the box, which proofs, and on which sides of some numbers it was before them
 Site = tuple[Origin, tuple[tuple[int, int], ...], str, Any]
-Vain = frozenset[Site]
+Trials = Mapping[Site, bool]  # whether proofs that were tried there have ever brought anything
+NONE: Trials = MappingProxyType({})
 
 
 class Recall(Splits):
     """An evaluator that tries no proof where others like it brought nothing."""
 
-    vain: Vain = frozenset()
+    before: Trials = NONE  # of the calls before it that are like it
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class Recall(Splits):
         split: bool = True,
     ) -> None:
         super().__init__(tensors, own, note, split)
-        self._brought: dict[Site, bool] = {}
+        self.trials: dict[Site, bool] = {}
 
     def related(
         self, expr: eq.Apply, found: Numbers, args: list[Numbers], box: Limits, facts: Facts
@@ -63,16 +66,16 @@ class Recall(Splits):
         if origin is None or self._level or self.left < 0:
             return proofs()
         site = origin, tuple(box.values()), which, _side(found)
-        if site in self.vain:
+        if not self.before.get(site, True):
             return found
         made = proofs()
-        self._brought[site] = self._brought.get(site, _VAIN) or made != found
+        self.trials[site] = self.trials.get(site, False) or narrower(made, found)
         return made
 
-    @property
-    def brought_nothing(self) -> Vain:
-        """Where proofs were tried and excluded nothing."""
-        return frozenset(site for site, use in self._brought.items() if use is _VAIN)
+
+def together(one: Trials, other: Trials) -> Trials:
+    """What proofs have brought in either: where one call ran out of tries, another had some."""
+    return {**one, **{site: use or one.get(site, False) for site, use in other.items()}}
 
 
 def likeness(
@@ -127,3 +130,12 @@ def _side(numbers: Numbers) -> Any:
         numbers.empty,
         numbers.only is None,
     )
+
+
+def narrower(made: Numbers, found: Numbers) -> bool:
+    """Whether a proof has brought more than a few digits of an end."""
+    if made == found:
+        return False
+    if len(made.pieces) != len(found.pieces) or made.nan != found.nan or _side(made) != _side(found):
+        return True
+    return made.high - made.low < (1 - _LITTLE) * (found.high - found.low)
