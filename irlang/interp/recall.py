@@ -136,6 +136,7 @@ def narrower(made: Numbers, found: Numbers) -> bool:
     """Whether a proof has brought more than a few digits of an end."""
     if made == found:
         return False
-    if len(made.pieces) != len(found.pieces) or made.nan != found.nan or _side(made) != _side(found):
+    kinds = [(len(one.pieces), one.nan, _side(one)) for one in (made, found)]
+    if kinds[0] != kinds[1]:
         return True
     return made.high - made.low < (1 - _LITTLE) * (found.high - found.low)
