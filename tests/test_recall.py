@@ -13,7 +13,7 @@ import irlang.interp.range as meaning
 from irlang.interp.interval import Numbers
 from irlang.interp.proofs import Proofs
 from irlang.interp.range import Analysis
-from irlang.interp.recall import narrower, together
+from irlang.interp.recall import Site, narrower, together
 from tests.test_range import analysed, possible
 
 _LAYER = """block layer(x: f32[2, 8, 16]) -> y: f32[2, 8, 16] {{
@@ -81,7 +81,8 @@ def test_the_layers_of_a_deep_model_are_not_proved_one_by_one(
 
 
 def test_what_any_call_has_tried_is_known_to_those_after_it() -> None:
-    here, there = (((0, at), ((0, 3),), "related", ()) for at in (1, 2))
+    sites: list[Site] = [(("y", at), ((0, 3),), "related", ()) for at in (1, 2)]
+    here, there = sites
     first, second = {here: False}, {here: True, there: False}
     assert together(first, second) == {here: True, there: False}
     assert together(second, first) == {here: True, there: False}
