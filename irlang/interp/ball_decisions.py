@@ -9,6 +9,7 @@ import numpy as np
 from irlang.interp.ball import Ball, gap, least, running, settled, spread
 from irlang.interp.ball_precision import Precision
 from irlang.interp.ball_sure import no_number
+from irlang.interp.ball_zeros import either_zero
 from irlang.interp.running import chosen
 from irlang.scalar import SCALARS
 
@@ -184,9 +185,3 @@ def _counted(value: Any) -> Any:
     with np.errstate(invalid="ignore"):
         fits = np.asarray(value).dtype.kind == "f" and bool(np.all(np.abs(value) < _WIDEST))
     return np.asarray(value).astype(np.int64) if fits else value
-
-
-def either_zero(value: Any, doubtful: Any) -> Any:
-    """Where a zero of real numbers may have either sign; None where none may."""
-    zero = (np.asarray(value).dtype.kind == "f") & (np.asarray(value) == 0) & doubtful
-    return zero if np.any(zero) else None

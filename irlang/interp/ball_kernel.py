@@ -90,8 +90,10 @@ def prepare(
 
 
 def chooses(expr: eq.Expr) -> bool:
-    """Whether an expression has the larger or the smaller of some numbers."""
-    names = ("max", "min")
+    """Whether it hangs on the order of evaluation which sign a zero has: the larger or the smaller
+    of some numbers, or their sum.
+    """
+    names = ("max", "min", "sum")
     return any(
         part.function in names if isinstance(part, eq.Apply) else part.kind in names
         for part in eq.walk(expr)

@@ -35,9 +35,9 @@ from irlang.interp.ball import (
     unrounded_sum,
     whole,
 )
-from irlang.interp.ball_decisions import either_zero
 from irlang.interp.ball_factors import moved
 from irlang.interp.ball_functions import BallFunctions
+from irlang.interp.ball_zeros import extreme_zero, sum_of_zero_products, sum_of_zeros
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
 from irlang.interp.running import Running
@@ -149,7 +149,7 @@ class Balls(BallFunctions):
         if kind in ("all", "any"):
             return self._quantified(kind, ball, value, radius, axes)
         if kind in ("max", "min"):
-            signless = _unsigned(ball, value, axes)
+            signless = extreme_zero(ball, value, axes)
             if radius is None:
                 return Ball(value, signless=signless)
             upper = FOLD[kind](ball.value + radius, axis=axes)
@@ -184,7 +184,8 @@ class Balls(BallFunctions):
         )
         if sure is not None:
             radius = np.where(sure, 0.0, radius)
-        return self.bounded(Ball(value, radius, count, total, least=floor))
+        zeros = sum_of_zeros(ball, value, axes)
+        return self.bounded(Ball(value, radius, count, total, least=floor, signless=zeros))
 
     @staticmethod
     def _quantified(kind: str, ball: Ball, value: Any, radius: Any, axes: tuple[int, ...]) -> Ball:
@@ -240,7 +241,9 @@ class Balls(BallFunctions):
         apart = separable([(f.value, f.radius) for f in factors], rank, self.most)
         if apart is not None:
             radius = np.where(apart, np.inf, radius)
-        return self.bounded(Ball(value, radius, roundings + 1, most, least=floor))
+        zeros = sum_of_zero_products(factors, value, total, lambda parts: contract(parts, rank))
+        ball = Ball(value, radius, roundings + 1, most, least=floor, signless=zeros)
+        return self.bounded(ball)
 
     def _by_largest(self, factors: list[Ball], rank: int, terms: int) -> Any:
         """The error of a fast algorithm: every element of a factor counts as its largest."""
@@ -396,20 +399,6 @@ class Balls(BallFunctions):
         target.radius[where] = value.bound
         if target.running is not None:
             target.running.assign(where, running(value, self.unit))
-
-
-def _unsigned(ball: Ball, value: Any, axes: tuple[int, ...]) -> Any:
-    """Where the largest or the least of some numbers is a zero, and there are zeros of either sign
-    among them.
-    """
-    given = np.asarray(ball.value)
-    zeros = given == 0
-    if given.dtype.kind != "f" or not np.any(zeros):
-        return None
-    below = np.signbit(given)
-    open_ = np.False_ if ball.signless is None else ball.signless
-    either = [np.any(zeros & (signs | open_), axis=axes) for signs in (below, ~below)]
-    return either_zero(value, either[0] & either[1])
 
 
 def _largest(factor: Ball) -> float:
