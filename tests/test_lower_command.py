@@ -92,3 +92,18 @@ def test_a_missing_framework_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         monkeypatch.undo()
         targets._version.cache_clear()
+
+
+def test_a_refusal_is_told_once_and_says_what_the_target_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wide.nnir"
+    file.write_text(
+        "nnir 1\nmodel m(x: f64[1, 64, 224, 224]) -> y: f64[1, 64, 224, 224] {\n"
+        "  param w: f64[64, 64, 3, 3] = normal(0, 0.1)\n"
+        "  a = conv(x, w; pad = same)\n  y = conv(a, w; pad = same)\n}\n"
+    )
+    assert status(["lower", str(file), "--to", "onnxruntime"]) == 1
+    told = capsys.readouterr().err
+    assert told.count("ONNX Runtime has no f64 kernel of Conv") == 1
+    assert "its definition would take a tensor of" in told

@@ -38,7 +38,7 @@ def command(
     graph, catalog = load_model(file, bind, model)
     lowered = lower(graph, target, catalog, initial_values(graph, seed), grad=True)
     if lowered.unsupported:
-        raise fail("lower.unsupported", f"{target}: {'; '.join(lowered.unsupported)}")
+        raise fail("lower.unsupported", lowered.refusal)
     ending = _ENDINGS[lowered.kind]
     path = out or Path(file).with_name(f"{Path(file).stem}_{target.replace(':', '_')}{ending}")
     if path.suffix != ending:

@@ -168,12 +168,14 @@ def _spell(
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
     row = table.get(node.op.name) if _is_builtin(node.op) else None
+    lacking = ""
     if row is not None:
         try:
             wanted = frozenset(f for f, name in node.results().items() if name in used)
             spelt = row.rule(Call(node, builder, feeds, wanted))
-        except Unsupported:
+        except Unsupported as reason:
             spelt = None  # no kernel for this type: the definition's may have
+            lacking = f"{reason}; "
         if spelt is not None:
             found = [spelt] if isinstance(spelt, Value) else list(spelt)
             assert used.isdisjoint(node.outputs[len(found) :]), (node, found)
@@ -181,7 +183,11 @@ def _spell(
     if not whole:
         raise Unsupported("there is no operator of its own for it")
     expansion = node.expansion(catalog)
-    return lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped), False
+    try:
+        made = lower_expansion(builder, expansion, feeds, node.name, node.results(), sloped)
+    except Unsupported as reason:
+        raise Unsupported(f"{lacking}{reason}") from None
+    return made, False
 
 
 def _is_of(given: Value, info: TensorInfo) -> bool:

@@ -40,6 +40,8 @@ from irlang.lower.theano_builder import TheanoBuilder
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
+_REASONS = 4  # that are told
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
@@ -66,6 +68,13 @@ class Lowered:
     constant: Mapping[str, str] = field(default_factory=dict)
     watched: bool = False
     slopes: python_program.Slopes | None = None
+
+    @property
+    def refusal(self) -> str:
+        """The target, and the first few different reasons why it cannot run the program."""
+        reasons = list(dict.fromkeys(self.unsupported))
+        more = [f"{len(reasons) - _REASONS} more reasons"] if len(reasons) > _REASONS else []
+        return f"{self.target}: {'; '.join((*reasons[:_REASONS], *more))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +248,7 @@ def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | No
     inputs are given.
     """
     if lowered.unsupported:
-        raise fail("lower.unsupported", f"{lowered.target}: {'; '.join(lowered.unsupported)}")
+        raise fail("lower.unsupported", lowered.refusal)
     script = stem.with_name(f"{stem.name}.py")
     if isinstance(lowered.code, str):
         script.write_text(lowered.code, "utf-8")
