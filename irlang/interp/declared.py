@@ -17,6 +17,7 @@ from irlang.graph import Graph, Param, Port
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import Numbers, interval
 from irlang.interp.regions import Region, Tensor, merged, whole
+from irlang.interp.spans import Known
 from irlang.interp.unfolding import own_index
 from irlang.interp.values import DEFAULT_RANGE, initial_values
 from irlang.laws import LAWS
@@ -44,7 +45,10 @@ def given_tensor(
         kind, args = given.initial.kind, given.initial.args
         if kind not in LAWS:
             one = Graph(graph.name, params={name: given}, folder=graph.folder)
-            return known_tensor(info, initial_values(one, 0)[name], domain)
+            array = initial_values(one, 0)[name]
+            made = known_tensor(info, array, domain)
+            made.known = Known(array) if info.kind == "real" and made.hull.finite else None
+            return made
         within = LAWS[kind].support(*map(float, args))
     if within is None:
         within = DEFAULT_RANGE[info.kind]

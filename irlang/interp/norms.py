@@ -20,8 +20,10 @@ from irlang.interp.forms import Element
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
+from irlang.interp.spans import plain_axes, repeated, span
 from irlang.interp.unfolding import match, settled
 
+_ROOT = 0.5  # power of the largest number from which on whole tensors are measured
 _SCALED = 2  # factors before a number that is divided by its length
 _DEPTH = 6  # expressions that are looked into, one inside another
 
@@ -64,11 +66,31 @@ class Norms(Shares):
         if sum_ is None or sum_.count * self.own.row.unit > 0.125:
             return found
         ends = [self._length(factor, sum_) for factor in sum_.factors]
+        if not found.finite or found.magnitude > self.own.largest**_ROOT:
+            whole = [self._length_of_whole(factor, sum_) for factor in sum_.factors]
+            ends = [min(pair) for pair in zip(ends, whole, strict=True)]
         end = math.prod(ends) * (1 + 2 * (sum_.count + 2) * self.own.row.unit)
         end += sum_.count * self.own.least
         if not end < found.magnitude:
             return found
+        factors = [self.value(factor, sum_.inner, {}) for factor in sum_.factors]
+        if found.nan and end <= self.own.largest and all(factor.finite for factor in factors):
+            found = replace(found, nan=False)  # no part of the sum is infinite either
         return self.cut(found, -end, end, "a sum of products is no more than both lengths")
+
+    def _length_of_whole(self, factor: eq.Expr, sum_: Products) -> float:
+        """The same by how long the whole tensor is of which elements are read."""
+        best = math.inf
+        for look in self.looks(factor, sum_.inner):
+            if isinstance(look, eq.Read) and look.default in (None, eq.Const(0)):
+                times = repeated(look, sum_.inner, sum_.names)
+                tensor, axes = self.tensors[look.tensor], plain_axes(look)
+                if times is not None:
+                    best = min(best, math.sqrt(times) * span(tensor))
+                if times == 1 and tensor.known is not None and axes is not None:
+                    row = [axes[name] for name in sum_.names if name in axes]
+                    best = min(best, tensor.known.row(row))
+        return best
 
     def _length(self, factor: eq.Expr, sum_: Products, depth: int = _SCALED) -> float:
         """What the root of the sum of the squares of a factor is at most."""

@@ -21,6 +21,7 @@ from irlang.interp.range_steps import Steps
 from irlang.interp.recall import NONE, Recall, Trials
 from irlang.interp.regions import Region, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
+from irlang.interp.spans import Span
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import (
     is_place,
@@ -287,6 +288,9 @@ class Call:
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
         if self._worth_knowing(equation, body) or _counts(body) or is_place(body):
             found.body = body
+        if self.domain == "relations" and equation.info.dtype == self.own.row.name:
+            reads = {name: self.tensors[name] for name in eq.reads(body)}
+            found.span = Span(body, _box(equation.info), reads, self.own)
         found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
 

@@ -10,10 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
+from typing import TYPE_CHECKING
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
 from irlang.interp.interval import NOTHING, REPORTED, Numbers, join
+
+if TYPE_CHECKING:
+    from irlang.interp.spans import Known, Span
 
 Box = tuple[tuple[int, int], ...]  # for every axis the first index and the one after the last
 Ends = tuple[int, int]  # both included
@@ -36,12 +40,15 @@ class Tensor:
     """A tensor by regions, which are disjoint and, once it is computed, cover it.
 
     body: what an element is, wherever it lies. reasons: relations that its numbers rest on.
+    span: how long it is as a whole. known: its numbers, where they are known.
     """
 
     info: eq.TensorInfo
     regions: tuple[Region, ...]
     body: eq.Expr | None = None
     reasons: tuple[str, ...] = ()
+    span: Span | None = None
+    known: Known | None = None
     hull: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +99,7 @@ def copied(tensor: Tensor, name: str) -> Tensor:
     index = tuple(eq.Index(f"#{axis}") for axis in range(len(tensor.info.shape)))
     term = eq.Read(name, index)
     regions = tuple(Region(region.box, region.numbers, term) for region in tensor.regions)
-    return Tensor(tensor.info, regions, term, tensor.reasons)
+    return Tensor(tensor.info, regions, term, tensor.reasons, tensor.span, tensor.known)
 
 
 def merged(info: eq.TensorInfo, regions: Sequence[Region]) -> Tensor:
