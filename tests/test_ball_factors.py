@@ -132,6 +132,17 @@ def test_what_the_format_of_factors_has_no_number_for_is_infinite_there() -> Non
     assert np.isinf(tf32.bound).tolist() == [[True, False], [True, False]]
 
 
+@given(x=st.floats(0.5, 2, width=32), w=st.floats(-2, 2, width=32))
+def test_a_factor_may_be_cut_off_to_tf32(x: float, w: float) -> None:
+    made = case("x: f32[1, 1], w: f32[1, 1]", "matmul(x, w)", "f32")
+    made.inputs.update(x=np.array([[x]], F32), w=np.array([[w]], F32))
+    (ball,) = _results(made, TF32)
+    digits = np.array([x, w], F32).view(np.uint32)
+    for rounded in (digits, digits + np.uint32(0x1000)):  # towards zero, and to nearest
+        one, other = (rounded & np.uint32(0xFFFFE000)).view(F32).astype(np.float64)
+        assert abs(one * other - ball.value.item()) <= float(np.max(ball.bound))
+
+
 def test_what_stands_beside_an_infinity_may_overflow_the_other_way() -> None:
     made = case("x: f32[4]", "cumsum(x)", "f32")
     made.inputs["x"] = np.array([math.inf, 0, -3e38, -3e38], F32)
