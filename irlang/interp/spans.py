@@ -25,7 +25,7 @@ from irlang.interp.range_eval import Evaluator
 from irlang.interp.regions import Tensor
 from irlang.interp.unfolding import inner_box
 
-_SLACK = 1e-9  # of singular values, as LAPACK computes them in double precision
+_SLACK = 1e-9  # of what is computed here in double precision, singular values by LAPACK
 _LARGEST = 1024  # rows or columns of a matrix whose singular values are computed
 _ROUNDED = 0.125  # a sum of so many roundings is not looked at
 
@@ -95,18 +95,15 @@ def span(tensor: Tensor) -> float:
         if first:
             waiting += first
             continue
-        made = _Spans(dict(own.reads), own.own).of(own.body, own.box)
-        own.found = made
+        own.found = _Spans(dict(own.reads), own.own).of(own.body, own.box) * (1 + _SLACK)
         waiting.pop()
     by_size = _by_size(tensor)
     return by_size if tensor.span is None else min(by_size, tensor.span.found or 0.0)
 
 
 def _by_size(tensor: Tensor) -> float:
-    numbers = tensor.hull
-    return (
-        math.sqrt(math.prod(tensor.info.shape)) * numbers.magnitude if numbers.finite else math.inf
-    )
+    count, numbers = math.prod(tensor.info.shape), tensor.hull
+    return math.sqrt(count) * numbers.magnitude if numbers.finite else math.inf
 
 
 class _Spans:
