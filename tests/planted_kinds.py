@@ -236,10 +236,14 @@ FAULTS = {
     return right(args[0], min=-high, max=-low)
 """,
     ),
-    "tanh for erf": Kind("gelu", ("F.gelu",), """
+    "tanh for erf": Kind(
+        "gelu",
+        ("F.gelu",),
+        """
     options["approximate"] = "none" if options.get("approximate") == "tanh" else "tanh"
     return right(*args, **options)
-"""),
+""",
+    ),
     "a logarithm to a base of four digits": Kind(
         "log2", ("torch.log2",), "return torch.log(*args) / 0.6931"
     ),
