@@ -312,6 +312,18 @@ def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     assert verdict("kl_divergence", arrays, got, {"reduction": "none"}) == "agrees"
 
 
+@given(seed=st.integers(0, 2**32), size=st.floats(1e-6, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_a_logarithm_of_one_more_rounds_the_sum(seed: int, size: float) -> None:
+    """As Keras documents the error: log(y + 1), which of a small y has few digits."""
+    random = np.random.default_rng(seed)
+    prediction, target = (random.uniform(-size, size, 400).astype(F) for _ in range(2))
+    logs = [np.log(np.maximum(y, F(1e-7)) + F(1)) for y in (prediction, target)]
+    arrays = {"prediction": prediction, "target": target}
+    found = verdict("msle", arrays, np.square(logs[0] - logs[1]), {"reduction": "none"})
+    assert found in ("agrees", "rounding")
+
+
 @pytest.mark.parametrize("coord", ["align_corners", "half_pixel", "asymmetric"])
 @given(seed=st.integers(0, 2**32), size=st.integers(2, 40), into=st.integers(2, 40))
 @example(seed=1, size=27, into=12)
