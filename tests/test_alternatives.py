@@ -303,6 +303,25 @@ def test_a_blend_may_count_from_the_nearer_end() -> None:
     assert verdict("lerp", {"a": a, "b": b, "w": w}, near, {}) == "agrees"
 
 
+@given(seed=st.integers(0, 2**32), size=st.integers(2, 7), q=st.sampled_from([0.1, 0.25, 0.5, 0.7]))
+@example(seed=0, size=2, q=0.25)
+@settings(max_examples=60, deadline=None)
+def test_what_is_between_two_in_order_may_be_the_sum_of_parts_of_both(
+    seed: int, size: int, q: float
+) -> None:
+    """As Keras on TensorFlow has it; by their difference it is rounded otherwise."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(-2, 2, (200, size)).astype(F) * F(random.uniform(0.1, 10))
+    ranks, place = np.sort(x, axis=-1), F(q) * F(size - 1)
+    below = int(np.floor(q * (size - 1)))
+    part = F(below + 1) - place
+    low, high = ranks[:, below], ranks[:, min(below + 1, size - 1)]
+    for got in (high * (F(1) - part) + low * part, low + (F(1) - part) * (high - low)):
+        assert verdict("quantile", {"x": x}, got, {"q": q}) in ("agrees", "rounding")
+    off = low + (F(1) - part) * (high - low) * F(1 + 1e-5) + F(1e-5)
+    assert verdict("quantile", {"x": x}, off, {"q": q}) in ("inaccurate", "wrong")
+
+
 def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     """As Keras documents the divergence; the logarithm of a target of 1 is exact by itself."""
     random = np.random.default_rng(7)
