@@ -114,7 +114,7 @@ FAULTS = {
     return right(args[0], args[1], b)
 """,
     ),
-    "padding off by one": Kind(
+    "windows that lie an element early": Kind(
         "conv",
         _of("conv"),
         """
@@ -276,7 +276,7 @@ FAULTS = {
         ("F.prelu",),
         "return right(args[0], args[1].roll(1))",
     ),
-    "half the square beyond the bound": Kind(
+    "a bound off by 1e-4": Kind(
         "huber",
         ("F.huber_loss",),
         "options['delta'] = options.get('delta', 1.0) * (1 + 1e-4)\n"
@@ -308,7 +308,7 @@ FAULTS = {
     return torch.sign(x) * (1 - p * torch.exp(-x * x))
 """,
     ),
-    "a trapezoid that is a sum": Kind(
+    "an end that counts too much": Kind(
         "trapezoid",
         ("torch.trapezoid",),
         """
@@ -328,7 +328,7 @@ FAULTS = {
     return right(ids[:, :-1], table, *rest, **options)
 """,
     ),
-    "a mean over all numbers": Kind(
+    "a loss off by 1e-5": Kind(
         "kl_div",
         ("F.kl_div",),
         """
@@ -336,7 +336,7 @@ FAULTS = {
     return y * (1 + 1e-5)
 """,
     ),
-    "a small norm that is not bounded": Kind(
+    "a result off by 2e-5": Kind(
         "normalize",
         ("F.normalize",),
         "return right(args[0] * (1 + 1e-5), *args[1:], **options) * (1 + 1e-5)",
