@@ -303,6 +303,25 @@ def test_a_blend_may_count_from_the_nearer_end() -> None:
     assert verdict("lerp", {"a": a, "b": b, "w": w}, near, {}) == "agrees"
 
 
+@given(seed=st.integers(0, 2**32), size=st.integers(2, 7), q=st.sampled_from([0.1, 0.25, 0.5, 0.7]))
+@example(seed=0, size=2, q=0.25)
+@settings(max_examples=60, deadline=None)
+def test_what_is_between_two_in_order_may_be_the_sum_of_parts_of_both(
+    seed: int, size: int, q: float
+) -> None:
+    """As Keras on TensorFlow has it; by their difference it is rounded otherwise."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(-2, 2, (200, size)).astype(F) * F(random.uniform(0.1, 10))
+    ranks, place = np.sort(x, axis=-1), F(q) * F(size - 1)
+    below = int(np.floor(q * (size - 1)))
+    part = F(below + 1) - place
+    low, high = ranks[:, below], ranks[:, min(below + 1, size - 1)]
+    for got in (high * (F(1) - part) + low * part, low + (F(1) - part) * (high - low)):
+        assert verdict("quantile", {"x": x}, got, {"q": q}) in ("agrees", "rounding")
+    off = low + (F(1) - part) * (high - low) * F(1 + 1e-5) + F(1e-5)
+    assert verdict("quantile", {"x": x}, off, {"q": q}) in ("inaccurate", "wrong")
+
+
 def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     """As Keras documents the divergence; the logarithm of a target of 1 is exact by itself."""
     random = np.random.default_rng(7)
@@ -310,6 +329,18 @@ def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     got = (target * np.log(target / probs))[:, 0]
     arrays = {"probs": probs, "target": target}
     assert verdict("kl_divergence", arrays, got, {"reduction": "none"}) == "agrees"
+
+
+@given(seed=st.integers(0, 2**32), size=st.floats(1e-6, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_a_logarithm_of_one_more_rounds_the_sum(seed: int, size: float) -> None:
+    """As Keras documents the error: log(y + 1), which of a small y has few digits."""
+    random = np.random.default_rng(seed)
+    prediction, target = (random.uniform(-size, size, 400).astype(F) for _ in range(2))
+    logs = [np.log(np.maximum(y, F(1e-7)) + F(1)) for y in (prediction, target)]
+    arrays = {"prediction": prediction, "target": target}
+    found = verdict("msle", arrays, np.square(logs[0] - logs[1]), {"reduction": "none"})
+    assert found in ("agrees", "rounding")
 
 
 @pytest.mark.parametrize("coord", ["align_corners", "half_pixel", "asymmetric"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from irlang.diff.finding import find, write
 from irlang.diff.flat import SLOPES, told, with_flat
 from irlang.diff.runner import Session
 from irlang.diff.verdict import Verdict, judge
+from irlang.dtypes import DTYPES
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, precision
 from tests.lower_calls import case
@@ -32,13 +34,14 @@ def _told(
     graph, catalog = differentiated(made.graph, builtin())
     fed = {n: np.asarray(a, graph.values[n].dtype.replace("f", "float")) for n, a in values.items()}
     weights = graph.inputs.keys() - fed.keys()
-    fed |= {n: np.ones(graph.values[n].shape, np.float32) for n in weights}
+    kind = DTYPES[graph.values[by].dtype].numpy
+    fed |= {n: np.ones(graph.values[n].shape, kind) for n in weights}
     found = balls(graph, fed, catalog, precision(graph))
     slopes = gradient_balls(graph, fed, catalog, found)
     ball, info = slopes[by], graph.values[by]
     bound = np.broadcast_to(ball.bound, info.shape)
-    got = np.where(np.isfinite(bound), ball.value + off, np.nan).astype(np.float32)
-    results = {n: np.asarray(found[v].value, np.float32) for n, v in graph.outputs.items()}
+    got = np.where(np.isfinite(bound), ball.value + off, np.nan).astype(kind)
+    results = {n: np.asarray(found[v].value, kind) for n, v in graph.outputs.items()}
     verdicts = [judge(f"d_{by}", target, info, ball, got)]
     shown = Case(graph, fed, {}, catalog)
     (verdict,) = with_flat(graph, shown, found, slopes, results, {by: got}, verdicts)
@@ -124,6 +127,17 @@ def test_a_length_has_slopes_everywhere(numbers: list[int], zero: bool) -> None:
     assert (verdict.verdict == "nonfinite") == (not x.any())
     if not x.any():
         assert abs(verdict.expected or 0.0) <= 1.0
+
+
+@given(st.integers(2, 6), st.floats(1.0, 2.0**15, width=16), st.sampled_from(["f16", "f32"]))
+def test_nothing_is_said_where_a_number_on_the_way_is_too_large(
+    degree: int, x: float, dtype: str
+) -> None:
+    """Of a polynomial without coefficients: 0 times what overflows is no number, and 0 is right."""
+    types, call = f"c: {dtype}[{degree + 1}], x: {dtype}[1]", "polyval(c, x)"
+    verdict = _told(types, call, "x", "tf", c=[0.0] * (degree + 1), x=[x])
+    known = degree * math.log2(max(x, degree)) < (15 if dtype == "f16" else 127)
+    assert verdict.verdict == "agrees" if known else verdict.verdict in ("agrees", "unstable")
 
 
 def test_what_a_target_composes_is_its_parts() -> None:

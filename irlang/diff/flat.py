@@ -5,6 +5,9 @@ they say nothing of a gradient. The definition does: where its results change by
 proportion to a step of an element, whichever way the step goes and however small it is, there are
 slopes, and what a framework takes for the gradient lies between them. NaN does not.
 
+Where they say nothing because a number on the way is beyond the range of its type, as x³ is of 95
+in f16 though its coefficient is 0, nothing is said here either (docs/rounding.md).
+
 Where the two slopes differ, as those of a length at 0 do, the function has a kink, and a framework
 may take any slope between them: what the adjoint equations say there follows from how the
 definition tells its cases apart. A number that is outside of both is as wrong as before.
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from irlang.adjoint_graph import free_prefix
+from irlang.arithmetic import Arithmetic
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.verdict import FINDINGS, Verdict
@@ -27,7 +31,7 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node, Port
 from irlang.interp import program
 from irlang.interp.balls import Ball
-from irlang.interp.gradient import hanging
+from irlang.interp.gradient import gradient_balls, hanging
 from irlang.lower.lower import differentiates, lower
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,6 +41,7 @@ _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
 _FAR = 2.0**20  # beyond it whole numbers are all that some types have
 _STEADY = 1.1  # times what the slope of the largest step may be, that of the least is
+_FAR_RANGE = Arithmetic(far=True)
 _LOST = 2.0**-50 * 1e3  # of a result: what of a difference is rounding, times how much it may be
 
 
@@ -67,9 +72,8 @@ def with_flat(
             got = np.asarray(gradients[name])
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
             if got.shape == case.values[name].shape and np.any(open_ & np.isnan(got)):
-                strange = _strange(
-                    graph, case, balls, given, name, verdict.target, open_ & np.isnan(got)
-                )
+                nothing = open_ & np.isnan(got) & _in_any_range(graph, case, name)
+                strange = _strange(graph, case, balls, given, name, verdict.target, nothing)
                 verdict = next((_nan(verdict, *one) for one in strange), verdict)
         judged.append(verdict)
     return judged
@@ -111,6 +115,13 @@ def _nan(verdict: Verdict, index: tuple[int, ...], low: float, high: float) -> V
         verdict.name, verdict.target, "nonfinite", None, None, index, (low + high) / 2, np.nan,
         f"{SLOPES} {low:.6g} and {high:.6g}", "backward",
     )  # fmt: skip
+
+
+def _in_any_range(graph: Graph, case: Case, name: str) -> Array:
+    """Where nothing is known of a gradient, were there no larger numbers in f64 either."""
+    slopes = gradient_balls(graph, case.values, case.catalog, arithmetic=_FAR_RANGE)
+    bound = np.broadcast_to(slopes[name].bound, case.values[name].shape)
+    return np.asarray(~np.isfinite(bound))
 
 
 def _strange(

@@ -68,6 +68,8 @@ def generate(
     said = domain.arithmetic
     if said.distributes or said.factors or said.sums or said.fast or said.halved:
         raise Unfit("sums that have more than their own roundings")
+    if said.far:
+        raise Unfit("another range than that of the type")
     known = dict(infos)
     for name, info in infos.items():
         if info.kind == "real":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irlang.arithmetic import STANDARD, Allowance, Arithmetic
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, DType
 from irlang.interp.ball import Ball, gamma, least
 
 CORRECTLY = Allowance(0.5)
@@ -24,13 +24,18 @@ class Precision:
     """
 
     def __init__(self, dtype: str, arithmetic: Arithmetic = STANDARD) -> None:
-        self.dtype = DTYPES[dtype]
         self.arithmetic = arithmetic
+        self.dtype = self.row(dtype)
         self.unit = math.sqrt(self.dtype.unit) if arithmetic.halved else self.dtype.unit
         self.tiny = self.dtype.tiny
         # a formula that loses half of the digits may also meet larger numbers on its way
         self.most = self.dtype.largest * (self.unit if arithmetic.halved else 1.0)
         self.lost = self.tiny if arithmetic.flush else self.tiny * self.unit
+
+    def row(self, dtype: str) -> DType:
+        """What is known of a type, in the range that the target has of it."""
+        found = DTYPES[dtype]
+        return replace(found, largest=DTYPES["f64"].largest) if self.arithmetic.far else found
 
     def growth(self, roundings: int) -> float:
         """What so many roundings make of a relative error; half the digits are lost but once."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.dtypes import DTYPES, DType, integer_range
+from irlang.dtypes import DType, integer_range
 from irlang.interp import wide
 from irlang.interp.ball import (
     Ball,
@@ -348,7 +348,7 @@ class Balls(BallFunctions):
             ball = self.converted(ball)
         radius, beyond = ball.radius, ball.beyond
         if info.kind == "real":
-            narrow = DTYPES[info.dtype]
+            narrow = self.row(info.dtype)
             less = narrow.unit > self.unit or narrow.tiny > self.tiny  # digits, or range
             if less and not (radius is None and _holds(narrow, value)):
                 size = np.abs(value) + ball.bound  # wherever it lies, it is rounded there
