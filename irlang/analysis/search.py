@@ -28,6 +28,7 @@ _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pu
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
 _SURE = 15  # of these that are made whatever they bring: constants, and a few mixtures
+_BEFORE = 0.5  # of the patience, for those after: what is left belongs to the pursuits
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _PATIENCE = 0.17  # of the time, without a new witness, after which the search ends
@@ -184,7 +185,7 @@ class Search:
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            end = min(deadline, self._last + (1 if idle > _SURE else 2) * self._patience)
+            end = min(deadline, self._last + (_BEFORE if idle > _SURE else 2) * self._patience)
             if idle and self.clock() >= end:
                 break
             values = next(source)
