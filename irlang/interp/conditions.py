@@ -4,7 +4,7 @@ holds or does not, and in both cases more is known than in general.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from typing import TypeGuard
 
@@ -14,6 +14,7 @@ from irlang.interp.extremes import UNFOLDED, Extremes, is_truth
 from irlang.interp.interval import Numbers, join, meet, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
+from irlang.scalar import SCALARS
 
 _CONDITIONS = 2  # by which a sum is taken apart
 
@@ -42,12 +43,16 @@ class Conditions(Extremes):
         return self._masks or any(self.kind(part) == "bool" for part in eq.walk(expr))
 
     def by_truth(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A sum in which a condition counts as 0 or 1 twice: what it is if that holds, or not."""
-        sites = self._truths(self.unfolded(expr, box, UNFOLDED, truths=False), box)
-        for condition in [one for one, parts in sites.items() if len(parts) > 1]:
+        """A sum in which a condition counts as 0 or 1 twice, or once beside what it compares: what
+        it is if that holds, or not.
+        """
+        plain = self.unfolded(expr, box, UNFOLDED, truths=False)
+        for condition, sites in self._truths(plain, box).items():
             # what it compares stays an element, of which more is known where it holds
             kept = frozenset(part for part in eq.walk(condition) if isinstance(part, eq.Read))
             body = self.unfolded(expr, box, UNFOLDED, kept, truths=False)
+            if len(sites) < 2 and not _stands_beside(kept, body):
+                continue
             parts = self._truths(body, box).get(condition, {})
             arms = []
             for which in (True, False):
@@ -121,6 +126,13 @@ class Conditions(Extremes):
             return found
         self.because("a condition holds or does not")
         return cut
+
+
+def _stands_beside(elements: Set[eq.Expr], body: eq.Expr) -> bool:
+    """Whether one of some elements stands in an expression, not only in its conditions."""
+    if isinstance(body, eq.Apply) and SCALARS[body.function].kind == "bool":
+        return False
+    return body in elements or any(_stands_beside(elements, p) for p in eq.children(body))
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:
