@@ -34,6 +34,7 @@ _MET = 6  # of the latest starts that a new one is held against
 _MARGIN = 2.0**-12  # of a line, at its ends
 _ROUNDINGS, _BESIDE = 64, 40  # from an end of a domain; tries beside inputs that come so near
 _FEW_BESIDE, _SHAKEN = 5, 0.1  # tries after which one has to have moved that share of what is left
+_DIGITS = 10  # binary ones, that what is left of numbers has at most
 _MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
@@ -203,7 +204,8 @@ class Pursuit:
         probability they change next to nothing, which soon shows.
         """
         numbers, nearest = generator(0, "beside"), self._nearest(operand)
-        gap, rounded = abs(nearest - self.probe.edge), False
+        gap = abs(nearest - self.probe.edge)
+        rounded = _has_few_digits(gap)  # as what is left where numbers of some size cancel
         for number in range(_BESIDE):
             moved = shaken(self.subject, values, numbers)
             reached, wrong = self.look(moved)
@@ -307,6 +309,11 @@ def shaken(subject: Subject, values: Values, numbers: np.random.Generator) -> Va
             array = values[name].astype(np.float64) * (1 + unit * steps)
             moved[name] = stored(array, info, (low, high))
     return moved
+
+
+def _has_few_digits(number: float) -> bool:
+    """Whether a number is a small multiple of a power of two."""
+    return bool((np.frexp(number)[0] * 2.0**_DIGITS) % 1 == 0)
 
 
 def _crossing(first: float, last: float) -> float:
