@@ -1098,12 +1098,16 @@ def looks(body: str, goal: str) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Pursuit, "look", lambda _, values: counted(values))
-        assert list(pursuit.hits([{"x": np.array([10.0, -9.0, 3.0], np.float32)}])) == []
+        assert list(pursuit.hits([{"x": np.array([9.7, -8.3, 2.9], np.float32)}])) == []
     return count
 
 
 def test_only_what_rounding_decides_is_shaken() -> None:
-    """A small probability is near the end of the logarithm's domain, and no nearer elsewhere."""
-    shaken, plain = "square(subtract(x, x))", "softmax(x; axis = 0)"
-    assert looks(f"y = sqrt({shaken})", "low") > 40
-    assert looks(f"y = log({plain})", "low") < 25
+    """A small probability is near the end of the logarithm's domain, and no nearer elsewhere; nor
+    is what is 0 wherever one looks. What two roundings have left of a difference is.
+    """
+    left = "subtract(add(exp(x), multiply(x, 3)), multiply(x, 3))"
+    lacks = f"reduce_max(abs(subtract({left}, exp(x))); axes = 0, keepdims = true)"
+    assert looks(f"y = sqrt(broadcast_to({lacks}; shape = [3]))", "low") > 40
+    assert looks("y = log(softmax(x; axis = 0))", "low") < 25
+    assert looks("y = sqrt(square(subtract(x, x)))", "low") < 25

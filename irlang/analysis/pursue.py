@@ -7,6 +7,7 @@ place where it is zero is closed in on, first along the line between them, then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
@@ -206,15 +207,17 @@ class Pursuit:
         numbers, nearest = generator(0, "beside"), self._nearest(operand)
         gap = abs(nearest - self.probe.edge)
         rounded = _has_few_digits(gap)  # as what is left where numbers of some size cancel
+        met = False
         for number in range(_BESIDE):
             moved = shaken(self.subject, values, numbers)
             reached, wrong = self.look(moved)
             if wrong:
                 return moved, True
-            rounded |= reached is None or abs(self._nearest(reached) - nearest) >= _SHAKEN * gap
-            if self.over() or (number >= _FEW_BESIDE and not rounded):
+            change = math.inf if reached is None else abs(self._nearest(reached) - nearest)
+            met |= change > 0 and change >= _SHAKEN * gap
+            if self.over() or (number >= _FEW_BESIDE and not met and (gap == 0 or not rounded)):
                 break
-        return None, rounded
+        return None, rounded or met
 
     # ---- bisection
 
