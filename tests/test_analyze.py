@@ -22,6 +22,8 @@ import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
+from irlang.analysis.probe import Place, probes
+from irlang.analysis.pursue import Pursuit
 from irlang.analysis.report import conclusion, diagnostics
 from irlang.analysis.report_json import tensor
 from irlang.analysis.rules import ANY, numbers, rules
@@ -34,7 +36,7 @@ from irlang.commands.fmt import format_text
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.interp.range import analyse
+from irlang.interp.range import Range, analyse
 from irlang.lower.pool import Program, Result
 
 ROOT = Path(__file__).parents[1]
@@ -1076,3 +1078,36 @@ def test_a_divisor_that_rounding_alone_makes_negative_starts_at_a_small_number(
     assert report.status == "reachable"
     assert report.guard
     assert report.guard.text == "divide(0.95, maximum(subtract(1, q), 1e-6))"
+
+
+def looks(body: str, goal: str) -> int:
+    """How many inputs are tried beside the first start of a pursuit of a logarithm or a root."""
+    made = ready(model(body, "x: f32[3] in [-10, 10]", "y: f32[3]"))
+    node = made.graph.nodes[-1]
+    point = next(p for p in analyse(made.graph, made.catalog).points if p.node == node.name)
+    place = Place(point.tensor, point.function, Range(-1.0, 1.0))
+    probe = next(one for one in probes(made.graph, node, place, made.catalog) if one.goal == goal)
+    pursuit = Pursuit(made, node, probe, math.inf)
+    count = 0
+    look = pursuit.look
+
+    def counted(values: Mapping[str, Any]) -> Any:
+        nonlocal count
+        count += 1
+        return look(values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pursuit, "look", lambda _, values: counted(values))
+        assert list(pursuit.hits([{"x": np.array([9.7, -8.3, 2.9], np.float32)}])) == []
+    return count
+
+
+def test_only_what_rounding_decides_is_shaken() -> None:
+    """A small probability is near the end of the logarithm's domain, and no nearer elsewhere; nor
+    is what is 0 wherever one looks. What two roundings have left of a difference is.
+    """
+    left = "subtract(add(exp(x), multiply(x, 3)), multiply(x, 3))"
+    lacks = f"reduce_max(abs(subtract({left}, exp(x))); axes = 0, keepdims = true)"
+    assert looks(f"y = sqrt(broadcast_to({lacks}; shape = [3]))", "low") > 40
+    assert looks("y = log(softmax(x; axis = 0))", "low") < 25
+    assert looks("y = sqrt(square(subtract(x, x)))", "low") < 25

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 from irlang.analysis.confirm import Frameworks
+from irlang.analysis.report import diagnostics
 from irlang.analysis.verdict import verdicts
 from irlang.commands.loading import load_subject
 
@@ -74,6 +77,14 @@ PAIRS: dict[str, Any] = {
         "[elu] a = Elu(x)   [up] b = Add(a, first)   [sum] s = ReduceSum <keepdims = 0> (b, one)",
         "[inverse] z = Reciprocal(s)", "[s1] t = Add(s, thousandth)   [inverse] z = Reciprocal(t)",
     ),
+    "Select of tf2onnx, as products": (
+        {"x": "float[4,6] in [-50, 50]", "y": "float[6,1] in [-10, 10]"}, ["log"],
+        """[xy] a = MatMul(x, y)   [p] b = Sigmoid(a)   [q] c = Sub(first, b)
+        [is] d = Greater(c, tiny)   [no] e = Not(d)   [f] f = Cast <to = 1> (d)
+        [g] g = Cast <to = 1> (e)   [then] h = Mul(f, c)   [e1] i = Expand(first, column)
+        [small] k = Mul(i, thousandth)   [else] l = Mul(k, g)""",
+        "[log] z = Log(h)", "[both] m = Add(h, l)   [log] z = Log(m)",
+    ),
     "distances by a product": (
         {"x": "float[4,6] in [-5, 5]", "y": "float[5,6] in [-5, 5]"}, ["root"],
         """[sx] a = ReduceSumSquare <axes = [1]> (x)   [sy] b = ReduceSumSquare <axes = [1]> (y)
@@ -83,7 +94,8 @@ PAIRS: dict[str, Any] = {
     ),
 }  # fmt: skip
 CONSTANTS = {
-    "one": np.array([1]), "shape": np.array([4, 6]), "eye": np.eye(3, dtype=np.float32),
+    "one": np.array([1]), "shape": np.array([4, 6]), "column": np.array([4, 1]),
+    "eye": np.eye(3, dtype=np.float32),
     "tiny": 1e-12, "most": 0.999, "first": 1, "thousandth": 1e-3, "hundredth": 0.01, "double": 2,
     "cold": 0.07, "pairs": np.arange(4), "half": 0.5, "zero": 0, "low": -1e9, "lowest": -np.inf,
 }  # fmt: skip
@@ -91,9 +103,6 @@ CONSTANTS = {
 
 def written(folder: Path, name: str, guarded: bool) -> tuple[Path, dict[str, tuple[float, float]]]:
     """A model as a file, and the ranges of its inputs."""
-    import onnx
-    import onnx.parser
-
     given, _, shared, bare, guard = PAIRS[name]
     least = "0.1" if guarded else "0"
     ends = {n: text.replace("{least}", least).split(" in ") for n, text in given.items()}
@@ -145,3 +154,18 @@ def test_constant_labels_leave_enough_proofs_for_the_gradient(
 def test_its_twin_is_quiet(name: str, tmp_path: Path, frameworks: Frameworks) -> None:
     path, ranges = written(tmp_path, name, True)
     assert verdicts(load_subject(str(path), ranges=ranges), frameworks).reports == ()
+
+
+def test_a_way_out_says_what_its_names_are_in_the_model(
+    tmp_path: Path, frameworks: Frameworks
+) -> None:
+    path, ranges = written(tmp_path, "Select of tf2onnx, as products", False)
+    model = onnx.load(path)
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = ["net/h:0" if name == "h" else name for name in names]
+    onnx.save(model, path)
+    found = verdicts(load_subject(str(path), ranges=ranges), frameworks)
+    (told,) = [one for one in diagnostics(found) if one.node == "log"]
+    assert told.help.startswith("write log(maximum(net_h_0, 1e-6)).")
+    assert told.help.endswith("(In the model, net_h_0 is then.)")

@@ -404,6 +404,23 @@ def test_loops_are_unrolled(
     assert sum(node.op.name == op for node in model.graph.nodes) == count
 
 
+def test_what_a_gradient_keeps_of_a_loop_is_not_read() -> None:
+    """It hands stacks into the loop, which no value of the loop hangs on."""
+    graph = tf.Graph()
+    with graph.as_default():
+        V1.disable_control_flow_v2()
+        x = V1.placeholder(tf.float32, [2], name="x")
+        w = V1.get_variable("w", [2], use_resource=False)
+        loop = V1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.tanh(v * w)), [0, x])
+        loss = tf.reduce_sum(loop[1], name="y")
+        V1.train.AdamOptimizer(0.1).minimize(loss)
+    assert any(node.type == "StackPushV2" for node in graph.get_operations())
+    data = graph.as_graph_def().SerializeToString()
+    made = tf_model.translate(tf_functions.message(data, "g.pb"), "g", "d", partly=True)
+    assert made.text.count("tanh(") == 3
+    assert not made.left_out
+
+
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
 @pytest.mark.parametrize("longest", [1, 3, 5, 9])
 def test_a_loop_that_may_end_before_leaves_the_rest_as_it_is(longest: int, v2: bool) -> None:

@@ -93,6 +93,27 @@ def test_sums_in_any_order(values: list[float], order: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
+    values=st.lists(st.floats(0, 1, width=16), min_size=2, max_size=40),
+    ends_=st.tuples(st.integers(-40, 40), st.integers(-40, 40)).map(sorted),
+    order=st.randoms(use_true_random=False),
+)
+def test_ends_that_add_up_are_those_of_a_sum_in_any_order(
+    values: list[float], ends_: list[int], order: Any
+) -> None:
+    """40 numbers of at most 10 are at most 400, however often rounding comes between."""
+    own, (low, high) = Arithmetic("f16"), (end / 4 for end in ends_)
+    count = len(values)
+    found = total([Part(interval(low, high), count, count, number(0))], "real", own)
+    assert (found.low, found.high) == (count * low, count * high)
+    terms = [np.float16(low + value * (high - low)) for value in values]
+    while len(terms) > 1:  # any two are added next
+        order.shuffle(terms)
+        terms = [np.float16(terms[0] + terms[1]), *terms[2:]]
+    assert _holds(found, float(terms[0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
     values=st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=40),
     order=st.randoms(use_true_random=False),
 )

@@ -7,6 +7,7 @@ place where it is zero is closed in on, first along the line between them, then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
@@ -33,6 +34,8 @@ _ROUNDS = 12
 _MET = 6  # of the latest starts that a new one is held against
 _MARGIN = 2.0**-12  # of a line, at its ends
 _ROUNDINGS, _BESIDE = 64, 40  # from an end of a domain; tries beside inputs that come so near
+_FEW_BESIDE, _SHAKEN = 5, 0.1  # tries after which one has to have moved that share of what is left
+_DIGITS = 10  # binary ones, that what is left of numbers has at most
 _MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
 
@@ -65,8 +68,8 @@ class Pursuit:
             hit, best = self.climb(values)
             operand, _ = self.look(best) if hit is None else (None, False)
             if operand is not None and self._at_edge(operand):
-                hit = self._beside(best)
-                if hit is None:
+                hit, rounded = self._beside(best, operand)
+                if hit is None and rounded:
                     self.near.append(best)
             if operand is not None and self.probe.goal == "zero":
                 hit = self.cross((best, operand), met)
@@ -188,22 +191,33 @@ class Pursuit:
         edge = self.probe.edge
         if not np.isfinite(edge):
             return False
-        nearest = float(operand.max() if self.probe.goal == "high" else operand.min())
+        nearest = self._nearest(operand)
         units = [DTYPES[port.info.dtype].unit for port in self.subject.graph.inputs.values()]
         return abs(nearest - edge) <= _ROUNDINGS * max(units, default=0.0) * max(1.0, abs(edge))
 
-    def _beside(self, values: Values) -> Values | None:
+    def _nearest(self, operand: Array) -> float:
+        """The number of an operand that is nearest to the end of its domain."""
+        return float(operand.max() if self.probe.goal == "high" else operand.min())
+
+    def _beside(self, values: Values, operand: Array) -> tuple[Values | None, bool]:
         """Inputs a few roundings beside others, at which the call goes wrong: what is 1 at most in
-        exact numbers is a little more in some.
+        exact numbers is a little more in some. And whether roundings decide there: of a small
+        probability they change next to nothing, which soon shows.
         """
-        numbers = generator(0, "beside")
-        for _ in range(_BESIDE):
+        numbers, nearest = generator(0, "beside"), self._nearest(operand)
+        gap = abs(nearest - self.probe.edge)
+        rounded = _has_few_digits(gap)  # as what is left where numbers of some size cancel
+        met = False
+        for number in range(_BESIDE):
             moved = shaken(self.subject, values, numbers)
-            if self.look(moved)[1]:
-                return moved
-            if self.over():
+            reached, wrong = self.look(moved)
+            if wrong:
+                return moved, True
+            change = math.inf if reached is None else abs(self._nearest(reached) - nearest)
+            met |= change > 0 and change >= _SHAKEN * gap
+            if self.over() or (number >= _FEW_BESIDE and not met and (gap == 0 or not rounded)):
                 break
-        return None
+        return None, rounded or met
 
     # ---- bisection
 
@@ -298,6 +312,11 @@ def shaken(subject: Subject, values: Values, numbers: np.random.Generator) -> Va
             array = values[name].astype(np.float64) * (1 + unit * steps)
             moved[name] = stored(array, info, (low, high))
     return moved
+
+
+def _has_few_digits(number: float) -> bool:
+    """Whether a number is a small multiple of a power of two."""
+    return bool((np.frexp(number)[0] * 2.0**_DIGITS) % 1 == 0)
 
 
 def _crossing(first: float, last: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -102,7 +103,7 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         notes += [Note(text) for text in told_witness(report.witness, subject, report.point)]
     way = "" if reachable else _UNPROVED
     if guard:
-        way = f"write {guard.text}. {guard.why}"
+        way = f"write {guard.text}. {guard.why}{_own_names(guard.text, subject)}"
     return Diagnostic(
         f"analyze.{report.status}", told, report.span,
         "error" if reachable else "warning", report.node,
@@ -110,6 +111,13 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         help=way,
         notes=tuple(notes), edits=guard.edits if guard else (),
     )  # fmt: skip
+
+
+def _own_names(text: str, subject: Subject) -> str:
+    """What the calls and inputs in a piece of text are called in the model that was imported."""
+    words = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b(?!\s*[(=])", text))
+    found = [f"{word} is {subject.names[word]}" for word in words if word in subject.names]
+    return f" (In the model, {', '.join(found[:_MOST_NAMES])}.)" if found else ""
 
 
 def lost_numbers(report: Report, subject: Subject) -> list[str]:

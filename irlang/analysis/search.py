@@ -28,6 +28,7 @@ _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pu
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
 _SURE = 15  # of these that are made whatever they bring: constants, and a few mixtures
+_BEFORE = 0.4  # of the patience, for those after: what is left is for the pursuits
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _PATIENCE = 0.17  # of the time, without a new witness, after which the search ends
@@ -105,11 +106,16 @@ class Search:
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
         slight = {one.node.name for one in wanted if one.follows}
-        for _ in range(_ROUNDS):
-            met = self._patterns(self._left(wanted), slight, source, start + _SHARE * seconds)
-            self._confirm(met, programs, self.clock() + plainer)
-            if not met:
-                break
+        most = start + _SHARE * seconds
+
+        def patterns(share: float, sure: int = 0) -> None:
+            for _ in range(_ROUNDS):
+                met = self._patterns(self._left(wanted), slight, source, most, share, sure)
+                self._confirm(met, programs, self.clock() + plainer)
+                if not met:
+                    break
+
+        patterns(_BEFORE, _SURE)
         open_ = self._left(wanted)
         watched = {one.node.name: self._watched(one) for one in wanted if one.node.name in open_}
         for attempt in range(_ATTEMPTS):
@@ -127,6 +133,7 @@ class Search:
                 share = (end - now) * weights[0] / sum(weights)
                 until = now + (share if attempt else min(share, _FIRST * self._patience))
                 self._pursue(node, watched[node.name], until, plainer, attempt)
+        patterns(1)  # where no step led anywhere, chance has the rest of the time
         return self.found
 
     def elsewhere(self) -> dict[str, Witness]:
@@ -177,14 +184,25 @@ class Search:
     # ---- patterns
 
     def _patterns(
-        self, left: dict[str, Node], slight: Set[str], source: Iterator[Values], deadline: float
+        self,
+        left: dict[str, Node],
+        slight: Set[str],
+        source: Iterator[Values],
+        deadline: float,
+        share: float,
+        sure: int,
     ) -> list[tuple[Node, Values]]:
-        """The next tries, until they have brought nothing for a while; slight: soon for these."""
+        """The next tries, until they have brought nothing for a while; slight: soon for these.
+
+        share: of the patience that they may take, but for the first so many, sure, which may take
+        twice of it.
+        """
         met: dict[str, tuple[Node, Values]] = {}
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            end = min(deadline, self._last + (1 if idle > _SURE else 2) * self._patience)
+            patience = (share if idle > sure else 2) * self._patience
+            end = min(deadline, self._last + patience)
             if idle and self.clock() >= end:
                 break
             values = next(source)

@@ -108,7 +108,10 @@ def _frame(
     inside = _before(nodes, [condition, *(v.again for v in variables)], {e.name for e in enters})
     starts = {name for v in variables for name in (v.merge, *v.switches)}
     changing = _behind(users, starts, inside)
-    outside = tuple(source for enter in enters for source in enter.inputs[:1])
+    # a gradient hands in stacks for what it needs of every step, which the loop itself never reads
+    read = {name for one in inside for name, _ in nodes[one].inputs}
+    read.update(v.start[0] for v in variables)
+    outside = tuple(source for e in enters if e.name in read for source in e.inputs[:1])
     return Frame(condition, tuple(variables), frozenset(changing), outside)
 
 

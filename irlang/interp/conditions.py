@@ -4,16 +4,17 @@ holds or does not, and in both cases more is known than in general.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts, assume
-from irlang.interp.extremes import UNFOLDED, Extremes
+from irlang.interp.extremes import UNFOLDED, Extremes, is_truth
 from irlang.interp.interval import Numbers, join, meet, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
+from irlang.scalar import SCALARS
 
 _CONDITIONS = 2  # by which a sum is taken apart
 
@@ -42,29 +43,53 @@ class Conditions(Extremes):
         return self._masks or any(self.kind(part) == "bool" for part in eq.walk(expr))
 
     def by_truth(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A sum in which a condition counts as 0 or 1 twice: what it is if that holds, or not."""
-        body = self.unfolded(expr, box, UNFOLDED)
-        sites: dict[eq.Expr, list[tuple[eq.Expr, bool]]] = {}
-        for part in eq.walk(body) if small(body) else ():
-            if isinstance(part, eq.Apply) and part.function == "real":
-                condition, holds = part.args[0], True
-                while True:
-                    term = self.meaning(condition, box)
-                    if not isinstance(term, eq.Apply) or term.function != "not":
-                        break
-                    condition, holds = term.args[0], not holds
-                sites.setdefault(self.copies(condition, box)[-1], []).append((part, holds))
-        for condition, parts in sites.items():
-            if self.kind(condition) != "bool" or len(parts) < 2:
+        """A sum in which a condition counts as 0 or 1 twice, or once beside what it compares: what
+        it is if that holds, or not.
+        """
+        plain = self.unfolded(expr, box, UNFOLDED, truths=False)
+        for condition, sites in self._truths(plain, box).items():
+            # what it compares stays an element, of which more is known where it holds
+            kept = frozenset(part for part in eq.walk(condition) if isinstance(part, eq.Read))
+            body = self.unfolded(expr, box, UNFOLDED, kept, truths=False)
+            if len(sites) < 2 and not _stands_beside(kept, body):
                 continue
+            parts = self._truths(body, box).get(condition, {})
             arms = []
             for which in (True, False):
                 known = assume(self, condition, which, box, facts)
                 if known is not None:
-                    known = {**known, **{p: number(float(which == holds)) for p, holds in parts}}
+                    known = {
+                        **known,
+                        **{p: number(float(which == holds)) for p, holds in parts.items()},
+                    }
                     arms.append(self.aside(partial(self.value, body, box, known)))
             found = self._either(found, arms)
         return found
+
+    def _truths(self, body: eq.Expr, box: Limits) -> dict[eq.Expr, dict[eq.Apply, bool]]:
+        """The conditions that count as numbers in an expression: where, and whether as they are
+        or as their opposites.
+        """
+        sites: dict[eq.Expr, dict[eq.Apply, bool]] = {}
+        for part in eq.walk(body) if small(body) else ():
+            if is_truth(part, self.kind):
+                condition, holds = self._condition(part.args[0], box)
+                sites.setdefault(condition, {})[part] = holds
+        return sites
+
+    def _condition(self, condition: eq.Expr, box: Limits) -> tuple[eq.Expr, bool]:
+        """What a condition compares, in the one way that it is written, and whether it is that or
+        its opposite.
+        """
+        holds = True
+        while True:
+            term = self.meaning(condition, box)
+            if isinstance(term, eq.Apply) and term.function == "not":
+                condition, holds = term.args[0], not holds
+            elif term == condition or not isinstance(term, eq.Apply):
+                return self.unfolded(term, box, 0), holds
+            else:
+                condition = term
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""
@@ -101,6 +126,13 @@ class Conditions(Extremes):
             return found
         self.because("a condition holds or does not")
         return cut
+
+
+def _stands_beside(elements: Set[eq.Expr], body: eq.Expr) -> bool:
+    """Whether one of some elements stands in an expression, not only in its conditions."""
+    if isinstance(body, eq.Apply) and SCALARS[body.function].kind == "bool":
+        return False
+    return body in elements or any(_stands_beside(elements, p) for p in eq.children(body))
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:

@@ -7,8 +7,9 @@ differences is 0, so that a sum of exponentials of them is 1 at least.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.areas import Areas
@@ -201,12 +202,17 @@ class Extremes(Areas):
             last = body
 
     def unfolded(
-        self, expr: eq.Expr, box: Limits, depth: int, kept: frozenset[eq.Expr] = frozenset()
+        self,
+        expr: eq.Expr,
+        box: Limits,
+        depth: int,
+        kept: frozenset[eq.Expr] = frozenset(),
+        truths: bool = True,
     ) -> eq.Expr:
         """An expression with the definitions of its elements written out, reductions excepted.
 
         kept: elements that stay as they are; to find these, opposites and multiples are looked
-        through as well.
+        through as well. truths: whether conditions that count as numbers are written out, too.
         """
         if isinstance(expr, eq.Read) and expr.default is None:
             read, region = self.source(expr, box)
@@ -215,10 +221,12 @@ class Extremes(Areas):
             term = self.tensors[read.tensor].body if region is None else region.term
             if isinstance(term, eq.Apply) and small(term):
                 left = depth - (not kept or self._is_news(term, box))
-                return self.unfolded(instance(term, read), box, left, kept)
+                return self.unfolded(instance(term, read), box, left, kept, truths)
             return read
         if isinstance(expr, eq.Apply):
-            return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth, kept))
+            if not truths and is_truth(expr, self.kind):
+                depth = 0
+            return eq.rebuild(expr, lambda part: self.unfolded(part, box, depth, kept, truths))
         return expr
 
     def _is_news(self, term: eq.Apply, box: Limits) -> bool:
@@ -235,6 +243,12 @@ class Extremes(Areas):
             region = self.source(expr, box)[1]
             return region is not None and region.numbers.only is not None
         return isinstance(expr, (eq.Const, eq.Size))
+
+
+def is_truth(part: eq.Expr, kind: Callable[[eq.Expr], str]) -> TypeGuard[eq.Apply]:
+    """Whether an expression is a condition that counts as 0 or 1."""
+    real = isinstance(part, eq.Apply) and part.function == "real"
+    return real and isinstance(part, eq.Apply) and kind(part.args[0]) == "bool"
 
 
 def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:

@@ -132,7 +132,8 @@ def total(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
     unit = own.row.unit * max(count - 1, 0)
     exact = whole and (negative + positive) * own.row.unit <= 0.5
     slack = 0.0 if exact else unit * (positive + negative)
-    down, up = low - slack, high + slack
+    down = low if not slack or _adds_up(present, 0, own) else low - slack
+    up = high if not slack or _adds_up(present, -1, own) else high + slack
     if not negative:  # no order makes a sum of such terms less than one of them
         down = max(down, low * (1 - unit), floor)
     if not positive:
@@ -145,6 +146,25 @@ def total(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
     below = found.below or over[1] or any(part.body.below for part in present)
     nan = any(part.body.nan for part in present) or (above and below)
     return replace(found, above=above, below=below, nan=nan)
+
+
+def _adds_up(parts: Sequence[Part], end: int, own: Arithmetic) -> bool:
+    """Whether the ends of all terms add up to what the type holds, in every order: to no step is
+    anything lost. No order makes more of smaller terms then, since rounding keeps an order: the
+    mean of probabilities is 1 at most.
+
+    end: 0 for the lower ends, -1 for the upper ones.
+    """
+    step, size = math.inf, 0.0
+    for part in parts:
+        number_ = part.body.pieces[end][end] if part.body.pieces else math.nan
+        if not math.isfinite(number_):
+            return False
+        if number_:
+            above, below = number_.as_integer_ratio()
+            step = min(step, (above & -above) / below)
+            size += abs(number_) * part.most
+    return step >= own.row.tiny and 2 * size * own.row.unit <= step
 
 
 def _product(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:

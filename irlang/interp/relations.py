@@ -69,11 +69,11 @@ class Relations(Conditions):
         if function == "+":
             average = partial(self._average, expr, found, box, facts)
             found = self._use("a number is an average of two", found, average, known, box, facts)
-            if self.has_masks(expr):
-                found = self.by_truth(expr, found, box, facts)
-            if 0.0 <= found.low < 1.0 and self._equal is None:
-                least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
-                found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
+        if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
+            found = self.by_truth(expr, found, box, facts)
+        if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
+            least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
+            found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
         known.append((expr, found))
