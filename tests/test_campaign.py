@@ -45,6 +45,7 @@ from irlang.graph import Graph, with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
 from irlang.lower.lower import lower
+from irlang.lower.pool import Late
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -458,6 +459,24 @@ def test_a_batch_begins_with_some_of_each_kind(monkeypatch: pytest.MonkeyPatch) 
     counts, _ = batch.run_batch(Settings(("torch",), 1, None), 0)
     assert (counts["programs"], counts["cut"]) == (1, True)
     for kind in ("targets", "apart", "pieces", "invalid"):
+        assert sum(counts[kind]["torch"].values()) > 0, kind
+
+
+def test_a_batch_whose_answer_is_late_keeps_what_was_there_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, turns = batch._Batch.call, []
+
+    def call(self: batch._Batch, share: float) -> bool:
+        turns.append(share)
+        if len(turns) == 2:
+            raise Late("torch: no answer in time")
+        return own(self, share)
+
+    monkeypatch.setattr(batch._Batch, "call", call)
+    counts, _ = batch.run_batch(Settings(("torch",), 1, None), 0)
+    assert counts["cut"]
+    for kind in ("apart", "pieces", "invalid"):
         assert sum(counts[kind]["torch"].values()) > 0, kind
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from irlang.lower import worker as wire
-from irlang.lower.pool import Limits, Program, Target, Worker, WorkerError
+from irlang.lower.pool import Late, Limits, Program, Target, Worker, WorkerError
 from tests.targets import usable
 
 DOUBLE = """
@@ -264,6 +264,29 @@ def test_a_crash_that_does_not_come_again_stays_where_it_was(
     first, crashed, last = numpy_worker.submit([double(1), body(once), double(2)])
     assert (first.status, crashed.status, last.status) == ("ok", "crash", "ok")
     assert crashed.error == "killed by SIGABRT; not when it runs alone"
+
+
+def test_whose_doing_a_crash_is_is_not_asked_when_the_time_is_over(tmp_path: Path) -> None:
+    until = time.monotonic() + 3.0
+    late = f"""
+        open({str(tmp_path / "ran")!r}, "a").write("once")
+        time.sleep(max(0.0, {until} - time.monotonic()))
+        os.abort()
+    """
+    with Worker(Target("numpy"), Limits(until=until)) as worker:
+        first, crashed = worker.submit([double(1), body(late)])
+    assert (first.status, crashed.status, crashed.error) == ("ok", "crash", "killed by SIGABRT")
+    assert (tmp_path / "ran").read_text() == "once"
+
+
+def test_at_the_end_of_the_time_one_program_is_waited_for_and_no_more() -> None:
+    until = time.monotonic() + 1.0
+    with Worker(Target("numpy"), Limits(seconds=1.5, until=until)) as worker:
+        assert worker.submit([double(1)])[0].status == "ok"
+        with pytest.raises(Late):
+            worker.submit([body("time.sleep(60)")] * 8)
+        assert time.monotonic() - until < 1.5 + 3.0
+    assert time.monotonic() - until < 1.5 + 5.0
 
 
 def old_pythons() -> list[Path]:

@@ -34,6 +34,7 @@ from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import differentiates, spelt
 from irlang.lower.narrows import narrower
+from irlang.lower.pool import Late, Limits
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
@@ -62,7 +63,8 @@ def _session(targets: tuple[str, ...], profile: str) -> Session:
     key = targets, profile
     if key not in _SESSION:
         accepted = read_profile(Path(profile)) if profile else ()
-        _SESSION[key] = Session(targets, accepted=accepted, thorough=False).__enter__()
+        limits = Limits(until=PACE.until)
+        _SESSION[key] = Session(targets, limits, accepted, thorough=False).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[key]
 
@@ -81,9 +83,18 @@ def run_batch(
     Calls apart, pieces, spoilt calls and programs have their turns, as slow targets may not come to
     the end of one; those that find most in a second have the most of a turn. told: called with
     each finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not
-    begun is left out, and the batch is `cut`.
+    begun is left out, what is running has the time of one program left, and the batch is `cut`.
     """
     batch = _Batch(settings, number, told)
+    try:
+        _take_turns(batch)
+    except Late:
+        batch.cut = True
+    return batch.result(), batch.found
+
+
+def _take_turns(batch: _Batch) -> None:
+    """All that a batch has, kind after kind, until the time is over."""
     kinds: list[Callable[[float], bool]] = [
         batch.call, batch.fire, batch.spoil, batch.slope, batch.run,
     ]  # fmt: skip
@@ -92,7 +103,6 @@ def run_batch(
         kinds = [kind for kind in kinds if PACE.over() or kind(share)]
         share = min(1.0, 2 * share)
     batch.cut |= bool(kinds)
-    return batch.result(), batch.found
 
 
 class _Batch:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import math
 import os
 import queue
 import threading
@@ -41,10 +42,13 @@ from irlang.lower.message import (
 )
 from irlang.lower.process import Child, Event, Process, Started
 
-__all__ = ["Hello", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError"]
+__all__ = [
+    "Hello", "Late", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError",
+]  # fmt: skip
 
 _USUAL = Limits()
 _GRACE = 10.0  # seconds beyond a program's that a process has to end what it forked for that
+_LAST = 2.0  # seconds beyond a program's for all that is to come after the end of the time
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
 
 
@@ -57,6 +61,12 @@ class WorkerError(Exception):
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)
         self.output = output
+
+
+class Late(Exception):
+    """The time of all work is over (`Limits.until`), and there is no answer. Not to be asked again:
+    what was sent may still run until the worker is closed.
+    """
 
 
 @dataclasses.dataclass
@@ -145,10 +155,23 @@ class Worker:
         ------
         WorkerError
             The target could not be started, or was closed meanwhile.
+        Late
+            The time of all work is over.
         """
         if not self._sent:
             raise WorkerError(f"{self.target.name}: no batch was sent")
-        return self._sent.popleft().result()
+        job, until = self._sent.popleft(), self.limits.until
+        if until == math.inf:
+            return job.result()
+        try:
+            return job.result(max(0.0, until + self.limits.seconds + _LAST - time.monotonic()))
+        except TimeoutError:
+            if job.done():
+                raise  # it is the work that has failed
+            raise Late(f"{self.target.name}: no answer in time") from None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self.limits.until
 
     def forget(self) -> None:
         """Give up the batches that are not collected yet; they may still run, before later ones."""
@@ -324,14 +347,17 @@ class Worker:
 
         Alone in a process it may end that as well: then it is its own doing. Else the others are
         halved until one remains that ends it: that one's result is the crash, in place of what it
-        gave. Where no single one does, the crash stays where it was seen.
+        gave. Where no single one does, or there is no time, the crash stays where it was seen.
         """
+        if self._is_over():
+            results.append(lost)
+            return
         own = self._alone([victim])
         if own.status == "crash":
             results.append(lost)
             return
         suspects = before
-        while len(suspects) > 1:
+        while len(suspects) > 1 and not self._is_over():
             half = len(suspects) // 2
             found = [s for s in (suspects[:half], suspects[half:])
                      if self._alone([*s, victim]).status == "crash"]  # fmt: skip
