@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from irlang.catalog import builtin
 from irlang.diff import apart, runner
 from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
 from irlang.diff.calls import Case
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.reduce import number_kind
 from irlang.diff.runner import Session
@@ -279,6 +281,27 @@ def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
     assert judge_apart(session, [(0, 5, alone)], Seen(), grad=False)[1]["torch"] == {
         "unsupported": 1
     }
+
+
+def test_a_call_that_is_a_program_of_its_own_is_run_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It need not be run again to know that it is the one that is wrong."""
+    monkeypatch.setattr(runner, "lower", _planted({"torch.tanh(": "torch.nan_to_num("}))
+    monkeypatch.setattr(apart, "find", lambda *_: SimpleNamespace(repeated=True))
+    ran: list[int] = []
+    compare = Session.compare
+
+    def watched(self: Session, cases: Sequence[Case], *args: Any, **options: Any) -> list[Outcome]:
+        ran.append(len(cases))
+        return compare(self, cases, *args, **options)
+
+    monkeypatch.setattr(Session, "compare", watched)
+    monkeypatch.setattr(Seen, "looks_behind", lambda *_: False)
+    cases = (case_apart(builtin(), seed, ["tanh"], False) for seed in range(100))
+    case = next(c for c in cases if c is not None and not c.params)
+    assert len(judge_apart(session, [(0, 1, case)], Seen(), grad=False)[0]) == 1
+    assert ran == [1]
 
 
 def test_what_stands_behind_the_worst_element_is_found_too(

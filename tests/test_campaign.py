@@ -10,10 +10,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -460,6 +462,40 @@ def test_a_batch_begins_with_some_of_each_kind(monkeypatch: pytest.MonkeyPatch) 
     assert (counts["programs"], counts["cut"]) == (1, True)
     for kind in ("targets", "apart", "pieces", "invalid"):
         assert sum(counts[kind]["torch"].values()) > 0, kind
+
+
+def _turns(monkeypatch: pytest.MonkeyPatch, seconds: float) -> dict[str, int]:
+    """How many turns each kind has of a batch in which programs take long and nothing else does."""
+    had: collections.Counter[str] = collections.Counter()
+
+    def kind(name: str, pause: float) -> Callable[[float], bool]:
+        def take(_: float) -> bool:
+            had[name] += 1
+            time.sleep(pause)
+            return had[name] < 40
+
+        return take
+
+    names = {"call": 0.01, "fire": 0.01, "spoil": 0.01, "slope": 0.01, "run": 0.2}
+    made = SimpleNamespace(cut=False, **{name: kind(name, p) for name, p in names.items()})
+    with monkeypatch.context() as timed:
+        timed.setattr(PACE, "until", time.monotonic() + seconds)
+        batch._take_turns(cast("batch._Batch", made))
+    return dict(had)
+
+
+def test_what_takes_long_does_not_take_the_time_of_what_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    had = _turns(monkeypatch, 2.0)
+    assert had["call"] > 5 * had["run"]
+    assert had["run"] >= 2
+
+
+def test_with_no_end_to_the_time_kinds_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is run of so many programs, and in which order, never hangs on time."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert set(_turns(monkeypatch, math.inf).values()) == {40}
 
 
 def test_a_batch_whose_answer_is_late_keeps_what_was_there_before(

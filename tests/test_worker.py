@@ -289,6 +289,17 @@ def test_at_the_end_of_the_time_one_program_is_waited_for_and_no_more() -> None:
     assert time.monotonic() - until < 1.5 + 5.0
 
 
+def test_programs_of_one_batch_may_have_less_time(numpy_worker: Worker) -> None:
+    assert numpy_worker.submit([double(1)])[0].status == "ok"
+    start = time.monotonic()
+    numpy_worker.send([body("time.sleep(60)"), double(2)], seconds=0.5)
+    late, after = numpy_worker.collect()
+    assert (late.status, after.status) == ("timeout", "ok")
+    assert late.error == "no answer within 0.5 s"
+    assert time.monotonic() - start < 10.0
+    assert numpy_worker.submit([body("time.sleep(0.8)\nreturn {}")])[0].status == "ok"
+
+
 def old_pythons() -> list[Path]:
     """Interpreters of Python 3.6 to 3.8 in pyenv's folder."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"

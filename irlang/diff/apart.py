@@ -351,13 +351,17 @@ def wrong_calls(
     its operator and the gravest verdict.
     """
     nodes = suspects(case, outcome.verdicts[target])
-    return _wrong(_each(session, case, target, nodes), target)
+    return _wrong(_each(session, case, target, nodes, outcome), target)
 
 
 def _each(
-    session: Session, case: Case, target: str, nodes: Sequence[Node]
+    session: Session, case: Case, target: str, nodes: Sequence[Node], outcome: Outcome
 ) -> list[tuple[Node, Case, Outcome]]:
-    """Some calls, each as a program that was run."""
+    """Some calls, each as a program that was run. outcome: of the program that they are of, which
+    is that of its only call.
+    """
+    if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
+        return [(nodes[0], case, outcome)]
     pairs = list(taken_apart(case, nodes))
     grad = case.graph.loss is not None
     found = session.only(target).compare([one for _, one in pairs], grad=grad) if pairs else []
@@ -399,7 +403,7 @@ def judge_apart(
             if verdict not in (*FINDINGS, "unsupported"):
                 counts[target][verdict] += 1
                 continue
-            ran = _each(session, case, target, suspects(case, verdicts))
+            ran = _each(session, case, target, suspects(case, verdicts), outcome)
             if verdict == "unsupported" and ran:  # one call of which there is no word hides all
                 verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
             counts[target][at_edge(verdict) if case.edge else verdict] += 1
@@ -407,7 +411,8 @@ def judge_apart(
                 shown = [(one, own, worst)]
                 # that it hangs is waited for once, not for each kind of edge
                 hangs = worst.verdict == "timeout"
-                if not hangs and len(found) < _MOST and seen.looks_behind(target, operator):
+                room = len(found) < _MOST and not PACE.over()
+                if not hangs and room and seen.looks_behind(target, operator):
                     shown += _behind(session, one, target, grad)
                 for alone, judged, its in shown:
                     symptom = symptom_of(target, operator, its, case.edge)

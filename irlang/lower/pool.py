@@ -74,6 +74,7 @@ class _Job:
     programs: deque[Packed]
     together: bool  # a process that runs programs apart runs these one after another
     future: Future[list[Result]]
+    seconds: float  # that one of them may take
 
 
 class Worker:
@@ -92,6 +93,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
+        self._seconds = self.limits.seconds  # that a program of the job under way may take
         self._others: dict[tuple[Limits, bool], Worker] = {}  # by these, and whether apart
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
@@ -130,8 +132,11 @@ class Worker:
         self.start()
         return self._hello.result()
 
-    def send(self, programs: Sequence[Program]) -> None:
+    def send(self, programs: Sequence[Program], seconds: float = math.inf) -> None:
         """Queue a batch; it does not wait. Arrays are copied before it returns.
+
+        seconds: that a program may take, before the target's patience, where that is less than
+        elsewhere.
 
         Raises
         ------
@@ -140,11 +145,14 @@ class Worker:
         irlang.lower.worker.WireError
             An array has a dtype that cannot be sent.
         """
-        self._queue([pack(program) for program in programs], together=False)
+        self._queue([pack(program) for program in programs], together=False, seconds=seconds)
 
-    def _queue(self, programs: Sequence[Packed], *, together: bool) -> None:
+    def _queue(
+        self, programs: Sequence[Packed], *, together: bool, seconds: float = math.inf
+    ) -> None:
         self.start()
-        job = _Job(deque(programs), together, Future())
+        most = min(self.limits.seconds, seconds * self.target.patience)
+        job = _Job(deque(programs), together, Future(), most)
         self._sent.append(job.future)
         self._jobs.put(job)
 
@@ -239,6 +247,7 @@ class Worker:
             self._hello.set_exception(error)
         while (job := self._jobs.get()) is not None:
             try:
+                self._seconds = job.seconds
                 job.future.set_result(self._run(job.programs, job.together))
             except Exception as error:  # noqa: BLE001 (raised again by `collect`)
                 job.future.set_exception(error)
@@ -327,7 +336,7 @@ class Worker:
             # A process that ended before it had the whole batch was not running any of it.
             unheard = unheard + 1 if process.outbox else 0
             seconds = time.monotonic() - process.quiet_since
-            error, detail = self._end_process(process, event, self.limits.seconds)
+            error, detail = self._end_process(process, event, self._seconds)
             if 0 < unheard < _START_ATTEMPTS:
                 continue
             status: Status = event if event in ("timeout", "memory") else "crash"
@@ -394,7 +403,7 @@ class Worker:
         if event == "frame" and results:
             return results[-1]
         seconds = time.monotonic() - process.quiet_since
-        error, detail = self._end_process(process, event, self.limits.seconds)
+        error, detail = self._end_process(process, event, self._seconds)
         status: Status = event if event in ("timeout", "memory") else "crash"
         return Result(status, {}, {}, error, detail, seconds)
 
@@ -421,7 +430,7 @@ class Worker:
 
     def _patience(self) -> float:
         """How long a process may be quiet; one that runs programs apart watches over them."""
-        return self.limits.seconds + (_GRACE if self.apart else 0.0)
+        return self._seconds + (_GRACE if self.apart else 0.0)
 
     def _end_process(
         self, process: Process, event: Event, seconds: float
