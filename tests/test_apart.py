@@ -16,10 +16,19 @@ from hypothesis import strategies as st
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diff import apart, runner
-from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
+from irlang.diff.apart import (
+    CALLS,
+    Asked,
+    Rounds,
+    case_apart,
+    cases_apart,
+    judge_apart,
+    wrong_calls,
+)
 from irlang.diff.calls import Case
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
+from irlang.diff.promised import documented
 from irlang.diff.reduce import number_kind
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
@@ -281,6 +290,25 @@ def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
     assert judge_apart(session, [(0, 5, alone)], Seen(), grad=False)[1]["torch"] == {
         "unsupported": 1
     }
+
+
+def test_what_a_target_asks_for_beside_a_definition_is_mostly_kept_to() -> None:
+    """Of labels other than 1 and -1, at edges or not, PyTorch promises nothing."""
+    asked = documented(("torch",))
+
+    def labels(seed: int, around: int, rows: Asked) -> set[float]:
+        case = case_apart(builtin(), seed, ["soft_margin"], False, around, asked=rows)
+        node = case.graph.nodes[0] if case is not None else None
+        return (
+            set() if case is None or node is None else {*case.values[node.feeds()["target"]].flat}
+        )
+
+    kept = [labels(seed, 1, asked) for seed in range(12)]
+    assert all(found <= {-1.0, 1.0} for found in kept)
+    assert set().union(*kept) == {-1.0, 1.0}
+    for around, rows in ((4, asked), (1, {})):
+        found = set().union(*(labels(seed, around, rows) for seed in range(4)))
+        assert not found <= {-1.0, 1.0}, around
 
 
 def test_a_call_that_is_a_program_of_its_own_is_run_once(

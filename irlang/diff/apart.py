@@ -17,10 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
@@ -33,6 +35,7 @@ from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
+from irlang.gen.added import kept_to
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, whole_edges, with_edges_apart
@@ -70,7 +73,9 @@ _ROUNDS = (
     Limits(elements=256, many=210),
     Limits(elements=256, ints=("i32", "i64", "u8", "i8", "i16"), empty=10, whole=True),
 )
+_UNASKED = 4  # one in so many rounds does not keep to what targets ask for beside a definition
 Own: TypeAlias = Callable[[Graph], bool]
+Asked: TypeAlias = Mapping[str, Sequence[ast.Require]]
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
 
 
@@ -86,13 +91,15 @@ def cases_apart(
     own: Own = lambda _: True,
     each: int = APART,
     calls: int = CALLS,
+    asked: Asked = MappingProxyType({}),
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
     operators that a target has of its own; own: whether one has such an operator as it is called in
-    a program of one call. each: how many stand beside any batch. calls: of each program.
+    a program of one call. each: how many stand beside any batch. calls: of each program. asked:
+    see `case_apart`.
     """
     names = list(ops) or [op.name for op in catalog]
     if grad and not ops:  # what has no derivative by anything says nothing of one
@@ -107,13 +114,16 @@ def cases_apart(
         called, around = [name for name, _ in turns], turns[0][1]
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []
-        case = case_apart(catalog, start, called, grad, around, preferred, aside)
+        case = case_apart(catalog, start, called, grad, around, preferred, aside, asked)
         made = [case] if case is not None and able(case) else []
         for name in set_aside(called, made):
             drawn = (
-                case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, preferred)
+                case_apart(
+                    catalog, start ^ (again << _FURTHER), [name], grad, around, preferred,
+                    asked=asked,
+                )
                 for again in range(_DRAWN)
-            )
+            )  # fmt: skip
             made += islice((one for one in drawn if one is not None and able(one)), 1)
         made += [one for one in aside if able(one)]
         if not grad:
@@ -173,6 +183,7 @@ def case_apart(
     around: int = 0,
     own: Own = lambda _: True,
     aside: list[Case] | None = None,
+    asked: Asked = MappingProxyType({}),
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
@@ -180,12 +191,14 @@ def case_apart(
     are preferred. aside: calls that the edges leave without a value are added, each by itself: they
     must end no process. Where edges in all operands of a call leave it without a value, as
     infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone
-    is at edges.
+    is at edges. asked: what targets document to ask for beside a definition, by operator; most
+    calls keep to it, as others say nothing of these targets.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     if grad:  # integers have no slopes
         limits = replace(limits, whole=False)
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
+    graph, within = kept_to(graph, asked if around % _UNASKED else {}, bool(seed % 2))
     if grad:
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):
@@ -199,7 +212,7 @@ def case_apart(
     for turn in range(_TURNS):
         if turn == 1:  # more than edges may be at fault
             base = informed(base, seed, _weights(graph))
-        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept)
+        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept, within)
         called = [node for node in graph.nodes if graph.loss not in node.outputs]
         unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
         if not unknown:
@@ -213,12 +226,17 @@ def case_apart(
 
 
 def _at_edges(
-    base: Case, seed: int, kinds: Kinds, mixed: bool, kept: Mapping[str, int]
+    base: Case,
+    seed: int,
+    kinds: Kinds,
+    mixed: bool,
+    kept: Mapping[str, int],
+    within: frozenset[str],
 ) -> Case | None:
     """A program fed with edges; None where it breaks a precondition on values.
 
-    base: with the other values. kept: see `case_apart`. Several edges together have no value more
-    often than one.
+    base: with the other values. kept: see `case_apart`. within: what keeps to its range. Several
+    edges together have no value more often than one.
     """
     graph, catalog = base.graph, base.catalog
     graph = replace(graph, inputs=dict(graph.inputs), params=dict(graph.params))
@@ -234,7 +252,7 @@ def _at_edges(
     # Together, mostly: by themselves the first input and the first parameter have equal edges in
     # equal places, which are ties and poles; but then no NaN stands beside a number.
     of_inputs = {name: array for name, array in drawn.items() if name in graph.inputs}
-    bound = _bound(graph, kinds == "smooth")
+    bound = within | _bound(graph, kinds == "smooth")
     alike = seed % _ALIKE == 0
     crossing = [] if alike or not seed // _ALIKE % _CROSSED else _pointwise(graph, catalog)
     along = _swept(graph, catalog)

@@ -28,6 +28,7 @@ from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
+from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
@@ -154,6 +155,7 @@ class _Batch:
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
+            asked=documented(settings.targets),
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.
@@ -163,7 +165,7 @@ class _Batch:
         self._gradients = cases_apart(
             catalog, settings.seed, number, settings.ops, True, -(-count * each // BATCH),
             self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
-            partial(self._sloped.has_own, catalog=catalog), each,
+            partial(self._sloped.has_own, catalog=catalog), each, asked=documented(slopes),
         )  # fmt: skip
         self._pieces = pieces(settings, number, catalog, session.can_run, share)
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
