@@ -5,6 +5,7 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -148,11 +149,12 @@ def fed(
 
 def with_balls(case: Case) -> Case:
     """A program with what the oracle says of every value, unless it breaks a precondition."""
+    start = time.monotonic()
     try:
         found = balls(case.graph, case.values, case.catalog, precision(case.graph))
     except InvalidInput:
         return case
-    return replace(case, balls=found)
+    return replace(case, balls=found, took=time.monotonic() - start)
 
 
 def informed(case: Case, seed: int, spared: Collection[str] = ()) -> Case:
@@ -160,17 +162,21 @@ def informed(case: Case, seed: int, spared: Collection[str] = ()) -> Case:
 
     spared: names of inputs and parameters whose values stay.
     """
-    graph = case.graph
+    graph, took = case.graph, 0.0
 
     def judge(values: Values) -> Balls | None:
+        nonlocal took
         inputs = {name: values[name] for name in case.inputs}
         params = {name: values[name] for name in case.params}
-        return with_balls(replace(case, inputs=inputs, params=params)).balls
+        judged = with_balls(replace(case, inputs=inputs, params=params))
+        took = max(took, judged.took)
+        return judged.balls
 
     values, found = anew(graph, case.values, seed, judge, spared)
     inputs = {name: values[name] for name in case.inputs}
     params = {name: values[name] for name in case.params}
-    return replace(case, inputs=inputs, params=params, balls=None if found is None else {**found})
+    known = None if found is None else {**found}
+    return replace(case, inputs=inputs, params=params, balls=known, took=took)
 
 
 def _held(info: TensorInfo, ball: Ball) -> bool:

@@ -7,6 +7,7 @@ sends it to all targets, computes the oracle while they work, and judges what co
 from __future__ import annotations
 
 import math
+import time
 import zlib
 from collections.abc import Sequence
 from types import TracebackType
@@ -214,8 +215,10 @@ class Session:
                 sent[target].append((number, asked))
             worker.send(programs, self.seconds)
         for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
+            start = time.monotonic()
             try:
                 outcome.balls = case.balls or balls_of(case, graph, STANDARD)
+                outcome.took = case.took or time.monotonic() - start
                 if grad:
                     outcome.slopes = slopes_of(case, graph, STANDARD, outcome.balls)
             except InvalidInput as error:
