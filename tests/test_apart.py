@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -586,3 +587,28 @@ def test_windows_have_padding_that_counts_where_one_is_added() -> None:
     ]
     odd = [one for one in drawn if one.get("ceil_mode") and one.get("count_include_pad")]
     assert sum(one.get("pad") == "given" for one in odd) > 5
+
+
+def test_as_many_kinds_of_edges_are_looked_behind_as_there_is_time_for(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+    case = next(
+        one
+        for seed in range(100)
+        if (one := case_apart(builtin(), seed, ["add"], False)) is not None
+        and len(list(unmixed(one))) > 4
+    )
+
+    def compare(_: Session, cases: Sequence[Case], **__: Any) -> list[Outcome]:
+        ran.append(len(cases))
+        return [Outcome(verdicts={"torch": []}) for _ in cases]
+
+    monkeypatch.setattr(Session, "compare", compare)
+    monkeypatch.setattr(apart, "gravest", lambda _: "agrees")
+    apart._behind(session, case, "torch", False, 1.0)
+    monkeypatch.setattr(PACE, "until", time.monotonic() + 20.0)  # of which one finding has 2.5
+    apart._behind(session, case, "torch", False, 1.0)
+    assert not apart._behind(session, case, "torch", False, 60.0)
+    assert ran[0] > 4
+    assert ran[1:] == [2]

@@ -12,6 +12,7 @@ also those whose products overflow.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -431,7 +432,7 @@ def judge_apart(
                 hangs = worst.verdict == "timeout"
                 room = len(found) < _MOST and not PACE.over()
                 if not hangs and room and seen.looks_behind(target, operator):
-                    shown += _behind(session, one, target, grad)
+                    shown += _behind(session, one, target, grad, own.took)
                 for alone, judged, its in shown:
                     symptom = symptom_of(target, operator, its, case.edge)
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
@@ -445,10 +446,18 @@ def judge_apart(
 
 
 def _behind(
-    session: Session, case: Case, target: str, grad: bool
+    session: Session, case: Case, target: str, grad: bool, took: float
 ) -> list[tuple[Case, Outcome, Verdict]]:
-    """What else is wrong in a call: where one operand has edges of one kind alone."""
-    fewer = list(islice(unmixed(case), _KINDS))
+    """What else is wrong in a call: where one operand has edges of one kind alone.
+
+    Of as many kinds as there is time for, if that has an end. took: the seconds that the oracle
+    needed for the call.
+    """
+    room = PACE.for_one(math.inf)
+    kinds = _KINDS if room == math.inf else min(_KINDS, int(room / max(took, 1e-6)))
+    fewer = list(islice(unmixed(case), kinds))
+    if not fewer:
+        return []
     shown = []
     for one, outcome in zip(fewer, session.only(target).compare(fewer, grad=grad), strict=True):
         verdicts = outcome.verdicts[target]
