@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from irlang.catalog import builtin
 from irlang.diff import apart, runner
 from irlang.diff.apart import (
     CALLS,
+    COMPILED,
     Asked,
     Rounds,
     case_apart,
@@ -291,6 +293,19 @@ def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
     assert judge_apart(session, [(0, 5, alone)], Seen(), grad=False)[1]["torch"] == {
         "unsupported": 1
     }
+
+
+@given(
+    st.integers(1, 40), st.integers(0, 40), st.sampled_from((CALLS, COMPILED)), st.integers(0, 9)
+)
+def test_every_kind_of_round_comes_of_few_operators_and_of_many(
+    names: int, native: int, calls: int, seed: int
+) -> None:
+    """Of a campaign of one operator, too, some calls have empty axes, and some whole numbers."""
+    rounds = Rounds(range(names), range(min(names, native)), seed)
+    met = [rounds.of(number, calls) % len(apart._ROUNDS) for number in range(9 * names + 18)]
+    assert set(met) == set(range(len(apart._ROUNDS)))
+    assert all(0 <= b - a <= 1 or not b for a, b in itertools.pairwise(met)), "one after another"
 
 
 def test_what_a_target_asks_for_beside_a_definition_is_mostly_kept_to() -> None:

@@ -112,7 +112,7 @@ def cases_apart(
 
     for number in range(batch * each, batch * each + count):
         turns = [rounds.turn(number * calls + i) for i in range(calls)]
-        called, around = [name for name, _ in turns], turns[0][1]
+        called, around = [name for name, _ in turns], rounds.of(number, calls)
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []
         case = case_apart(catalog, start, called, grad, around, preferred, aside, asked)
@@ -174,6 +174,16 @@ class Rounds(Generic[Item]):
         around = 2 * pair + (place >= first) if first else pair
         shuffled = random.Random(f"apart {self.seed} {around}").sample(names, len(names))
         return shuffled[rest], around
+
+    def of(self, number: int, count: int) -> int:
+        """The round of the first of `count` turns that are taken together for the so manieth time.
+
+        Where as many take more than a round, each time is a round of its own: else some were never
+        the first of them, and what belongs to these would never be.
+        """
+        first, all_ = len(self.native), len(self.names)
+        around = (first + all_) / 2 if first else all_
+        return number if count > around else self.turn(number * count)[1]
 
 
 def case_apart(
