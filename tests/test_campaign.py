@@ -498,6 +498,26 @@ def test_with_no_end_to_the_time_kinds_take_turns(monkeypatch: pytest.MonkeyPatc
     assert set(_turns(monkeypatch, math.inf).values()) == {40}
 
 
+def test_of_few_operators_there_are_few_programs_in_a_batch_that_nobody_counts() -> None:
+    def places(settings: Settings, batch: int = 0) -> list[int]:
+        found = programs.drawn(settings, batch, builtin())
+        return sorted({place for place, *_ in found})
+
+    timed = Settings(("torch",), 1, None, 5.0, ops=("relu",))
+    assert places(timed) == [0, 1, 2, 3]
+    assert places(timed, 2) == [64, 65, 66, 67]
+    assert places(replace(timed, programs=6)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_drawn_in_vain_takes_a_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where little can be said of chains of an operator, they do not take the time of its calls."""
+    drawn = ((place, place, None) for place in range(5))
+    monkeypatch.setattr(batch, "drawn", lambda *_: drawn)
+    made = batch._Batch(Settings(("torch",), 1, None, 5.0, ops=("relu",)), 0, lambda _: None)
+    assert [made.run(0.1), made.run(0.1), made.run(1.0), made.run(1.0)] == [True, True, True, False]
+    assert made._tried == 5
+
+
 def test_a_batch_whose_answer_is_late_keeps_what_was_there_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -222,19 +222,21 @@ class _Batch:
         return bool(turns)
 
     def run(self, share: float) -> bool:
-        """The same of programs."""
+        """The same of programs, or of what is drawn in vain: it takes no less time."""
         cases: list[tuple[int, int, Case]] = []
-        for number, seed, case in self._drawn:
-            self._tried += 1
+        count, tried = ceil(_RUN_AT_ONCE * share), 0
+        for number, seed, case in islice(self._drawn, 2 * count):
+            tried += 1
             if case is not None:
                 cases.append((number, seed, case))
-            if len(cases) == ceil(_RUN_AT_ONCE * share):
+            if len(cases) == count:
                 break
+        self._tried += tried
         judged = self._judge(cases, "targets", self._localised) if cases else []
         self._programs += len(judged)
         self._valid += sum(outcome.refusal is None for _, outcome in judged)
         self.cut |= len(judged) < len(cases)
-        return bool(cases)
+        return bool(tried)
 
     def _keep(self, more: Sequence[Found]) -> None:
         for one in more:
