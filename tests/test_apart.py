@@ -22,7 +22,6 @@ from irlang.diff.apart import (
     CALLS,
     COMPILED,
     Asked,
-    Rounds,
     case_apart,
     cases_apart,
     judge_apart,
@@ -33,6 +32,7 @@ from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.promised import documented
 from irlang.diff.reduce import number_kind
+from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
 from irlang.diff.unmixed import unmixed

@@ -13,13 +13,12 @@ also those whose products overflow.
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from irlang.diff.localise import Culprit, isolate
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
+from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
@@ -148,42 +148,6 @@ def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:
     """The operators of which some programs say nothing."""
     told = {node.op.name for case in made for node in case.graph.nodes if _is_known(case, node)}
     return [name for name in called if name not in told]
-
-
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds(Generic[Item]):
-    """Operators in turn, or pieces: first those that a target has of its own, then all, again and
-    again.
-
-    What has to be composed from its definition says little that those do not which it is composed
-    of. Every round has an order of its own.
-    """
-
-    names: Sequence[Item]
-    native: Sequence[Item]
-    seed: int
-
-    def turn(self, position: int) -> tuple[Item, int]:
-        """What has its turn, and the number of its round."""
-        first, all_ = len(self.native), len(self.names)
-        pair, place = divmod(position, first + all_)
-        rest, names = (place, self.native) if place < first else (place - first, self.names)
-        around = 2 * pair + (place >= first) if first else pair
-        shuffled = random.Random(f"apart {self.seed} {around}").sample(names, len(names))
-        return shuffled[rest], around
-
-    def of(self, number: int, count: int) -> int:
-        """The round of the first of `count` turns that are taken together for the so manieth time.
-
-        Where as many take more than a round, each time is a round of its own: else some were never
-        the first of them, and what belongs to these would never be.
-        """
-        first, all_ = len(self.native), len(self.names)
-        around = (first + all_) / 2 if first else all_
-        return number if count > around else self.turn(number * count)[1]
 
 
 def case_apart(
