@@ -125,7 +125,7 @@ def _take_turns(batch: _Batch) -> None:
     behind its part of it: what takes long is not to take it from what finds more.
     """
     kinds = [
-        _Turns(batch.call, 4), _Turns(batch.fire, 3), _Turns(batch.spoil, 2),
+        _Turns(batch.call, 4), _Turns(batch.fire, 3), _Turns(batch.spoil, 3),
         _Turns(batch.slope, 1), _Turns(batch.run, 2),
     ]  # fmt: skip
     kinds = [kind for kind in kinds if PACE.over() or kind.next()]
