@@ -289,6 +289,18 @@ def test_at_the_end_of_the_time_one_program_is_waited_for_and_no_more() -> None:
     assert time.monotonic() - until < 1.5 + 5.0
 
 
+def test_at_the_end_of_the_time_no_other_program_of_a_batch_begins(tmp_path: Path) -> None:
+    slow = f"open({str(tmp_path / 'ran')!r}, 'a').write('.')\ntime.sleep(1.5)\nreturn {{}}"
+    with Worker(Target("numpy")) as warm:
+        warm.hello()
+        until = time.monotonic() + 2.0
+        with Worker(Target("numpy"), Limits(seconds=60.0, until=until)) as worker:
+            with pytest.raises(Late):
+                worker.submit([body(slow)] * 40)
+            assert time.monotonic() - until < 10.0
+    assert len((tmp_path / "ran").read_text()) < 8
+
+
 def test_programs_of_one_batch_may_have_less_time(numpy_worker: Worker) -> None:
     assert numpy_worker.submit([double(1)])[0].status == "ok"
     start = time.monotonic()

@@ -423,6 +423,9 @@ class Worker:
                 result.detail["output"] = process.printed()
             results.append(result)
             pending.popleft()
+            if pending and time.monotonic() >= self.limits.until + _LAST:
+                self._drop()
+                raise Late(f"{self.target.name}: no time for those after it")
             if answer["retire"]:
                 self._drop()
                 break
