@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,21 @@ from hypothesis import strategies as st
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.diff import apart, runner
-from irlang.diff.apart import CALLS, Rounds, case_apart, cases_apart, judge_apart, wrong_calls
+from irlang.diff.apart import (
+    CALLS,
+    COMPILED,
+    Asked,
+    case_apart,
+    cases_apart,
+    judge_apart,
+    wrong_calls,
+)
 from irlang.diff.calls import Case
+from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
+from irlang.diff.promised import documented
 from irlang.diff.reduce import number_kind
+from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
 from irlang.diff.unmixed import unmixed
@@ -281,6 +295,59 @@ def test_a_call_that_a_target_has_no_word_for_hides_none_beside_it(
     }
 
 
+@given(
+    st.integers(1, 40), st.integers(0, 40), st.sampled_from((CALLS, COMPILED)), st.integers(0, 9)
+)
+def test_every_kind_of_round_comes_of_few_operators_and_of_many(
+    names: int, native: int, calls: int, seed: int
+) -> None:
+    """Of a campaign of one operator, too, some calls have empty axes, and some whole numbers."""
+    rounds = Rounds(range(names), range(min(names, native)), seed)
+    met = [rounds.of(number, calls) % len(apart._ROUNDS) for number in range(9 * names + 18)]
+    assert set(met) == set(range(len(apart._ROUNDS)))
+    assert all(0 <= b - a <= 1 or not b for a, b in itertools.pairwise(met)), "one after another"
+
+
+def test_what_a_target_asks_for_beside_a_definition_is_mostly_kept_to() -> None:
+    """Of labels other than 1 and -1, at edges or not, PyTorch promises nothing."""
+    asked = documented(("torch",))
+
+    def labels(seed: int, around: int, rows: Asked) -> set[float]:
+        case = case_apart(builtin(), seed, ["soft_margin"], False, around, asked=rows)
+        node = case.graph.nodes[0] if case is not None else None
+        return (
+            set() if case is None or node is None else {*case.values[node.feeds()["target"]].flat}
+        )
+
+    kept = [labels(seed, 1, asked) for seed in range(12)]
+    assert all(found <= {-1.0, 1.0} for found in kept)
+    assert set().union(*kept) == {-1.0, 1.0}
+    for around, rows in ((4, asked), (1, {})):
+        found = set().union(*(labels(seed, around, rows) for seed in range(4)))
+        assert not found <= {-1.0, 1.0}, around
+
+
+def test_a_call_that_is_a_program_of_its_own_is_run_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It need not be run again to know that it is the one that is wrong."""
+    monkeypatch.setattr(runner, "lower", _planted({"torch.tanh(": "torch.nan_to_num("}))
+    monkeypatch.setattr(apart, "find", lambda *_: SimpleNamespace(repeated=True))
+    ran: list[int] = []
+    compare = Session.compare
+
+    def watched(self: Session, cases: Sequence[Case], *args: Any, **options: Any) -> list[Outcome]:
+        ran.append(len(cases))
+        return compare(self, cases, *args, **options)
+
+    monkeypatch.setattr(Session, "compare", watched)
+    monkeypatch.setattr(Seen, "looks_behind", lambda *_: False)
+    cases = (case_apart(builtin(), seed, ["tanh"], False) for seed in range(100))
+    case = next(c for c in cases if c is not None and not c.params)
+    assert len(judge_apart(session, [(0, 1, case)], Seen(), grad=False)[0]) == 1
+    assert ran == [1]
+
+
 def test_what_stands_behind_the_worst_element_is_found_too(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -535,3 +602,28 @@ def test_windows_have_padding_that_counts_where_one_is_added() -> None:
     ]
     odd = [one for one in drawn if one.get("ceil_mode") and one.get("count_include_pad")]
     assert sum(one.get("pad") == "given" for one in odd) > 5
+
+
+def test_as_many_kinds_of_edges_are_looked_behind_as_there_is_time_for(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
+    case = next(
+        one
+        for seed in range(100)
+        if (one := case_apart(builtin(), seed, ["add"], False)) is not None
+        and len(list(unmixed(one))) > 4
+    )
+
+    def compare(_: Session, cases: Sequence[Case], **__: Any) -> list[Outcome]:
+        ran.append(len(cases))
+        return [Outcome(verdicts={"torch": []}) for _ in cases]
+
+    monkeypatch.setattr(Session, "compare", compare)
+    monkeypatch.setattr(apart, "gravest", lambda _: "agrees")
+    apart._behind(session, case, "torch", False, 1.0)
+    monkeypatch.setattr(PACE, "until", time.monotonic() + 20.0)  # of which one finding has 2.5
+    apart._behind(session, case, "torch", False, 1.0)
+    assert not apart._behind(session, case, "torch", False, 60.0)
+    assert ran[0] > 4
+    assert ran[1:] == [2]

@@ -10,10 +10,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -45,6 +47,7 @@ from irlang.graph import Graph, with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
 from irlang.lower.lower import lower
+from irlang.lower.pool import Late
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -458,6 +461,78 @@ def test_a_batch_begins_with_some_of_each_kind(monkeypatch: pytest.MonkeyPatch) 
     counts, _ = batch.run_batch(Settings(("torch",), 1, None), 0)
     assert (counts["programs"], counts["cut"]) == (1, True)
     for kind in ("targets", "apart", "pieces", "invalid"):
+        assert sum(counts[kind]["torch"].values()) > 0, kind
+
+
+def _turns(monkeypatch: pytest.MonkeyPatch, seconds: float) -> dict[str, int]:
+    """How many turns each kind has of a batch in which programs take long and nothing else does."""
+    had: collections.Counter[str] = collections.Counter()
+
+    def kind(name: str, pause: float) -> Callable[[float], bool]:
+        def take(_: float) -> bool:
+            had[name] += 1
+            time.sleep(pause)
+            return had[name] < 40
+
+        return take
+
+    names = {"call": 0.01, "fire": 0.01, "spoil": 0.01, "slope": 0.01, "run": 0.2}
+    made = SimpleNamespace(cut=False, **{name: kind(name, p) for name, p in names.items()})
+    with monkeypatch.context() as timed:
+        timed.setattr(PACE, "until", time.monotonic() + seconds)
+        batch._take_turns(cast("batch._Batch", made))
+    return dict(had)
+
+
+def test_what_takes_long_does_not_take_the_time_of_what_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    had = _turns(monkeypatch, 2.0)
+    assert had["call"] > 5 * had["run"]
+    assert had["run"] >= 2
+
+
+def test_with_no_end_to_the_time_kinds_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is run of so many programs, and in which order, never hangs on time."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert set(_turns(monkeypatch, math.inf).values()) == {40}
+
+
+def test_of_few_operators_there_are_few_programs_in_a_batch_that_nobody_counts() -> None:
+    def places(settings: Settings, batch: int = 0) -> list[int]:
+        found = programs.drawn(settings, batch, builtin())
+        return sorted({place for place, *_ in found})
+
+    timed = Settings(("torch",), 1, None, 5.0, ops=("relu",))
+    assert places(timed) == [0, 1, 2, 3]
+    assert places(timed, 2) == [64, 65, 66, 67]
+    assert places(replace(timed, programs=6)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_drawn_in_vain_takes_a_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where little can be said of chains of an operator, they do not take the time of its calls."""
+    drawn = ((place, place, None) for place in range(5))
+    monkeypatch.setattr(batch, "drawn", lambda *_: drawn)
+    made = batch._Batch(Settings(("torch",), 1, None, 5.0, ops=("relu",)), 0, lambda _: None)
+    assert [made.run(0.1), made.run(0.1), made.run(1.0), made.run(1.0)] == [True, True, True, False]
+    assert made._tried == 5
+
+
+def test_a_batch_whose_answer_is_late_keeps_what_was_there_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, turns = batch._Batch.call, []
+
+    def call(self: batch._Batch, share: float) -> bool:
+        turns.append(share)
+        if len(turns) == 2:
+            raise Late("torch: no answer in time")
+        return own(self, share)
+
+    monkeypatch.setattr(batch._Batch, "call", call)
+    counts, _ = batch.run_batch(Settings(("torch",), 1, None), 0)
+    assert counts["cut"]
+    for kind in ("apart", "pieces", "invalid"):
         assert sum(counts[kind]["torch"].values()) > 0, kind
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.diff import pieces as module
-from irlang.diff.apart import Rounds
 from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import Settings
+from irlang.diff.rounds import Rounds
 from irlang.diff.seen import Seen, calls_of
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser

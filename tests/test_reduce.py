@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from irlang.diff.edits_settle import settled, with_values
 from irlang.diff.finding import charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.outcome import Outcome
+from irlang.diff.pace import PACE
 from irlang.diff.reduce import Reduced, Symptom, reduce, symptom
 from irlang.diff.reduce_files import load_beside, save, to_text
 from irlang.diff.reduce_moves import at_once, numbers
@@ -429,6 +431,38 @@ def test_a_hang_takes_the_whole_time_of_a_program_once(monkeypatch: pytest.Monke
     assert (found.verdict.verdict, found.repeated) == ("timeout", True)
     assert found.verdict.message == "no answer within 2 s"
     assert sum(a.size for a in found.reduced.values.values()) == 1
+
+
+def test_a_trial_that_hangs_is_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no answer is not what is being made smaller."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    fault = r"(1 - torch.sigmoid(\1) if \1.numel() > 2 else __import__('time').sleep(600))"
+    plant(monkeypatch, r"torch\.sigmoid\((\w+)\)", fault)
+    monkeypatch.setattr("irlang.diff.reduce._TRIAL_SECONDS", 0.5)
+    case = case_of("model m(x: f32[4]) -> y: f32[4] {\n  y = sigmoid(x)\n}")
+    start = time.monotonic()
+    with Session(["torch"]) as session:
+        made = _reduced(session, case, seconds=3.0)
+    assert sum(a.size for a in made.case.values.values()) == 3
+    assert time.monotonic() - start < 20.0, "one hang alone would have taken as long"
+
+
+def test_a_finding_takes_a_part_of_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be the machine busy or not, and edits that come to nothing included."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    slow = "(__import__('time').sleep(0.2) or 1 - torch.sigmoid("
+    plant(monkeypatch, r"torch\.sigmoid\((\w+)\)", slow + r"\1))")
+    with Session(["torch"]) as session:
+        session.versions()
+        start = time.monotonic()
+        with monkeypatch.context() as short:
+            short.setattr(PACE, "until", start + 8.0)
+            made = reduce(session, case_of(DEEP), "torch", seconds=60.0)
+        taken = time.monotonic() - start
+    assert made is not None
+    assert not made.finished
+    assert taken < 6.0
+    assert PACE.looked >= 1.0
 
 
 def test_what_is_slow_and_no_more_is_told_as_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

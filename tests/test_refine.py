@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from irlang.arithmetic import STANDARD
 from irlang.diff import batch, refine, runner
 from irlang.diff.calls import judge_call
+from irlang.diff.pace import PACE
+from irlang.diff.programs import with_balls
 from irlang.diff.refine import ELEMENTS, Refiner
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS, Verdict, judge, of_values, only_estimated
@@ -232,3 +235,26 @@ def test_where_a_choice_is_in_doubt_either_is_right(got: float, thorough: bool) 
     refiner = Refiner(graph, values, CATALOG, thorough)
     (after,) = refiner.refined([before], known, {"y": result}, "target", STANDARD)
     assert after.verdict not in FINDINGS
+
+
+def test_no_closer_look_is_taken_that_the_time_is_too_short_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes several times as long as the oracle needed for the program."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    asked: list[str] = []
+
+    def refined(self: Refiner, found: list[Verdict], *_: Any) -> list[Verdict]:
+        asked.append(self.graph.name)
+        return found
+
+    monkeypatch.setattr(Refiner, "refined", refined)
+    graph, values = model("model m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n}")
+    case = with_balls(Case(graph, values, {}, CATALOG))
+    assert case.took > 0.0
+    with Session(["torch"]) as session, monkeypatch.context() as short:
+        short.setattr(PACE, "until", time.monotonic() + 600.0)
+        session.compare([replace(case, took=60.0)])
+        assert not asked
+        session.compare([replace(case, took=0.1)])
+        assert asked == ["m"]

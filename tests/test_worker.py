@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from irlang.lower import worker as wire
-from irlang.lower.pool import Limits, Program, Target, Worker, WorkerError
+from irlang.lower.pool import Late, Limits, Program, Target, Worker, WorkerError
 from tests.targets import usable
 
 DOUBLE = """
@@ -264,6 +264,52 @@ def test_a_crash_that_does_not_come_again_stays_where_it_was(
     first, crashed, last = numpy_worker.submit([double(1), body(once), double(2)])
     assert (first.status, crashed.status, last.status) == ("ok", "crash", "ok")
     assert crashed.error == "killed by SIGABRT; not when it runs alone"
+
+
+def test_whose_doing_a_crash_is_is_not_asked_when_the_time_is_over(tmp_path: Path) -> None:
+    until = time.monotonic() + 3.0
+    late = f"""
+        open({str(tmp_path / "ran")!r}, "a").write("once")
+        time.sleep(max(0.0, {until} - time.monotonic()))
+        os.abort()
+    """
+    with Worker(Target("numpy"), Limits(until=until)) as worker:
+        first, crashed = worker.submit([double(1), body(late)])
+    assert (first.status, crashed.status, crashed.error) == ("ok", "crash", "killed by SIGABRT")
+    assert (tmp_path / "ran").read_text() == "once"
+
+
+def test_at_the_end_of_the_time_one_program_is_waited_for_and_no_more() -> None:
+    until = time.monotonic() + 1.0
+    with Worker(Target("numpy"), Limits(seconds=1.5, until=until)) as worker:
+        assert worker.submit([double(1)])[0].status == "ok"
+        with pytest.raises(Late):
+            worker.submit([body("time.sleep(60)")] * 8)
+        assert time.monotonic() - until < 1.5 + 3.0
+    assert time.monotonic() - until < 1.5 + 5.0
+
+
+def test_at_the_end_of_the_time_no_other_program_of_a_batch_begins(tmp_path: Path) -> None:
+    slow = f"open({str(tmp_path / 'ran')!r}, 'a').write('.')\ntime.sleep(1.5)\nreturn {{}}"
+    with Worker(Target("numpy")) as warm:
+        warm.hello()
+        until = time.monotonic() + 2.0
+        with Worker(Target("numpy"), Limits(seconds=60.0, until=until)) as worker:
+            with pytest.raises(Late):
+                worker.submit([body(slow)] * 40)
+            assert time.monotonic() - until < 10.0
+    assert len((tmp_path / "ran").read_text()) < 8
+
+
+def test_programs_of_one_batch_may_have_less_time(numpy_worker: Worker) -> None:
+    assert numpy_worker.submit([double(1)])[0].status == "ok"
+    start = time.monotonic()
+    numpy_worker.send([body("time.sleep(60)"), double(2)], seconds=0.5)
+    late, after = numpy_worker.collect()
+    assert (late.status, after.status) == ("timeout", "ok")
+    assert late.error == "no answer within 0.5 s"
+    assert time.monotonic() - start < 10.0
+    assert numpy_worker.submit([body("time.sleep(0.8)\nreturn {}")])[0].status == "ok"
 
 
 def old_pythons() -> list[Path]:

@@ -12,15 +12,17 @@ also those whose products overflow.
 
 from __future__ import annotations
 
-import random
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Generic, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
+from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.finding import Found, find
@@ -28,11 +30,13 @@ from irlang.diff.localise import Culprit, isolate
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
+from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import weighed
+from irlang.gen.added import kept_to
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import Kinds, whole_edges, with_edges_apart
@@ -70,7 +74,9 @@ _ROUNDS = (
     Limits(elements=256, many=210),
     Limits(elements=256, ints=("i32", "i64", "u8", "i8", "i16"), empty=10, whole=True),
 )
+_UNASKED = 4  # one in so many rounds does not keep to what targets ask for beside a definition
 Own: TypeAlias = Callable[[Graph], bool]
+Asked: TypeAlias = Mapping[str, Sequence[ast.Require]]
 _SEEDS = 2**40  # where their seeds start, beyond those of a campaign's programs
 
 
@@ -86,13 +92,15 @@ def cases_apart(
     own: Own = lambda _: True,
     each: int = APART,
     calls: int = CALLS,
+    asked: Asked = MappingProxyType({}),
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
     operators that a target has of its own; own: whether one has such an operator as it is called in
-    a program of one call. each: how many stand beside any batch. calls: of each program.
+    a program of one call. each: how many stand beside any batch. calls: of each program. asked:
+    see `case_apart`.
     """
     names = list(ops) or [op.name for op in catalog]
     if grad and not ops:  # what has no derivative by anything says nothing of one
@@ -104,16 +112,19 @@ def cases_apart(
 
     for number in range(batch * each, batch * each + count):
         turns = [rounds.turn(number * calls + i) for i in range(calls)]
-        called, around = [name for name, _ in turns], turns[0][1]
+        called, around = [name for name, _ in turns], rounds.of(number, calls)
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []
-        case = case_apart(catalog, start, called, grad, around, preferred, aside)
+        case = case_apart(catalog, start, called, grad, around, preferred, aside, asked)
         made = [case] if case is not None and able(case) else []
         for name in set_aside(called, made):
             drawn = (
-                case_apart(catalog, start ^ (again << _FURTHER), [name], grad, around, preferred)
+                case_apart(
+                    catalog, start ^ (again << _FURTHER), [name], grad, around, preferred,
+                    asked=asked,
+                )
                 for again in range(_DRAWN)
-            )
+            )  # fmt: skip
             made += islice((one for one in drawn if one is not None and able(one)), 1)
         made += [one for one in aside if able(one)]
         if not grad:
@@ -139,32 +150,6 @@ def set_aside(called: Sequence[str], made: Sequence[Case]) -> list[str]:
     return [name for name in called if name not in told]
 
 
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds(Generic[Item]):
-    """Operators in turn, or pieces: first those that a target has of its own, then all, again and
-    again.
-
-    What has to be composed from its definition says little that those do not which it is composed
-    of. Every round has an order of its own.
-    """
-
-    names: Sequence[Item]
-    native: Sequence[Item]
-    seed: int
-
-    def turn(self, position: int) -> tuple[Item, int]:
-        """What has its turn, and the number of its round."""
-        first, all_ = len(self.native), len(self.names)
-        pair, place = divmod(position, first + all_)
-        rest, names = (place, self.native) if place < first else (place - first, self.names)
-        around = 2 * pair + (place >= first) if first else pair
-        shuffled = random.Random(f"apart {self.seed} {around}").sample(names, len(names))
-        return shuffled[rest], around
-
-
 def case_apart(
     catalog: Catalog,
     seed: int,
@@ -173,6 +158,7 @@ def case_apart(
     around: int = 0,
     own: Own = lambda _: True,
     aside: list[Case] | None = None,
+    asked: Asked = MappingProxyType({}),
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
@@ -180,12 +166,14 @@ def case_apart(
     are preferred. aside: calls that the edges leave without a value are added, each by itself: they
     must end no process. Where edges in all operands of a call leave it without a value, as
     infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone
-    is at edges.
+    is at edges. asked: what targets document to ask for beside a definition, by operator; most
+    calls keep to it, as others say nothing of these targets.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     if grad:  # integers have no slopes
         limits = replace(limits, whole=False)
     graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
+    graph, within = kept_to(graph, asked if around % _UNASKED else {}, bool(seed % 2))
     if grad:
         graph, catalog = differentiated(graph, catalog)
     if not graph.nodes or (grad and graph.loss is None):
@@ -199,7 +187,7 @@ def case_apart(
     for turn in range(_TURNS):
         if turn == 1:  # more than edges may be at fault
             base = informed(base, seed, _weights(graph))
-        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept)
+        case = _at_edges(base, seed ^ (turn << _FURTHER), kinds, mixed, kept, within)
         called = [node for node in graph.nodes if graph.loss not in node.outputs]
         unknown = [node for node in called if case is None or not _is_known(case, node, smooth)]
         if not unknown:
@@ -213,12 +201,17 @@ def case_apart(
 
 
 def _at_edges(
-    base: Case, seed: int, kinds: Kinds, mixed: bool, kept: Mapping[str, int]
+    base: Case,
+    seed: int,
+    kinds: Kinds,
+    mixed: bool,
+    kept: Mapping[str, int],
+    within: frozenset[str],
 ) -> Case | None:
     """A program fed with edges; None where it breaks a precondition on values.
 
-    base: with the other values. kept: see `case_apart`. Several edges together have no value more
-    often than one.
+    base: with the other values. kept: see `case_apart`. within: what keeps to its range. Several
+    edges together have no value more often than one.
     """
     graph, catalog = base.graph, base.catalog
     graph = replace(graph, inputs=dict(graph.inputs), params=dict(graph.params))
@@ -234,7 +227,7 @@ def _at_edges(
     # Together, mostly: by themselves the first input and the first parameter have equal edges in
     # equal places, which are ties and poles; but then no NaN stands beside a number.
     of_inputs = {name: array for name, array in drawn.items() if name in graph.inputs}
-    bound = _bound(graph, kinds == "smooth")
+    bound = within | _bound(graph, kinds == "smooth")
     alike = seed % _ALIKE == 0
     crossing = [] if alike or not seed // _ALIKE % _CROSSED else _pointwise(graph, catalog)
     along = _swept(graph, catalog)
@@ -351,13 +344,17 @@ def wrong_calls(
     its operator and the gravest verdict.
     """
     nodes = suspects(case, outcome.verdicts[target])
-    return _wrong(_each(session, case, target, nodes), target)
+    return _wrong(_each(session, case, target, nodes, outcome), target)
 
 
 def _each(
-    session: Session, case: Case, target: str, nodes: Sequence[Node]
+    session: Session, case: Case, target: str, nodes: Sequence[Node], outcome: Outcome
 ) -> list[tuple[Node, Case, Outcome]]:
-    """Some calls, each as a program that was run."""
+    """Some calls, each as a program that was run. outcome: of the program that they are of, which
+    is that of its only call.
+    """
+    if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
+        return [(nodes[0], case, outcome)]
     pairs = list(taken_apart(case, nodes))
     grad = case.graph.loss is not None
     found = session.only(target).compare([one for _, one in pairs], grad=grad) if pairs else []
@@ -399,7 +396,7 @@ def judge_apart(
             if verdict not in (*FINDINGS, "unsupported"):
                 counts[target][verdict] += 1
                 continue
-            ran = _each(session, case, target, suspects(case, verdicts))
+            ran = _each(session, case, target, suspects(case, verdicts), outcome)
             if verdict == "unsupported" and ran:  # one call of which there is no word hides all
                 verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
             counts[target][at_edge(verdict) if case.edge else verdict] += 1
@@ -407,8 +404,9 @@ def judge_apart(
                 shown = [(one, own, worst)]
                 # that it hangs is waited for once, not for each kind of edge
                 hangs = worst.verdict == "timeout"
-                if not hangs and len(found) < _MOST and seen.looks_behind(target, operator):
-                    shown += _behind(session, one, target, grad)
+                room = len(found) < _MOST and not PACE.over()
+                if not hangs and room and seen.looks_behind(target, operator):
+                    shown += _behind(session, one, target, grad, own.took)
                 for alone, judged, its in shown:
                     symptom = symptom_of(target, operator, its, case.edge)
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
@@ -422,10 +420,18 @@ def judge_apart(
 
 
 def _behind(
-    session: Session, case: Case, target: str, grad: bool
+    session: Session, case: Case, target: str, grad: bool, took: float
 ) -> list[tuple[Case, Outcome, Verdict]]:
-    """What else is wrong in a call: where one operand has edges of one kind alone."""
-    fewer = list(islice(unmixed(case), _KINDS))
+    """What else is wrong in a call: where one operand has edges of one kind alone.
+
+    Of as many kinds as there is time for, if that has an end. took: the seconds that the oracle
+    needed for the call.
+    """
+    room = PACE.for_one(math.inf)
+    kinds = _KINDS if room == math.inf else min(_KINDS, int(room / max(took, 1e-6)))
+    fewer = list(islice(unmixed(case), kinds))
+    if not fewer:
+        return []
     shown = []
     for one, outcome in zip(fewer, session.only(target).compare(fewer, grad=grad), strict=True):
         verdicts = outcome.verdicts[target]

@@ -7,10 +7,12 @@ A batch runs in one process, whose workers and whose memory of what it has looke
 from __future__ import annotations
 
 import gc
+import math
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from math import ceil
@@ -26,6 +28,7 @@ from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.pieces import beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
+from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
@@ -34,6 +37,7 @@ from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import differentiates, spelt
 from irlang.lower.narrows import narrower
+from irlang.lower.pool import Late, Limits
 from irlang.lower.profile import read_profile
 
 SEEN = Seen()  # by this process
@@ -62,7 +66,8 @@ def _session(targets: tuple[str, ...], profile: str) -> Session:
     key = targets, profile
     if key not in _SESSION:
         accepted = read_profile(Path(profile)) if profile else ()
-        _SESSION[key] = Session(targets, accepted=accepted, thorough=False).__enter__()
+        limits = Limits(PACE.for_program(Limits.seconds), until=PACE.until)
+        _SESSION[key] = Session(targets, limits, accepted, thorough=False).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[key]
 
@@ -81,18 +86,59 @@ def run_batch(
     Calls apart, pieces, spoilt calls and programs have their turns, as slow targets may not come to
     the end of one; those that find most in a second have the most of a turn. told: called with
     each finding as soon as it is there. Where the time is over (`irlang.diff.pace`), what has not
-    begun is left out, and the batch is `cut`.
+    begun is left out, what is running has the time of one program left, and the batch is `cut`.
     """
     batch = _Batch(settings, number, told)
-    kinds: list[Callable[[float], bool]] = [
-        batch.call, batch.fire, batch.spoil, batch.slope, batch.run,
-    ]  # fmt: skip
-    share = 1 / _FEWER
-    while kinds and not PACE.over():
-        kinds = [kind for kind in kinds if PACE.over() or kind(share)]
-        share = min(1.0, 2 * share)
-    batch.cut |= bool(kinds)
+    try:
+        _take_turns(batch)
+    except Late:
+        batch.cut = True
     return batch.result(), batch.found
+
+
+@dataclass(slots=True)
+class _Turns:
+    """The turns of one kind of a batch: each is twice as many as the one before.
+
+    take: has a turn of so much of a whole one; False where there is nothing left. weight: what part
+    of the time is the kind's. taken: seconds, without those in which findings were made smaller.
+    """
+
+    take: Callable[[float], bool]
+    weight: float
+    share: float = 1 / _FEWER
+    taken: float = 0.0
+
+    def next(self) -> bool:
+        """Has the next turn; False where there was nothing left."""
+        start, looked = time.monotonic(), PACE.looked
+        more = self.take(self.share)
+        self.taken += time.monotonic() - start - (PACE.looked - looked)
+        self.share = min(1.0, 2 * self.share)
+        return more
+
+
+def _take_turns(batch: _Batch) -> None:
+    """All that a batch has, until the time is over: one kind after another.
+
+    Where the time has an end, each kind has one turn, and from then on that one which is farthest
+    behind its part of it: what takes long is not to take it from what finds more.
+    """
+    kinds = [
+        _Turns(batch.call, 4), _Turns(batch.fire, 3), _Turns(batch.spoil, 3),
+        _Turns(batch.slope, 1), _Turns(batch.run, 2),
+    ]  # fmt: skip
+    kinds = [kind for kind in kinds if PACE.over() or kind.next()]
+    for kind in kinds:  # in the first turns frameworks start
+        kind.taken = 0.0
+    while kinds and not PACE.over():
+        if PACE.until == math.inf:
+            kinds = [kind for kind in kinds if kind.next()]
+            continue
+        behind = min(kinds, key=lambda kind: kind.taken / kind.weight)
+        if not behind.next():
+            kinds.remove(behind)
+    batch.cut |= bool(kinds)
 
 
 class _Batch:
@@ -109,6 +155,7 @@ class _Batch:
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
+            asked=documented(settings.targets),
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.
@@ -118,7 +165,7 @@ class _Batch:
         self._gradients = cases_apart(
             catalog, settings.seed, number, settings.ops, True, -(-count * each // BATCH),
             self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
-            partial(self._sloped.has_own, catalog=catalog), each,
+            partial(self._sloped.has_own, catalog=catalog), each, asked=documented(slopes),
         )  # fmt: skip
         self._pieces = pieces(settings, number, catalog, session.can_run, share)
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
@@ -175,19 +222,21 @@ class _Batch:
         return bool(turns)
 
     def run(self, share: float) -> bool:
-        """The same of programs."""
+        """The same of programs, or of what is drawn in vain: it takes no less time."""
         cases: list[tuple[int, int, Case]] = []
-        for number, seed, case in self._drawn:
-            self._tried += 1
+        count, tried = ceil(_RUN_AT_ONCE * share), 0
+        for number, seed, case in islice(self._drawn, 2 * count):
+            tried += 1
             if case is not None:
                 cases.append((number, seed, case))
-            if len(cases) == ceil(_RUN_AT_ONCE * share):
+            if len(cases) == count:
                 break
+        self._tried += tried
         judged = self._judge(cases, "targets", self._localised) if cases else []
         self._programs += len(judged)
         self._valid += sum(outcome.refusal is None for _, outcome in judged)
         self.cut |= len(judged) < len(cases)
-        return bool(cases)
+        return bool(tried)
 
     def _keep(self, more: Sequence[Found]) -> None:
         for one in more:

@@ -42,8 +42,9 @@ _NONE = np.zeros((), dtype=bool)
 class Case:
     """A program with the values of its inputs and parameters, in their own types.
 
-    balls: what the oracle says of every value, where that has been computed already. edge: whether
-    values at the edges of their types were put into the inputs on purpose.
+    balls: what the oracle says of every value, where that has been computed already, and took: the
+    seconds that it needed. edge: whether values at the edges of their types were put into the
+    inputs on purpose.
     """
 
     graph: Graph
@@ -52,6 +53,7 @@ class Case:
     catalog: Catalog
     balls: dict[str, Ball] | None = None
     edge: bool = False
+    took: float = 0.0
 
     @property
     def values(self) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from irlang.diagnostics import InvalidInput, fail
 from irlang.diff.calls import Case, open_values, renamed
 from irlang.diff.flat import with_flat
 from irlang.diff.gradients import Asked
+from irlang.diff.pace import PACE
 from irlang.diff.promised import ruled_out
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
@@ -37,12 +39,16 @@ _TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
 _AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
 
 
+# Times as long as the oracle takes for a program, a closer look at it takes.
+_ROWS = 8
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of a case: the oracle's balls and one list of verdicts for every target.
 
-    balls: every value's, in standard arithmetic. refusal: why the oracle itself has no value (a
-    precondition on values fails).
+    balls: every value's, in standard arithmetic; took: the seconds that the oracle needed for them.
+    refusal: why the oracle itself has no value (a precondition on values fails).
     """
 
     balls: dict[str, Ball] = field(default_factory=dict)
@@ -51,6 +57,7 @@ class Outcome:
     results: dict[str, Result] = field(default_factory=dict)
     refusal: InvalidInput | None = None
     closer: Refiner | None = None
+    took: float = 0.0
 
 
 def judged(
@@ -130,7 +137,7 @@ def _looked_at(
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
         )
-    if open_values(graph, case.catalog):
+    if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _ROWS * outcome.took:
         return found
     assert outcome.closer is not None
     return outcome.closer.refined(found, outcome.balls, outputs, target, own)

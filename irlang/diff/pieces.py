@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irlang.catalog import Catalog
-from irlang.diff.apart import Rounds
 from irlang.diff.calls import Case
 from irlang.diff.programs import Able, Settings, fed
+from irlang.diff.rounds import Rounds
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits

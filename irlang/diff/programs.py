@@ -5,6 +5,7 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from irlang.interp.values import initial_values, inputs
 BATCH = 32  # programs that go to a worker together
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
+_OF_EACH = 4  # programs of a batch for each operator of a campaign that has but few
 _PIECES = (1, 2)  # of every four programs those made of idioms alone: there passes fire
 _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
@@ -62,9 +64,13 @@ def drawn(
     """All that is drawn for the programs of a batch, with the number of the program and the seed.
 
     Where nothing could be judged, and there is no case, another is drawn. able: as of `make_case`.
+    A campaign of few operators that is to last so long, and not to run so many, has few: its calls
+    apart would have no turn again before chains of one operator have all been run.
     """
-    coverage = Coverage()
-    for place in range(number * BATCH, number * BATCH + planned(settings, number)):
+    coverage, count = Coverage(), planned(settings, number)
+    if settings.programs is None and settings.ops:
+        count = min(count, _OF_EACH * len(settings.ops))
+    for place in range(number * BATCH, number * BATCH + count):
         for attempt in range(_ATTEMPTS):
             seed = program_seed(settings.seed, place, attempt)
             case = make_case(catalog, seed, settings.ops, coverage, settings.grad, able)
@@ -148,11 +154,12 @@ def fed(
 
 def with_balls(case: Case) -> Case:
     """A program with what the oracle says of every value, unless it breaks a precondition."""
+    start = time.monotonic()
     try:
         found = balls(case.graph, case.values, case.catalog, precision(case.graph))
     except InvalidInput:
         return case
-    return replace(case, balls=found)
+    return replace(case, balls=found, took=time.monotonic() - start)
 
 
 def informed(case: Case, seed: int, spared: Collection[str] = ()) -> Case:
@@ -160,17 +167,21 @@ def informed(case: Case, seed: int, spared: Collection[str] = ()) -> Case:
 
     spared: names of inputs and parameters whose values stay.
     """
-    graph = case.graph
+    graph, took = case.graph, 0.0
 
     def judge(values: Values) -> Balls | None:
+        nonlocal took
         inputs = {name: values[name] for name in case.inputs}
         params = {name: values[name] for name in case.params}
-        return with_balls(replace(case, inputs=inputs, params=params)).balls
+        judged = with_balls(replace(case, inputs=inputs, params=params))
+        took = max(took, judged.took)
+        return judged.balls
 
     values, found = anew(graph, case.values, seed, judge, spared)
     inputs = {name: values[name] for name in case.inputs}
     params = {name: values[name] for name in case.params}
-    return replace(case, inputs=inputs, params=params, balls=None if found is None else {**found})
+    known = None if found is None else {**found}
+    return replace(case, inputs=inputs, params=params, balls=known, took=took)
 
 
 def _held(info: TensorInfo, ball: Ball) -> bool:

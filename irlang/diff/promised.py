@@ -6,7 +6,7 @@ right nor wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,16 @@ from irlang.interp.balls import Ball
 from irlang.lower.narrows import unpromised
 
 _of_target = cache(unpromised)
+
+
+def documented(targets: Iterable[str]) -> dict[str, tuple[ast.Require, ...]]:
+    """By operator, all that the documentation of some targets asks for beside its definition."""
+    found: dict[str, tuple[ast.Require, ...]] = {}
+    for target in targets:
+        for operator, rows in _of_target(target).items():
+            known = found.get(operator, ())
+            found[operator] = (*known, *(one for one in rows if one not in known))
+    return found
 
 
 def ruled_out(graph: Graph, case: Case, balls: Mapping[str, Ball], target: str) -> str:

@@ -37,6 +37,8 @@ _LOST = frozenset({"crash", _HANG, "memory"})  # each trial that holds costs a p
 _HANGS = 2  # programs that are tried at once where each that holds takes a program's whole time
 HANG_SECONDS = 1.0  # after which a program hangs, while one is looked into that takes far longer
 _LEAST, _LEAST_HANGS = 100, 8  # trials that a busy machine does not take from a reduction
+_TRIAL_SECONDS = 2.0
+_AT_ONCE = 0.25  # of the time that there is goes into trials of which all have to be waited for
 _BUSIEST = 6  # times its limit of time that they may take
 _LITERAL = 64  # numbers of a parameter that are written into the text
 
@@ -129,7 +131,23 @@ def reduce(
     whether the case is known to hang, and need not take the whole of its time once more; nor does
     the smallest, which is for the caller to run again.
     """
-    alone, seconds = session.only(target), PACE.left(seconds)
+    with PACE.looking():
+        return _made_smaller(
+            session, case, target, culprit, grad, PACE.for_one(seconds), trials, hangs
+        )
+
+
+def _made_smaller(
+    session: Session,
+    case: Case,
+    target: str,
+    culprit: str | None,
+    grad: bool,
+    seconds: float,
+    trials: int,
+    hangs: bool,
+) -> Reduced | None:
+    alone = session.only(target)
     first = alone.hurried(target, HANG_SECONDS) if hangs else alone
     outcome = first.compare([case], grad=grad)[0]
     seen, calls = symptom(case, outcome, target), False
@@ -139,7 +157,10 @@ def reduce(
         return None
     apart = first if hangs and seen.verdict == _HANG else _apart(alone, case, target, seen, grad)
     valid = outcome.refusal is None
-    driver = _Driver(apart or alone, target, seen, culprit, grad, valid, seconds, trials, calls)
+    if seen.verdict != _HANG:  # a trial that takes long is none that helps
+        alone = alone.hasty(_TRIAL_SECONDS)
+    tried = apart or alone
+    driver = _Driver(tried, target, seen, culprit, grad, valid, seconds, trials, calls)
     made, finished = driver.run(case)
     if apart is not None and made is not case and not hangs:
         again = symptom(made, alone.compare([made], grad=grad)[0], target)
@@ -203,19 +224,21 @@ class _Driver:
         self.calls = calls  # whether only its calls, each judged by itself, show the symptom
         self.start = time.monotonic()
         self.seconds = seconds
+        self.longest = PACE.for_one(_BUSIEST * seconds)
         self.limit = limit
         self.trials = 0
         forks = all(worker.apart for worker in session.workers.values())
         costly = wanted.verdict == _HANG or (wanted.verdict in _LOST and not forks)
         self.valid = valid  # a program that has no value may do what it likes
-        self.batch = _HANGS if costly else _BATCH
+        self.most = _HANGS if costly else _BATCH
+        self.batch = self.most
         self.least = (_LEAST_HANGS if forks else 0) if costly else _LEAST
         self.failed: set[str] = set()
 
     def spent(self) -> bool:
         """Whether a limit is reached."""
         taken = time.monotonic() - self.start
-        busy = self.trials < self.least and taken < _BUSIEST * self.seconds
+        busy = self.trials < self.least and taken < self.longest
         return self.trials >= self.limit or (taken >= self.seconds and not busy)
 
     def run(self, case: Case) -> tuple[Case, bool]:
@@ -264,6 +287,8 @@ class _Driver:
         now = cost(case)
         seen: set[str] = set()
         for edit in islice(edits, 100_000):
+            if self.spent():  # edits that come to nothing take their time, too
+                break
             made = apply(case, edit, held)
             if made is None or not cost(made) < now:
                 continue
@@ -272,7 +297,7 @@ class _Driver:
                 continue
             seen.add(key)
             found.append((edit, made))
-            if len(found) == self.batch or self.spent():
+            if len(found) == self.batch:
                 break
         return found
 
@@ -297,7 +322,14 @@ class _Driver:
 
     def holds(self, cases: Sequence[Case]) -> list[bool]:
         """Which cases show the symptom, and of those of several calls, blame the same operator."""
+        start = time.monotonic()
+        found = self._held_up(cases)
         self.trials += len(cases)
+        each = (time.monotonic() - start) / len(cases)
+        self.batch = max(1, min(self.most, int(self.seconds * _AT_ONCE / max(each, 1e-6))))
+        return found
+
+    def _held_up(self, cases: Sequence[Case]) -> list[bool]:
         found = []
         for case, outcome in zip(cases, self.session.compare(cases, grad=self.grad), strict=True):
             shown = symptom(case, outcome, self.target)

@@ -6,6 +6,8 @@ sends it to all targets, computes the oracle while they work, and judges what co
 
 from __future__ import annotations
 
+import math
+import time
 import zlib
 from collections.abc import Sequence
 from types import TracebackType
@@ -63,6 +65,7 @@ class Session:
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
         self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
+        self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
             name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
         }
@@ -98,6 +101,7 @@ class Session:
         some.compiles = {target: self.compiles[target] for target in targets}
         some._last = self._last
         some.thorough = self.thorough
+        some.seconds = self.seconds
         return some
 
     def apart(self, target: str, seconds: float | None = None) -> Session | None:
@@ -126,6 +130,14 @@ class Session:
                 some.workers[target] = spare
         except WorkerError:
             pass  # not every framework survives a fork
+        return some
+
+    def hasty(self, seconds: float) -> Session:
+        """The same workers, which give up a program after so many seconds, before the target's
+        patience; not to be closed by itself.
+        """
+        some = self.among(self.targets)
+        some.seconds = seconds
         return some
 
     def afresh(self, target: str) -> Session:
@@ -201,10 +213,12 @@ class Session:
                     continue
                 programs.append(asked.program(case))
                 sent[target].append((number, asked))
-            worker.send(programs)
+            worker.send(programs, self.seconds)
         for case, graph, outcome in zip(cases, graphs, outcomes, strict=True):
+            start = time.monotonic()
             try:
                 outcome.balls = case.balls or balls_of(case, graph, STANDARD)
+                outcome.took = case.took or time.monotonic() - start
                 if grad:
                     outcome.slopes = slopes_of(case, graph, STANDARD, outcome.balls)
             except InvalidInput as error:
@@ -272,7 +286,7 @@ class Session:
         worker = self.workers[target]
         made = [lower(expose(c.graph), target, c.catalog, c.params) for c in cases]
         able = [(a, case) for a, case in zip(made, cases, strict=True) if not a.unsupported]
-        worker.send([program(lowered, case) for lowered, case in able])
+        worker.send([program(lowered, case) for lowered, case in able], self.seconds)
         try:
             results = iter(worker.collect())
         except WorkerError as error:

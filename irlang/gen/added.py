@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from irlang import ast
 from irlang.catalog import Catalog
 from irlang.gen.judge import judge
 from irlang.gen.pattern import pattern
+from irlang.gen.ranges import demands
 from irlang.gen.spoilt import RULED_OUT, alone, broken_by, holds
-from irlang.graph import Node
+from irlang.graph import Graph, Node
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,6 +42,44 @@ def extended(op: ast.Op, wanted: ast.Require) -> tuple[ast.Op, ast.Require]:
         known = op, wanted, replace(op, body=(*op.body, own)), own
         _extended[id(op), id(wanted)] = known
     return known[2:]
+
+
+def kept_to(
+    graph: Graph, rows: Mapping[str, Sequence[ast.Require]], first: bool
+) -> tuple[Graph, frozenset[str]]:
+    """A program of which inputs and parameters are in the ranges that such conditions demand, and
+    their names: a call that breaks one says nothing of a framework that documents it.
+
+    rows: the conditions by operator. Those that no ranges meet are left out. first: as of
+    `demands`.
+    """
+    inputs, params = dict(graph.inputs), dict(graph.params)
+    names: set[str] = set()
+    for node in graph.nodes:
+        for wanted in rows.get(node.op.name, ()):
+            for name, within in _demanded(node, wanted, first).items():
+                places: dict[str, Any] = inputs if name in inputs else params
+                if name in places:
+                    places[name] = replace(places[name], within=within)
+                    names.add(name)
+    return (replace(graph, inputs=inputs, params=params) if names else graph), frozenset(names)
+
+
+def _demanded(node: Node, wanted: ast.Require, first: bool) -> dict[str, tuple[float, float]]:
+    """The ranges of a call's operands, by their names, in which a condition is kept."""
+    if not reads(node.op, wanted):
+        return {}
+    given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
+    op, _ = extended(node.op, wanted)
+    instance = judge(op, given, node.attrs)
+    ranges = None if instance is None or instance.faults else demands(instance, first)
+    before = demands(node.instance) or {}
+    fed = node.feeds()
+    return {
+        fed[formal]: within
+        for formal, within in (ranges or {}).items()
+        if formal in fed and before.get(formal) != within
+    }
 
 
 def breaks(node: Node, wanted: ast.Require, values: Mapping[str, Array], catalog: Catalog) -> bool:

@@ -34,8 +34,9 @@ _INPUTS: tuple[Range | None, ...] = (None, (-2.0, 2.0), (-4.0, 4.0), (0.0, 1.0))
 _WIDE = 4  # where nothing bounds an integer
 
 
-def demands(instance: Instance) -> dict[str, Range] | None:
-    """The range that every constrained input of a call must keep to, by formal name.
+def demands(instance: Instance, first: bool = False) -> dict[str, Range] | None:
+    """The range that every constrained input of a call must keep to, by formal name. Where an input
+    has several as long (a label that is -1 or 1) it is the last of them, or the `first`.
 
     Conditions that share tensors are met together, by one range for each of these. None where no
     ranges do: where every element has values of its own, say.
@@ -50,7 +51,7 @@ def demands(instance: Instance) -> dict[str, Range] | None:
         for point in product(*map(range, good.shape)):
             elements = {n: grid[i] for n, grid, i in zip(names, grids, point, strict=True)}
             good[point] = all(_holds(condition, elements) for condition in conditions)
-        box = _largest(good)
+        box = _largest(good, first)
         if box is None:
             return None
         for name, grid, (start, stop) in zip(names, grids, box[1], strict=True):
@@ -160,10 +161,11 @@ def _candidates(conditions: Sequence[eq.Expr], info: TensorInfo, tied: int) -> S
     return (least, *sorted(n for n in near if low <= n <= high), most)
 
 
-def _largest(good: Points) -> tuple[int, tuple[tuple[int, int], ...]] | None:
+def _largest(good: Points, first: bool = False) -> tuple[int, tuple[tuple[int, int], ...]] | None:
     """The box of true points that holds most of them, as (start, stop) an axis, and how many.
 
-    The last among equals; points that stand for all beyond count like others.
+    The last among equals, or of one axis the `first`; points that stand for all beyond count like
+    others.
     """
     best: tuple[int, tuple[tuple[int, int], ...]] | None = None
     if good.ndim <= 1:
@@ -171,7 +173,7 @@ def _largest(good: Points) -> tuple[int, tuple[tuple[int, int], ...]] | None:
         for position in range(good.size + 1):
             if position < good.size and good.reshape(-1)[position]:
                 continue
-            if position > start and (best is None or position - start >= best[0]):
+            if position > start and (best is None or position - start >= best[0] + first):
                 best = position - start, ((start, position),) * good.ndim
             start = position + 1
         return best

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -59,7 +60,8 @@ class Limits:
     A process is replaced, between two programs, when it has run `programs` of them or its
     resident memory has grown by `growth` since its start: what a framework leaks stays bounded.
     `memory` is resident memory too; frameworks reserve address space without bound. Both are
-    looked after only where the system tells them (Linux).
+    looked after only where the system tells them (Linux). At `until`, on the monotonic clock, all
+    work is to be over: the program that is running then has its time left, and no other begins.
     """
 
     seconds: float = 20.0
@@ -67,6 +69,7 @@ class Limits:
     memory: int = 6 << 30
     programs: int = 20_000
     growth: int = 2 << 30
+    until: float = math.inf
 
 
 def command(target: Target, limits: Limits, apart: bool = False) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import math
 import os
 import queue
 import threading
@@ -41,10 +42,13 @@ from irlang.lower.message import (
 )
 from irlang.lower.process import Child, Event, Process, Started
 
-__all__ = ["Hello", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError"]
+__all__ = [
+    "Hello", "Late", "Limits", "Program", "Result", "Status", "Target", "Worker", "WorkerError",
+]  # fmt: skip
 
 _USUAL = Limits()
 _GRACE = 10.0  # seconds beyond a program's that a process has to end what it forked for that
+_LAST = 2.0  # seconds beyond a program's for all that is to come after the end of the time
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
 
 
@@ -59,11 +63,18 @@ class WorkerError(Exception):
         self.output = output
 
 
+class Late(Exception):
+    """The time of all work is over (`Limits.until`), and there is no answer. Not to be asked again:
+    what was sent may still run until the worker is closed.
+    """
+
+
 @dataclasses.dataclass
 class _Job:
     programs: deque[Packed]
     together: bool  # a process that runs programs apart runs these one after another
     future: Future[list[Result]]
+    seconds: float  # that one of them may take
 
 
 class Worker:
@@ -82,6 +93,7 @@ class Worker:
         self.limits = dataclasses.replace(limits, seconds=limits.seconds * target.patience)
         self.apart = apart
         self._usual = limits
+        self._seconds = self.limits.seconds  # that a program of the job under way may take
         self._others: dict[tuple[Limits, bool], Worker] = {}  # by these, and whether apart
         self._process: Process | None = None
         self._hello: Future[Hello] = Future()
@@ -120,8 +132,11 @@ class Worker:
         self.start()
         return self._hello.result()
 
-    def send(self, programs: Sequence[Program]) -> None:
+    def send(self, programs: Sequence[Program], seconds: float = math.inf) -> None:
         """Queue a batch; it does not wait. Arrays are copied before it returns.
+
+        seconds: that a program may take, before the target's patience, where that is less than
+        elsewhere.
 
         Raises
         ------
@@ -130,11 +145,14 @@ class Worker:
         irlang.lower.worker.WireError
             An array has a dtype that cannot be sent.
         """
-        self._queue([pack(program) for program in programs], together=False)
+        self._queue([pack(program) for program in programs], together=False, seconds=seconds)
 
-    def _queue(self, programs: Sequence[Packed], *, together: bool) -> None:
+    def _queue(
+        self, programs: Sequence[Packed], *, together: bool, seconds: float = math.inf
+    ) -> None:
         self.start()
-        job = _Job(deque(programs), together, Future())
+        most = min(self.limits.seconds, seconds * self.target.patience)
+        job = _Job(deque(programs), together, Future(), most)
         self._sent.append(job.future)
         self._jobs.put(job)
 
@@ -145,10 +163,23 @@ class Worker:
         ------
         WorkerError
             The target could not be started, or was closed meanwhile.
+        Late
+            The time of all work is over.
         """
         if not self._sent:
             raise WorkerError(f"{self.target.name}: no batch was sent")
-        return self._sent.popleft().result()
+        job, until = self._sent.popleft(), self.limits.until
+        if until == math.inf:
+            return job.result()
+        try:
+            return job.result(max(0.0, until + self.limits.seconds + _LAST - time.monotonic()))
+        except TimeoutError:
+            if job.done():
+                raise  # it is the work that has failed
+            raise Late(f"{self.target.name}: no answer in time") from None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self.limits.until
 
     def forget(self) -> None:
         """Give up the batches that are not collected yet; they may still run, before later ones."""
@@ -216,6 +247,7 @@ class Worker:
             self._hello.set_exception(error)
         while (job := self._jobs.get()) is not None:
             try:
+                self._seconds = job.seconds
                 job.future.set_result(self._run(job.programs, job.together))
             except Exception as error:  # noqa: BLE001 (raised again by `collect`)
                 job.future.set_exception(error)
@@ -304,7 +336,7 @@ class Worker:
             # A process that ended before it had the whole batch was not running any of it.
             unheard = unheard + 1 if process.outbox else 0
             seconds = time.monotonic() - process.quiet_since
-            error, detail = self._end_process(process, event, self.limits.seconds)
+            error, detail = self._end_process(process, event, self._seconds)
             if 0 < unheard < _START_ATTEMPTS:
                 continue
             status: Status = event if event in ("timeout", "memory") else "crash"
@@ -324,14 +356,17 @@ class Worker:
 
         Alone in a process it may end that as well: then it is its own doing. Else the others are
         halved until one remains that ends it: that one's result is the crash, in place of what it
-        gave. Where no single one does, the crash stays where it was seen.
+        gave. Where no single one does, or there is no time, the crash stays where it was seen.
         """
+        if self._is_over():
+            results.append(lost)
+            return
         own = self._alone([victim])
         if own.status == "crash":
             results.append(lost)
             return
         suspects = before
-        while len(suspects) > 1:
+        while len(suspects) > 1 and not self._is_over():
             half = len(suspects) // 2
             found = [s for s in (suspects[:half], suspects[half:])
                      if self._alone([*s, victim]).status == "crash"]  # fmt: skip
@@ -368,7 +403,7 @@ class Worker:
         if event == "frame" and results:
             return results[-1]
         seconds = time.monotonic() - process.quiet_since
-        error, detail = self._end_process(process, event, self.limits.seconds)
+        error, detail = self._end_process(process, event, self._seconds)
         status: Status = event if event in ("timeout", "memory") else "crash"
         return Result(status, {}, {}, error, detail, seconds)
 
@@ -388,6 +423,9 @@ class Worker:
                 result.detail["output"] = process.printed()
             results.append(result)
             pending.popleft()
+            if pending and time.monotonic() >= self.limits.until + _LAST:
+                self._drop()
+                raise Late(f"{self.target.name}: no time for those after it")
             if answer["retire"]:
                 self._drop()
                 break
@@ -395,7 +433,7 @@ class Worker:
 
     def _patience(self) -> float:
         """How long a process may be quiet; one that runs programs apart watches over them."""
-        return self.limits.seconds + (_GRACE if self.apart else 0.0)
+        return self._seconds + (_GRACE if self.apart else 0.0)
 
     def _end_process(
         self, process: Process, event: Event, seconds: float
