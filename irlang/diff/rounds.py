@@ -33,7 +33,7 @@ class Rounds(Generic[Item]):
         return shuffled[rest], around
 
     def of(self, number: int, count: int) -> int:
-        """The round of the first of `count` turns that are taken together for the so manieth time.
+        """The round of the first of `count` turns that are taken together, as many before it.
 
         Where as many take more than a round, each time is a round of its own: else some were never
         the first of them, and what belongs to these would never be.
