@@ -18,6 +18,11 @@ _FACTORS = ("a", "b", "a.rank", "b.rank")
 
 _WRAPS = {"quotient": "the least integer by -1 wraps around, as other sums and products do"}
 
+# padding is any integers there, so that an amount that is asked for in other terms may be, too
+_WINDOWS = "StableHLO, reduce_window: of a window wider than what it moves over there are none"
+_PADDING = "StableHLO, pad: amounts are any integers; below 0 they take away"
+_MOVED = {"fits": _WINDOWS, "padding": _PADDING}
+
 _CLAMPED = "XLA, Gather, Scatter: what is read out of bounds is clamped, what is written left out"
 
 # By framework, or framework and mode, and operator, `*` for all: the requirements, and what is
@@ -125,6 +130,11 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
         "embedding": {"table.rank": "jnp.take as numpy.take: an array of any rank"},
         "pad": {"reach": "jnp.pad as numpy.pad: what is reflected is reflected again"},
+        "conv": _MOVED,
+        "depthwise_conv": _MOVED,
+        "conv_transpose": {**_MOVED, "output_padding": _PADDING},
+        "max_pool": {**_MOVED, "halo": _PADDING},
+        "avg_pool": {**_MOVED, "halo": _PADDING},
     },
     "keras": {
         "*": _WRAPS,
