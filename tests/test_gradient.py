@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from irlang.adjoint_graph import prepare
+from irlang.api import loads
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph
@@ -602,3 +603,20 @@ def test_what_is_made_of_an_infinite_weight_is_open(weight: float) -> None:
     assert np.isinf(program.balls(made.graph, values, made.catalog, "f32")["y"].bound).all()
     values["p"][0] = 2
     assert np.isfinite(program.balls(made.graph, values, made.catalog, "f32")["y"].bound).all()
+
+
+@pytest.mark.parametrize(("function", "known"), [("sqrt", False), ("exp", True)])
+def test_beside_no_number_a_factor_of_zero_that_is_folded_away_leaves_a_gradient_open(
+    function: str, known: bool
+) -> None:
+    """Programs multiply by it, and from the root of 0 infinity flows back."""
+    model = loads(
+        "nnir 1\nmodel m(x: f32[3]) -> y: f32[3], loss: f32[] {\n"
+        "  h = dropout(x; rate = 1.0, training = true)\n"
+        f"  y = {function}(h)\n  loss = reduce_sum(y)\n}}\n"
+    )
+    given = {"x": np.ones(3, np.float32)}
+    found = gradient.gradient_balls(model.graph, given, model.catalog)["x"]
+    assert not np.any(found.value)
+    assert np.all(np.isinf(found.bound)) != known
+    assert np.any(found.bound) != known

@@ -228,7 +228,11 @@ def hanging(expansion: eq.Expansion, masks: Mapping[str, Array], gradient: str) 
     """
     prefix = free_prefix(expansion.tensors)
     told = {n.removeprefix(prefix): mask for n, mask in masks.items() if np.any(mask)}
-    return aligned.hanging(expansion, told, gradient.removeprefix(prefix))
+    own = gradient.removeprefix(prefix)
+    found = aligned.hanging(expansion, told, own)
+    if told and not any(own in eq.reads(equation.body) for equation in expansion.equations):
+        return np.ones_like(found)  # a factor of 0 is folded away, by which programs multiply
+    return found
 
 
 def _terms_apart(expansion: eq.Expansion, name: str) -> eq.Expansion | None:
