@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irlang.adjoint_graph import prepare
 from irlang.api import loads
+from irlang.arithmetic import STANDARD
 from irlang.catalog import builtin
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph
@@ -620,3 +624,24 @@ def test_beside_no_number_a_factor_of_zero_that_is_folded_away_leaves_a_gradient
     assert not np.any(found.value)
     assert np.all(np.isinf(found.bound)) != known
     assert np.any(found.bound) != known
+
+
+@given(x=st.floats(0.5, 2, width=32), w=st.floats(-2, 2, width=32), d=st.floats(-2, 2, width=32))
+def test_a_gradient_of_one_product_is_one_in_the_format_of_factors(
+    x: float, w: float, d: float
+) -> None:
+    """The sum of one product, which the adjoint equations do not write as a sum."""
+    model = loads(
+        "nnir 1\nmodel m(x: f32[1, 1, 1], w: f32[1, 1, 1], d: f32[]) -> loss: f32[] {\n"
+        "  y = conv(x, w)\n  s = reduce_sum(y)\n  loss = multiply(s, d)\n}\n"
+    )
+    values = {"x": np.full((1, 1, 1), x, np.float32), "w": np.full((1, 1, 1), w, np.float32)}
+    values["d"] = np.array(d, np.float32)
+    said = replace(STANDARD, factors="tf32")
+    found = gradient.gradient_balls(model.graph, values, model.catalog, arithmetic=said)
+    digits = np.array([x, w, d], np.float32).view(np.uint32)
+    for given_ in (digits, digits + np.uint32(0x1000)):  # cut off, and to nearest
+        by_x, by_w, flow = (given_ & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+        for name, got in (("x", by_w * flow), ("w", by_x * flow)):
+            ball = found[name]
+            assert abs(got - ball.value.item()) <= float(np.max(ball.bound)) + 1e-45

@@ -131,6 +131,10 @@ def gradient_balls(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
             ball = without(ball, hanging(forward, unknown, output))
+            if arithmetic.factors and _adds_products(forward):
+                size = _magnitude(step.expansion, output, tensors, own)
+                rougher = arithmetic.rougher(1, 2, DTYPES[own].unit)
+                ball = replace(ball, radius=ball.bound + rougher * size)
             # There is a factor 0, or another element was chosen; a program that multiplies by the
             # factor, or by a mask, makes NaN of what is not finite.
             ball = without(ball, hanging(forward, infinite, output) & (np.asarray(ball.value) == 0))
@@ -139,9 +143,9 @@ def gradient_balls(
                 ball = without(ball, endless(forward, formal, found[seed], infos[seed], output))
             ball = replace(ball, terms=1, magnitude=None, running=None)
             if ways[name] > 1 and (apart := _terms_apart(step.expansion, output)) is not None:
-                size = rounding.evaluate(apart, {n: tensors[n] for n in apart.inputs}, own)[_SIZE]
+                size = _magnitude(step.expansion, output, tensors, own)
                 terms = len(terms_of(apart.equations[0].body))
-                ball = replace(ball, terms=terms, magnitude=np.abs(size.value) + size.bound)
+                ball = replace(ball, terms=terms, magnitude=size)
             parts.setdefault(name, []).append(ball)
     slopes = {n: _ball_sum(parts.get(n, ()), infos[n]) for n in backward.wanted}
     # the oracle's own error has come all the way, too
@@ -233,6 +237,33 @@ def hanging(expansion: eq.Expansion, masks: Mapping[str, Array], gradient: str) 
     if told and not any(own in eq.reads(equation.body) for equation in expansion.equations):
         return np.ones_like(found)  # a factor of 0 is folded away, by which programs multiply
     return found
+
+
+def _adds_products(forward: eq.Expansion) -> bool:
+    """Whether a call is a sum of products. What is left on the way back of one with a single term
+    is a product in its equations, but not for those who multiply matrices.
+    """
+    parts = (part for equation in forward.equations for part in eq.walk(equation.body))
+    return any(
+        isinstance(part, eq.Reduce)
+        and part.kind == "sum"
+        and isinstance(part.body, eq.Apply)
+        and part.body.function == "*"
+        for part in parts
+    )
+
+
+def _magnitude(
+    expansion: eq.Expansion, output: str, tensors: Mapping[str, Ball], dtype: str
+) -> Array:
+    """What the sizes of the terms of a gradient add up to, where its sum is written out."""
+    apart = _terms_apart(expansion, output)
+    if apart is None:
+        found = tensors[output]
+    else:
+        given = {name: tensors[name] for name in apart.inputs}
+        found = rounding.evaluate(apart, given, dtype)[_SIZE]
+    return np.asarray(np.abs(found.value) + found.bound)
 
 
 def _terms_apart(expansion: eq.Expansion, name: str) -> eq.Expansion | None:
