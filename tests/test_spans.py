@@ -45,6 +45,16 @@ def test_no_matrix_makes_longer_than_its_norm(
     assert rows <= known.row([1]) <= rows * 1.001
 
 
+@given(shape=_SHAPES, seed=st.integers(0, 99))
+def test_numbers_whose_squares_are_nothing_have_a_length(
+    shape: tuple[int, int, int], seed: int
+) -> None:
+    numbers = np.random.default_rng(seed).normal(0, 1e-170, shape)
+    known, norm = Known(numbers), np.linalg.norm(numbers.reshape(shape[0], -1) * 1e170, 2) / 1e170
+    assert norm <= known.spectral([], [0], [1, 2])
+    assert np.sqrt(np.sum((numbers * 1e170) ** 2, axis=1)).max() / 1e170 <= known.row([1])
+
+
 _FORM = st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3))
 
 

@@ -26,6 +26,7 @@ from irlang.interp.regions import Tensor
 from irlang.interp.unfolding import inner_box
 
 _SLACK = 1e-9  # of what is computed here in double precision, singular values by LAPACK
+_LEAST = float(np.finfo(np.float64).tiny)  # of a square: what is less may have become 0
 _LARGEST = 1024  # rows or columns of a matrix whose singular values are computed
 _ROUNDED = 0.125  # a sum of so many roundings is not looked at
 
@@ -51,7 +52,7 @@ class Known:
         """The length of the longest row along some axes."""
         key = tuple(axes)
         if key not in self._found:
-            squares = np.sum(np.square(self.array, dtype=np.float64), axis=key)
+            squares = np.sum(np.square(self.array, dtype=np.float64) + _LEAST, axis=key)
             self._found[key] = math.sqrt(float(np.max(squares, initial=0.0)) * (1 + _SLACK))
         return self._found[key]
 
@@ -65,11 +66,11 @@ def _spectral(matrix: Array) -> float:
     wide = np.asarray(matrix, np.float64)
     if wide.shape[0] > wide.shape[1]:
         wide = wide.T
-    squares = float(np.sum(np.square(wide)))
+    squares = float(np.sum(np.square(wide) + _LEAST))
     if not math.isfinite(squares) or not 1 < len(wide) <= _LARGEST:
         return math.sqrt(squares) * (1 + _SLACK)
     largest = float(np.linalg.eigvalsh(wide @ wide.T)[-1])
-    return math.sqrt(max(largest, 0.0) + _SLACK * squares)
+    return math.sqrt(max(largest, 0.0) + _SLACK * squares + wide.size * _LEAST)
 
 
 @dataclass(slots=True, eq=False)
@@ -129,8 +130,10 @@ class _Spans:
             return math.inf
         args = expr.args
         match expr.function:
-            case "neg" | "abs" | "constant" | "about":
+            case "neg" | "abs" | "constant":
                 return self.of(args[0], box)
+            case "about":
+                return self._rounded(self.of(args[0], box), box)
             case "+" | "-":
                 return self._rounded(self.of(args[0], box) + self.of(args[1], box), box)
             case "max" | "min":
