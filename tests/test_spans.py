@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import irlang.interp.norms as norms
+import irlang.interp.spans as spans
 from irlang import equations as eq
 from irlang.analysis.trace import trace
 from irlang.api import load
@@ -53,6 +54,15 @@ def test_numbers_whose_squares_are_nothing_have_a_length(
     known, norm = Known(numbers), np.linalg.norm(numbers.reshape(shape[0], -1) * 1e170, 2) / 1e170
     assert norm <= known.spectral([], [0], [1, 2])
     assert np.sqrt(np.sum((numbers * 1e170) ** 2, axis=1)).max() / 1e170 <= known.row([1])
+
+
+def test_of_very_many_numbers_the_largest_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(0).normal(0, 1, (6, 5, 2)).astype(np.float32)
+    norm, row = Known(numbers).spectral([], [0], [1, 2]), Known(numbers).row([1])
+    monkeypatch.setattr(spans, "_MOST", 10)
+    largest = np.abs(numbers).max()
+    assert norm <= Known(numbers).spectral([], [0], [1, 2]) <= 1.001 * largest * math.sqrt(60)
+    assert row <= Known(numbers).row([1]) <= 1.001 * largest * math.sqrt(5)
 
 
 _FORM = st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3))

@@ -27,6 +27,7 @@ from irlang.interp.unfolding import inner_box
 
 _SLACK = 1e-9  # of what is computed here in double precision, singular values by LAPACK
 _LEAST = float(np.finfo(np.float64).tiny)  # of a square: what is less may have become 0
+_MOST = 1 << 25  # numbers of which squares are taken: each takes eight bytes, twice
 _LARGEST = 1024  # rows or columns of a matrix whose singular values are computed
 _ROUNDED = 0.125  # a sum of so many roundings is not looked at
 
@@ -51,6 +52,8 @@ class Known:
     def row(self, axes: Sequence[int]) -> float:
         """The length of the longest row along some axes."""
         key = tuple(axes)
+        if self.array.size > _MOST:
+            return _by_largest(self.array, math.prod(self.array.shape[axis] for axis in axes))
         if key not in self._found:
             squares = np.sum(np.square(self.array, dtype=np.float64) + _LEAST, axis=key)
             self._found[key] = math.sqrt(float(np.max(squares, initial=0.0)) * (1 + _SLACK))
@@ -62,7 +65,14 @@ class Known:
         return np.transpose(self.array, (*batch, *rows, *columns)).reshape(sizes)
 
 
+def _by_largest(array: Array, count: int) -> float:
+    """The length of so many numbers that are no larger than those of an array."""
+    return math.sqrt(count) * max(-float(array.min()), float(array.max())) * (1 + _SLACK)
+
+
 def _spectral(matrix: Array) -> float:
+    if matrix.size > _MOST:
+        return _by_largest(matrix, matrix.size)
     wide = np.asarray(matrix, np.float64)
     if wide.shape[0] > wide.shape[1]:
         wide = wide.T
