@@ -113,7 +113,16 @@ _EDITS = {
 }
 FAULTS = tuple(_EDITS)
 
-_CODE = """
+# Puts `_wrong` of a function in the place of each of some functions of PyTorch.
+REPLACED = """
+    for _name in {functions}:
+        _holder, _, _name = _name.partition(".")
+        _holder = F if _holder == "F" else torch
+        setattr(_holder, _name, _wrong(getattr(_holder, _name)))
+"""
+
+_CODE = (
+    """
 if not hasattr(torch, "_planted"):
     torch._planted = True
     def after(y):
@@ -125,11 +134,9 @@ if not hasattr(torch, "_planted"):
             edit(args)
             return after(right(*args, **options))
         return call
-    for _name in {functions}:
-        _holder, _, _name = _name.partition(".")
-        _holder = F if _holder == "F" else torch
-        setattr(_holder, _name, _wrong(getattr(_holder, _name)))
 """
+    + REPLACED
+)
 
 
 def applies(fault: str, layer: Layer) -> bool:

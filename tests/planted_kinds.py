@@ -20,7 +20,7 @@ from irlang.diff.runner import Session
 from irlang.gen.build import generate
 from irlang.interp.program import precision
 from irlang.lower.lower import Lowered, lower
-from tests.planted_forward import OTHERS
+from tests.planted_forward import OTHERS, REPLACED
 from tests.planted_params import _moved as moved
 from tests.planted_params import _shown as shown
 from tests.planted_params import caught
@@ -386,18 +386,17 @@ FAULTS = {
     ),
 }
 
-_CODE = """
+_CODE = (
+    """
 if not hasattr(torch, "_planted"):
     torch._planted = True
-    def _wrapped(right):
+    def _wrong(right):
         def call(*args, **options):
             return wrong(right, *args, **options)
         return call
-    for _name in {functions}:
-        _holder, _, _name = _name.partition(".")
-        _holder = F if _holder == "F" else torch
-        setattr(_holder, _name, _wrapped(getattr(_holder, _name)))
 """
+    + REPLACED
+)
 
 
 def planted(kind: Kind) -> Callable[..., Lowered]:

@@ -38,9 +38,7 @@ _FROM = r"\S*\.py:\d+:\d+: "
 _TRACED = re.compile(rf"{_FROM}note: called from\n.*\n *\^\n?")
 _AT = re.compile(rf"{_FROM}(error: .*\n).*\n *\^\n?")
 
-
-# Times as long as the oracle takes for a program, a closer look at it takes.
-_ROWS = 8
+_CLOSER = 8  # times as long as the oracle needs for a program, a closer look at it takes
 
 
 @dataclass(slots=True)
@@ -137,7 +135,7 @@ def _looked_at(
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
         )
-    if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _ROWS * outcome.took:
+    if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
         return found
     assert outcome.closer is not None
     return outcome.closer.refined(found, outcome.balls, outputs, target, own)

@@ -125,15 +125,16 @@ def gradient_balls(
         for formal, ball in cotangents.items():
             unknown[formal] = unknown.get(formal, False) | ~np.isfinite(ball.value)
         infinite = {formal: np.isinf(ball.bound) for formal, ball in cotangents.items()}
+        rounded = arithmetic.factors and _adds_products(forward)
+        rougher = arithmetic.rougher(1, 2, DTYPES[own].unit) if rounded else 0.0
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = replace(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
             ball = without(ball, hanging(forward, unknown, output))
-            if arithmetic.factors and _adds_products(forward):
+            if rougher:
                 size = _magnitude(step.expansion, output, tensors, own)
-                rougher = arithmetic.rougher(1, 2, DTYPES[own].unit)
                 ball = replace(ball, radius=ball.bound + rougher * size)
             # There is a factor 0, or another element was chosen; a program that multiplies by the
             # factor, or by a mask, makes NaN of what is not finite.

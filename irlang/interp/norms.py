@@ -73,9 +73,10 @@ class Norms(Shares):
         end += sum_.count * self.own.least
         if not end < found.magnitude:
             return found
-        factors = [self.value(factor, sum_.inner, {}) for factor in sum_.factors]
-        if found.nan and end <= self.own.largest and all(factor.finite for factor in factors):
-            found = replace(found, nan=False)  # no part of the sum is infinite either
+        if found.nan and end <= self.own.largest:
+            factors = (self.value(factor, sum_.inner, {}) for factor in sum_.factors)
+            if all(factor.finite for factor in factors):  # no part of the sum is infinite either
+                found = replace(found, nan=False)
         return self.cut(found, -end, end, "a sum of products is no more than both lengths")
 
     def _length_of_whole(self, factor: eq.Expr, sum_: Products) -> float:

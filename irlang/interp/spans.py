@@ -108,8 +108,8 @@ def span(tensor: Tensor) -> float:
             continue
         own.found = _Spans(dict(own.reads), own.own).of(own.body, own.box) * (1 + _SLACK)
         waiting.pop()
-    by_size = _by_size(tensor)
-    return by_size if tensor.span is None else min(by_size, tensor.span.found or 0.0)
+    made = None if tensor.span is None else tensor.span.found
+    return _by_size(tensor) if made is None else min(_by_size(tensor), made)
 
 
 def _by_size(tensor: Tensor) -> float:
@@ -208,16 +208,13 @@ class _Spans:
     ) -> float:
         """Of sums of products: the matrix makes what it multiplies longer."""
         its, others = _indices(matrix), _indices(other)
-        if not others >= set(names):
+        if not its & others >= set(names):  # some is added up by one of them alone
             return math.inf
         own = {name: box[name] for name in box if name in others}
         apart = [name for name in box if name not in others | its]  # told by neither
         rows = [name for name in box if name in its and name not in others]
-        columns = [name for name in names if name in its]
         batch = [name for name in box if name in its & others and name not in names]
-        if len(columns) < len(names):  # what is added up without the matrix
-            return math.inf
-        whole, longer = self._norms(matrix, batch, rows, columns, box)
+        whole, longer = self._norms(matrix, batch, rows, names, box)
         length = (longer + 2 * rounding * whole) * self.of(other, own)
         return length * math.sqrt(_count(apart, box))
 
@@ -250,24 +247,22 @@ def repeated(read: eq.Read, box: Box, names: Sequence[str]) -> int | None:
 
     None where an index of the tensor is no affine form.
     """
-    forms = [affine(one) for one in read.index]
-    if any(form is None for form in forms):
+    forms = [form for one in read.index if (form := affine(one)) is not None]
+    if len(forms) < len(read.index):
         return None
     users = {
-        name: [at for at, form in enumerate(forms) if form and name in form.coefficients]
-        for name in names
+        name: [at for at, form in enumerate(forms) if name in form.coefficients] for name in names
     }
     told: set[str] = set()  # those that follow from the place and the others, one for every axis
     saved = 1
-    for form, at in zip(forms, range(len(forms)), strict=True):
-        own = [name for name in names if form and users[name] == [at]]
-        if not own or form is None:
+    for at, form in enumerate(forms):
+        own = sorted((n for n in names if users[n] == [at]), key=lambda n: -box[n][1])
+        if not own:
             continue
-        most = max(own, key=lambda name: box[name][1])
+        most = own[0]
         told.add(most)
-        others = [name for name in own if name != most]
         if len(own) == len(form.coefficients) == 2:  # a window: only every so many of its places
-            (other,) = others
+            other = own[1]
             pitch = abs(form.coefficients[most])
             pitch //= math.gcd(pitch, form.coefficients[other])
             told.add(other)
