@@ -240,7 +240,7 @@ def arithmetic(name: str) -> Callable[..., Array]:
     function = ufunc(name)
 
     def value(*args: Array) -> Array:
-        return function(*(np.asarray(a, np.int64) if _is_truth(a) else a for a in args))
+        return function(*[np.asarray(a, np.int64) if _is_truth(a) else a for a in args])
 
     return value
 

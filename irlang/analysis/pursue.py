@@ -8,6 +8,7 @@ place where it is zero is closed in on, first along the line between them, then 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
@@ -27,6 +28,7 @@ from irlang.interp.draws import generator
 from irlang.interp.values import Array
 
 Values = dict[str, Array]
+Way = tuple[Values, Values]  # from inputs to others
 Met = tuple[Values, Array]  # inputs, and the operand there
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 _REACHES = (1.0, 0.5, 0.1, 0.01)  # shares of the way to the end of a range
@@ -37,7 +39,19 @@ _ROUNDINGS, _BESIDE = 64, 40  # from an end of a domain; tries beside inputs tha
 _FEW_BESIDE, _SHAKEN = 5, 0.1  # tries after which one has to have moved that share of what is left
 _DIGITS = 10  # binary ones, that what is left of numbers has at most
 _MOVED, _STEPS = 0.7, 3  # share of the inputs that are moved, and by how many roundings at most
+_BEFORE = 8  # halvings, up to those that may be beside the place where others have it
 _HALVINGS = 160  # more than there are numbers of f64 between two ends, if zero is far from both
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where an element of the operand changes its sign. ways: between inputs that differ in the
+    tensors `names` alone, the shorter first.
+    """
+
+    ways: tuple[Way, ...]
+    names: Sequence[str]
+    element: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -47,6 +61,7 @@ class Pursuit:
     deadline: by `clock`. run: gives all values for some inputs, without it the oracle; a framework
     closes in on what only it rounds to zero. near: inputs, those of the latest starts last, that
     bring the operand to the end of its domain, and with all their neighbours not beyond it.
+    climbed: the starts for which there was time. crossing: where the latest hit was closed in on.
     """
 
     subject: Subject
@@ -58,6 +73,8 @@ class Pursuit:
     backward: Backward | None = None
     seen: Seen = field(default_factory=dict)
     near: list[Values] = field(default_factory=list)
+    climbed: int = 0
+    crossing: Crossing | None = None
 
     def hits(self, starts: Iterable[Values]) -> Iterator[Values]:
         """Inputs at which the call goes wrong, from one start after the other."""
@@ -74,6 +91,7 @@ class Pursuit:
             if operand is not None and self.probe.goal == "zero":
                 hit = self.cross((best, operand), met)
                 met = [*met[1 - _MET :], (best, operand)]
+            self.climbed += not self.over()
             if hit is not None:
                 yield hit
 
@@ -229,6 +247,20 @@ class Pursuit:
                 return hit
         return None
 
+    def close_in(self, crossing: Crossing) -> Values | None:
+        """Looks where another run has found the operand to be zero: it rounds in another order, so
+        that the exact place is beside that.
+        """
+        for a, b in crossing.ways:
+            ends = [self.look(one)[0] for one in (a, b)]
+            if self.over():
+                return None
+            if not any(end is None for end in ends):
+                at_a, at_b = (float(end[crossing.element]) for end in ends if end is not None)
+                if at_a * at_b <= 0:
+                    return self._bisect(a, b, crossing.names, crossing.element, at_b)
+        return None
+
     def _between(self, a: Values, at_a: Array, b: Values, at_b: Array) -> Values | None:
         if self.probe.goal != "zero":
             return None
@@ -256,48 +288,78 @@ class Pursuit:
     def _bisect(
         self, a: Values, b: Values, names: Sequence[str], element: tuple[int, ...], at_b: float
     ) -> Values | None:
-        """Closes in on where an element of the operand is zero, in more digits than types have.
+        """Closes in on where an element of the operand is zero, then with some numbers from either
+        end.
 
         at_b: the element at the second end. The line through both ends says where to look, every
         third time the middle.
         """
-        first = {name: a[name].astype(np.float64) for name in names}
-        last = {name: b[name].astype(np.float64) for name in names}
         operand, wrong = self.look(a)
         if operand is None or wrong:
             return a if wrong else None
         ends = [float(operand[element]), at_b]
         sign = np.sign(ends[0])
-        previous: Values | None = None
+        way = a, b
+        passed: deque[Way] = deque(maxlen=_BEFORE)
         for number in range(_HALVINGS):
-            share = 0.5 if number % 3 == 2 else _crossing(*ends)
-            middle = {name: first[name] + share * (last[name] - first[name]) for name in names}
-            if all(
-                np.array_equal(middle[n], first[n]) or np.array_equal(middle[n], last[n])
-                for n in names
-            ):
-                return None
-            inside = {
-                name: stored(
-                    middle[name], self.subject.graph.inputs[name].info, self.subject.ranges[name]
-                )
-                for name in names
-            }
-            values = {**a, **inside}
-            same = previous is not None and all(
-                np.array_equal(inside[n], previous[n]) for n in names
-            )
-            if not same:
-                operand, wrong = self.look(values)
+            shares = (0.5,) if number % 3 == 2 else (_crossing(*ends), 0.5)
+            inside = next(self._inside(way, names, shares), None)
+            passed.append(way)
+            if inside is None:
+                hit = self._one_by_one(way, names, element, sign)
+                break
+            operand, wrong = self.look(inside)
             if wrong:
-                return values
+                hit = inside
+                break
             if operand is None or self.over():
                 return None
             if np.sign(operand[element]) == sign:
-                first, ends[0] = middle, float(operand[element])
+                way, ends[0] = (inside, way[1]), float(operand[element])
             else:
-                last, ends[1] = middle, float(operand[element])
-            previous = inside
+                way, ends[1] = (way[0], inside), float(operand[element])
+        else:
+            return None
+        if hit is not None:
+            self.crossing = Crossing((passed[0], (a, b)), names, element)
+        return hit
+
+    def _inside(self, way: Way, names: Sequence[str], shares: Sequence[float]) -> Iterator[Values]:
+        """Inputs on the way, where those that are stored are neither of its ends."""
+        ports, ranges = self.subject.graph.inputs, self.subject.ranges
+        for share in shares:
+            found = dict(way[0])
+            for name in names:
+                first, last = (end[name].astype(np.float64) for end in way)
+                found[name] = stored(first + share * (last - first), ports[name].info, ranges[name])
+            if not any(all(np.array_equal(found[n], end[n]) for n in names) for end in way):
+                yield found
+
+    def _one_by_one(
+        self, way: Way, names: Sequence[str], element: tuple[int, ...], sign: float
+    ) -> Values | None:
+        """The same between inputs that are next to each other, with some of their numbers from
+        either: what is one number everywhere moves a sum by many roundings at once.
+        """
+        places = {name: np.flatnonzero(way[0][name] != way[1][name]) for name in names}
+        low, high = 0, sum(map(len, places.values()))
+        while high - low > 1:
+            left = middle = (low + high) // 2
+            mixed = dict(way[0])
+            for name, differing in places.items():
+                mixed[name] = way[0][name].copy()
+                taken = differing[:left]
+                mixed[name].reshape(-1)[taken] = way[1][name].reshape(-1)[taken]
+                left -= len(taken)
+            operand, wrong = self.look(mixed)
+            if wrong:
+                return mixed
+            if operand is None or self.over():
+                return None
+            if np.sign(operand[element]) == sign:
+                low = middle
+            else:
+                high = middle
         return None
 
 

@@ -69,6 +69,16 @@ class Witness:
 
 
 @dataclass(slots=True)
+class _Way:
+    """What was tried for one thing to watch at a call. climbed: starts, to their ends. doubts:
+    witnesses of the oracle that no framework showed.
+    """
+
+    climbed: int = 0
+    doubts: int = 0
+
+
+@dataclass(slots=True)
 class Search:
     """A search over one graph. found: witnesses by the name of the call that goes wrong."""
 
@@ -82,6 +92,7 @@ class Search:
     _last: float = 0.0  # when the last witness was found
     _cold: bool = True  # whether nothing was computed yet
     _open: bool = False  # whether calls leave something open
+    _ways: dict[tuple[str, str, str], _Way] = field(default_factory=dict)
     _leaves: dict[str, frozenset[str]] = field(default_factory=dict)  # what values hang on
 
     def __post_init__(self) -> None:
@@ -272,15 +283,17 @@ class Search:
             now = self.clock()
             weights = [1 if one.goal == "large" else _POLE for one in watched[number:]]
             until = now + (deadline - now) * weights[0] / sum(weights)
+            way = self._ways.setdefault((node.name, probe.goal, probe.value), _Way())
             doubts = 0
-            starts = self._starts(node, probe, attempt)
             pursuit = Pursuit(self.subject, node, probe, until, clock=self.clock)
-            for values in pursuit.hits(starts):
+            for values in pursuit.hits(self._starts(node, probe, way.climbed)):
                 (shown,) = programs.confirm([(node, values)])
                 sure: Values | None = values
                 if shown is None:
                     self.found.setdefault(node.name, self._witness(node, values, None))
-                    sure = None if doubts else self._near(node, [values], programs)
+                    sure = self._beside(node, probe, pursuit, programs)
+                    if sure is None and not doubts:
+                        sure = self._near(node, [values], programs)
                 if sure is None:
                     doubts += 1
                     if doubts >= _DOUBTS:
@@ -288,15 +301,16 @@ class Search:
                     continue
                 self._confirm([(node, sure)], programs, self.clock() + plainer)
                 return
+            way.climbed += pursuit.climbed
+            way.doubts += doubts
             edges = pursuit.near[-_EDGES:]
             at_end = self._near(node, edges, programs) if edges else None
             if at_end is not None:
                 self._confirm([(node, at_end)], programs, self.clock() + plainer)
                 return
-            if not (attempt and doubts and probe.own):  # a framework takes its time: not at first
+            if not (attempt and way.doubts and probe.own):  # a framework takes time: not at first
                 continue
-            starts = self._starts(node, probe, attempt)
-            if self._by_framework(node, probe, deadline, programs, starts):
+            if self._by_framework(node, probe, deadline, programs):
                 return
 
     def _near(self, node: Node, places: Sequence[Values], programs: Programs) -> Values | None:
@@ -313,29 +327,39 @@ class Search:
         both = (one for one in broken if self._breaks(node, self._trace(graph, one)))
         return next(both, broken[0] if broken else None)
 
-    def _starts(self, node: Node, probe: Probe, attempt: int) -> Iterator[Values]:
+    def _starts(self, node: Node, probe: Probe, first: int = 0) -> Iterator[Values]:
+        """The tries from which one attempt climbs. first: how many earlier ones had."""
         wanted = {name for one in self._cone({node.name: node}).nodes for name in one.operands()}
-        count = 1 if probe.goal == "large" else _POLE
-        seed = self.seed + attempt
-        return itertools.islice(tries(self.subject.graph, seed, wanted), _STARTS * count)
+        count = _STARTS * (1 if probe.goal == "large" else _POLE)
+        source = tries(self.subject.graph, self.seed, wanted)
+        return itertools.islice(source, first, first + count)
 
-    def _by_framework(
-        self,
-        node: Node,
-        probe: Probe,
-        deadline: float,
-        programs: Programs,
-        starts: Iterator[Values],
-    ) -> bool:
-        """The same with a framework in the place of the oracle, whose rounding is another."""
+    def _beside(
+        self, node: Node, probe: Probe, pursuit: Pursuit, programs: Programs
+    ) -> Values | None:
+        """Inputs at which a framework breaks, where the oracle has closed in on its own."""
+        crossing = pursuit.crossing
+        other = self._framework(node, probe, pursuit.deadline, programs)
+        return None if crossing is None or other is None else other.close_in(crossing)
+
+    def _framework(
+        self, node: Node, probe: Probe, deadline: float, programs: Programs
+    ) -> Pursuit | None:
+        """A pursuit with a framework in the place of the oracle, whose rounding is another."""
         target = programs.first()
         if target is None:
-            return False
-        pursuit = Pursuit(
+            return None
+        return Pursuit(
             self.subject, node, probe, deadline,
             lambda values: programs.values(target, [values])[0], self.clock,
         )  # fmt: skip
-        for values in pursuit.hits(starts):
+
+    def _by_framework(self, node: Node, probe: Probe, deadline: float, programs: Programs) -> bool:
+        """The same by a framework alone."""
+        pursuit = self._framework(node, probe, deadline, programs)
+        if pursuit is None:
+            return False
+        for values in pursuit.hits(self._starts(node, probe)):
             (shown,) = programs.confirm([(node, values)])
             if shown is not None:
                 self.found[node.name] = self._witness(node, values, shown)

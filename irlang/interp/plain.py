@@ -108,7 +108,9 @@ class Plain:
 
     def store(self, value: Value, info: eq.TensorInfo, shape: tuple[int, ...]) -> Value:
         """A value converted to the kind of a tensor and spread to `shape`."""
-        return np.asarray(np.broadcast_to(convert(value, info), shape), order="C")
+        array = convert(value, info)
+        spread = array if array.shape == shape else np.broadcast_to(array, shape)
+        return np.asarray(spread, order="C")
 
     def empty(self, info: eq.TensorInfo) -> Value:
         """A tensor to be filled step by step."""

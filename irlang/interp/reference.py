@@ -48,11 +48,10 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
     what it reads is there, `run.input` (missing, of another shape, or beyond 64 bits with a sign),
     `run.memory`, `run.outside`, `run.none`, `run.empty`.
     """
-    _fits(expansion)
     plan = _plan(expansion)
-    given = completed(expansion, inputs)
-    names = (*expansion.inputs, *(one.tensor for one in expansion.drawn))
-    tensors = {name: _load(name, expansion, given) for name in names}
+    _fits(plan.size)
+    given = completed(expansion, inputs) if expansion.drawn else inputs
+    tensors = {name: _load(name, expansion, given) for name in plan.given}
     run = _Run(expansion, plan, tensors)
     with np.errstate(all="ignore"):
         run.check()
@@ -62,14 +61,22 @@ def evaluate(expansion: eq.Expansion, inputs: Mapping[str, Any]) -> dict[str, Ar
             else:
                 run.tensors[step.target] = run.equation(step)
             run.check()
-    return {name: wide.narrowed(run.tensors[name]) for name in expansion.tensors}
+    found = {name: run.tensors[name] for name in expansion.tensors}
+    return {name: wide.narrowed(array) for name, array in found.items()} if plan.wide else found
 
 
 class _Plan(Notes):
-    """What evaluations of one expansion share: the order, and how equations are taken apart."""
+    """What evaluations of one expansion share: the order, and how equations are taken apart.
+
+    given: the tensors that no equation makes. size: bytes of all. wide: whether some are of u64.
+    """
 
     def __init__(self, expansion: eq.Expansion) -> None:
         super().__init__()
+        infos = expansion.tensors.values()
+        self.given = (*expansion.inputs, *(one.tensor for one in expansion.drawn))
+        self.size = sum(8 * math.prod(info.shape) for info in infos)
+        self.wide = any(info.dtype == "u64" for info in infos)
         self.equations = expansion.equations
         self.steps = schedule(expansion.equations)
         self.spreads = polyphase.spreads(expansion.equations, expansion.tensors)
@@ -98,6 +105,8 @@ class _Run:
 
     def check(self) -> None:
         """Runs the checks whose tensors are there; raises with all that do not hold."""
+        if not self._checks:
+            return
         ready = [c for c in self._checks if self._plan.reads(c, c.condition) <= self.tensors.keys()]
         if not ready:
             return
@@ -374,9 +383,10 @@ def _load(name: str, expansion: eq.Expansion, inputs: Mapping[str, Any]) -> Arra
         raise fail(
             "run.input", f"`{name}` holds {array.max()}; the largest whole number is 2**63 - 1"
         )
-    return np.ascontiguousarray(array.astype(kernel.STORED[info.kind], copy=False)).reshape(
-        info.shape
-    )
+    stored = kernel.STORED[info.kind]
+    if array.dtype == stored and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(array.astype(stored, copy=False)).reshape(info.shape)
 
 
 @cache
@@ -385,7 +395,6 @@ def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _fits(expansion: eq.Expansion, memory: Callable[[], int] = _memory) -> None:
-    size = sum(8 * math.prod(info.shape) for info in expansion.tensors.values())
+def _fits(size: int, memory: Callable[[], int] = _memory) -> None:
     if size > memory() * 3 // 4:
         raise fail("run.memory", f"the tensors take {size / 2**30:.0f} GiB in double precision")

@@ -112,7 +112,8 @@ class View:
     shape: of the view, 1 where an index takes no part. first: the first element, by axis of the
     tensor, `below` included. moves: how many elements (third) of an axis of the tensor (second) a
     step along an axis of the view (first) goes. below, above: how far positions go past either end
-    of each axis. apart: whether none of them is inside.
+    of each axis. apart: whether none of them is inside. padded: whether the tensor needs something
+    around it. same: whether the view is the tensor as it stands.
     """
 
     shape: tuple[int, ...]
@@ -121,14 +122,13 @@ class View:
     below: tuple[int, ...]
     above: tuple[int, ...]
     apart: bool
-
-    @property
-    def padded(self) -> bool:
-        """Whether the tensor needs something around it."""
-        return any(self.below) or any(self.above)
+    padded: bool
+    same: bool
 
     def of(self, array: Any) -> Array:
         """The view of an array, which has been padded where that is needed."""
+        if self.same:
+            return array  # type: ignore[no-any-return]
         strides = [0] * len(self.shape)
         for axis, of, elements in self.moves:
             strides[axis] += elements * array.strides[of]
@@ -176,4 +176,7 @@ def _view(read: eq.Read, frame: Frame, shape: tuple[int, ...]) -> View | None:
             start += coefficient * begin
         first.append(start)
     ends = tuple(below), tuple(above)
-    return View(tuple(extents), tuple(first), tuple(moves), *ends, apart)
+    padded = any(below) or any(above)
+    whole = [(axis, axis, 1) for axis, size in enumerate(shape) if size > 1]
+    same = tuple(extents) == shape and moves == whole and not (any(first) or padded)
+    return View(tuple(extents), tuple(first), tuple(moves), *ends, apart, padded, same)
