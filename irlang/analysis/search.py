@@ -123,7 +123,7 @@ class Search:
             for _ in range(_ROUNDS):
                 met = self._patterns(self._left(wanted), slight, source, most, share, sure)
                 self._confirm(met, programs, self.clock() + plainer)
-                if not met:
+                if all(self.found[node.name].shown is not None for node, _ in met):
                     break
 
         patterns(_BEFORE, _SURE)

@@ -16,7 +16,7 @@ from irlang.diagnostics import NOWHERE, Span
 from irlang.graph import Graph, Node
 from irlang.interp.range import Granted, Point, analyse
 
-SECONDS = 6.0  # for all witnesses of a model, unless something else is said
+SECONDS = 4.5  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
 _GUARDS, _FEWEST, _FEWEST_OF_GRADIENTS, _MOST = 2.0, 0.4, 2.0, 4.0
 _ONE = 1.5  # and what one trial may take, as many times; none is begun that would not be over

@@ -53,7 +53,7 @@ def _number(_: click.Context, option: click.Parameter, value: float) -> float:
     "seconds",
     type=click.FloatRange(0, 3600),
     callback=_number,
-    default=6.0,
+    default=4.5,
     show_default=True,
     help="Seconds of computing that the search for inputs may take, for all points together.",
 )
