@@ -486,7 +486,7 @@ def test_a_crash_that_a_fork_does_not_show_is_reduced_all_the_same(
     """It needs a process that forks nothing: here by its parent's name, so there is no template."""
     monkeypatch.setattr(template, "use", lambda *_: "")
     parent = "open('/proc/%d/cmdline' % __import__('os').getppid()).read()"
-    fault = f"('worker.py' in {parent} or __import__('os').abort()) and torch.sigmoid("
+    fault = f"('lower/worker.py' in {parent} or __import__('os').abort()) and torch.sigmoid("
     plant(monkeypatch, r"torch\.sigmoid\(", fault)
     case = case_of("model m(x: f32[2]) -> y: f32[2] {\n  a = tanh(x)\n  y = sigmoid(a)\n}")
     with Session(["torch"]) as session:
