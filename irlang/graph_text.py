@@ -24,7 +24,7 @@ def to_ast(graph: Graph) -> ast.Model:
     kept. A parameter stands before the first call that reads it, and so does a number whose type
     would be another if it stood in the call.
     """
-    names = _spelled([*graph.values, *graph.outputs])
+    names = spelled(graph)
     body: list[ast.Statement] = []
     literals = {name for name, param in graph.params.items() if param.literal}
     for node in graph.nodes:
@@ -52,19 +52,18 @@ def to_ast(graph: Graph) -> ast.Model:
     return ast.Model(graph.name, inputs, outputs, tuple(body), graph.doc)
 
 
-def _spelled(names: Iterable[str]) -> dict[str, str]:
+def spelled(graph: Graph) -> dict[str, str]:
+    """The identifier for every name of a graph that its text has."""
     found: dict[str, str] = {}
     taken: set[str] = set()
-    for name in names:
-        if name in found:
-            continue
-        base = spelled = name if _PLAIN.fullmatch(name) else _OTHER.sub("_", name)
+    for name in dict.fromkeys((*graph.values, *graph.outputs)):
+        base = word = name if _PLAIN.fullmatch(name) else _OTHER.sub("_", name)
         count = 1
-        while spelled in taken:
+        while word in taken:
             count += 1
-            spelled = f"{base}_{count}"
-        taken.add(spelled)
-        found[name] = spelled
+            word = f"{base}_{count}"
+        taken.add(word)
+        found[name] = word
     return found
 
 

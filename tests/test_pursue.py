@@ -54,7 +54,7 @@ def test_another_run_closes_in_beside_the_place(count: int, number: float) -> No
     number = float(np.float32(number))
     made = ready(count, number)
     first = pursued(made)
-    (hit,) = first.hits([{"x": np.zeros(count, np.float32)}])
+    assert next(first.hits([{"x": np.zeros(count, np.float32)}]), None) is not None
     looks = 0
 
     def larger(values: Mapping[str, Array]) -> dict[str, Array]:
@@ -62,9 +62,10 @@ def test_another_run_closes_in_beside_the_place(count: int, number: float) -> No
         looks += 1
         total = added(values["x"])
         left = np.float32(total - np.float32(number))
+        names = [node.outputs[0] for node in made.graph.nodes]
         with np.errstate(divide="ignore"):
-            own = {made.graph.nodes[0].outputs[0]: total, made.graph.nodes[1].outputs[0]: left}
-            return {**values, **own, "y": np.float32(1) / left, **made.fixed}
+            own = map(np.asarray, (total, left, np.float32(1) / left))
+        return {**values, **dict(zip(names, own, strict=True)), **made.fixed}
 
     other = pursued(made, larger)
     assert first.crossing is not None

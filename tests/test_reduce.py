@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from irlang.catalog import builtin
+from irlang.commands.cases import load_case
 from irlang.diff import outcome as outcome_of
 from irlang.diff import runner
 from irlang.diff.edits import (
@@ -226,6 +227,35 @@ model m(x: f32[2, 3], k: i64[2] in [0, 5], h: bf16[3]) -> y: f32[2, 3] {
     for name, array in case.inputs.items():
         assert array.dtype == found[name].dtype
         assert np.array_equal(array, found[name])
+
+
+def test_inputs_are_kept_under_the_names_that_the_text_has(tmp_path: Path) -> None:
+    """Those of a generated program and of an imported one need be no identifiers."""
+    case = case_of("model m(a: f32[2], b: f32[2]) -> y: f32[2] {\n  y = subtract(a, b)\n}")
+    graph = case.graph
+    names = {"a": "x.0", "b": "x_0", "y": "y.0"}
+    case = dataclasses.replace(
+        case,
+        graph=dataclasses.replace(
+            graph,
+            inputs={names[n]: port for n, port in graph.inputs.items()},
+            values={names[n]: info for n, info in graph.values.items()},
+            outputs={"y.0": "y.0"},
+            nodes=[
+                dataclasses.replace(
+                    node,
+                    outputs=("y.0",),
+                    inputs={n: names[str(v)] for n, v in node.inputs.items()},
+                )
+                for node in graph.nodes
+            ],
+        ),
+        inputs={names[n]: array for n, array in case.inputs.items()},
+    )
+    save(case, tmp_path / "finding.nnir")
+    again = load_case(str(tmp_path), (), (), None, seed=7)
+    for was, now in zip(case.inputs.values(), again.inputs.values(), strict=True):
+        np.testing.assert_array_equal(was, now)
 
 
 def test_a_program_of_a_loss_alone_is_read_again(tmp_path: Path) -> None:

@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 def load_case(
     file: str, given: Sequence[str], bind: Sequence[str], model: str | None, seed: int
 ) -> Case:
-    """The model of a file. Inputs that are not given come from the file beside it, or are drawn."""
+    """The model of a file, or of a finding's folder. Inputs that are not given come from the file
+    beside it, or are drawn.
+    """
     from irlang.diff.runner import Case
     from irlang.interp.values import initial_values, inputs
 
     arrays = load_inputs(given)
+    finding = Path(file) / "finding.nnir"
+    file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**inputs_beside(file, graph), **arrays}
     return Case(graph, inputs(graph, seed, known), initial_values(graph, seed), catalog)

@@ -22,7 +22,7 @@ from irlang.diff.calls import Case
 from irlang.diff.gradients import with_loss_shown
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Initial, Param
-from irlang.graph_text import to_ast
+from irlang.graph_text import spelled, to_ast
 from irlang.parser.printer import print_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -67,20 +67,21 @@ def _is_array(param: Param) -> bool:
 
 def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
     """Writes `path` (a `.nnir` file) and its `.safetensors`."""
-    beside = path.with_suffix(".safetensors")
+    beside, words = path.with_suffix(".safetensors"), spelled(case.graph)
     long = {
         name: case.params[name] for name, param in case.graph.params.items() if _is_array(param)
     }
     params = {
-        name: replace(param, initial=Initial("data", (beside.name, name)))
+        name: replace(param, initial=Initial("data", (beside.name, words[name])))
         if name in long
         else param
         for name, param in case.graph.params.items()
     }
     graph = replace(case.graph, params=params)
     path.write_text(to_text(graph, case.catalog, notes), "utf-8")
-    types = {name: info.dtype for name, info in case.graph.values.items()}
-    beside.write_bytes(packed({**case.inputs, **long}, types))
+    arrays = {words[name]: array for name, array in {**case.inputs, **long}.items()}
+    types = {words[name]: info.dtype for name, info in case.graph.values.items()}
+    beside.write_bytes(packed(arrays, types))
 
 
 def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:
