@@ -16,6 +16,7 @@ from irlang.expand import expand
 from irlang.instance import Definitions, Instance
 
 Operand = str | tuple[str, ...]
+LOSS = "loss"  # the name of what is differentiated, in a model's text
 
 
 @dataclass(slots=True)
@@ -124,7 +125,7 @@ def with_loss(graph: Graph) -> Graph:
         for value in node.outputs:
             info = graph.values[value]
             if info.shape == () and info.kind == "real":
-                return _renamed(graph, value, "loss")
+                return _renamed(graph, value, LOSS)
     return graph
 
 

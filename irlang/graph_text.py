@@ -10,7 +10,7 @@ from typing import Any
 
 from irlang import ast
 from irlang.equations import TensorInfo
-from irlang.graph import Graph, Initial, Node, Operand, Param
+from irlang.graph import LOSS, Graph, Initial, Node, Operand, Param
 from irlang.graph_numbers import number_type
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
@@ -53,10 +53,14 @@ def to_ast(graph: Graph) -> ast.Model:
 
 
 def spelled(graph: Graph) -> dict[str, str]:
-    """The identifier for every name of a graph that its text has."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+    """The identifier for every name of a graph that its text has. What is differentiated is known
+    by its name there.
+    """
+    found = {} if graph.loss is None else {graph.loss: LOSS}
+    taken = set(found.values())
     for name in dict.fromkeys((*graph.values, *graph.outputs)):
+        if name in found:
+            continue
         base = word = name if _PLAIN.fullmatch(name) else _OTHER.sub("_", name)
         count = 1
         while word in taken:

@@ -29,7 +29,7 @@ from irlang.diff import gradients, runner
 from irlang.diff.apart import case_apart
 from irlang.diff.finding import find, find_gradient, write
 from irlang.diff.programs import trainable
-from irlang.diff.reduce_files import to_text
+from irlang.diff.reduce_files import save, to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
@@ -504,6 +504,21 @@ def test_a_campaign_weighs_all_results_as_a_loss(session: Session) -> None:
     again = check(parse(to_text(short(case).graph, catalog), "again.nnir"), builtin())
     assert not again.diagnostics
     assert [node.op.name for node in again.graphs[0].nodes][-1] == "weighted_sum"
+
+
+def test_what_is_differentiated_is_so_in_the_text_of_a_program(tmp_path: Path) -> None:
+    """Whatever it was called, beside a value that the language would take for it."""
+    bare = _case(SQUARE)
+    graph, catalog = trainable(dataclasses.replace(bare.graph, loss=None), bare.catalog, 8)
+    assert graph.loss != "loss"
+    case = Case(graph, inputs(graph, 3), initial_values(graph, 3), catalog)
+    save(case, tmp_path / "finding.nnir")
+    again = load_case(str(tmp_path), (), (), None, seed=3)
+    for one in (case, again):
+        assert one.graph.loss is not None
+    own, read = (gradients_of(c.graph, c.values, c.catalog) for c in (case, again))
+    for was, now in zip(own.values(), read.values(), strict=True):
+        np.testing.assert_array_equal(was, now)
 
 
 def test_one_campaign_program_in_three_keeps_a_loss_of_its_own() -> None:

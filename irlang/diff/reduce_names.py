@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from irlang.diff.calls import Case
-from irlang.graph import Operand
+from irlang.graph import LOSS, Operand
 
 
 def short(case: Case) -> Case:
@@ -21,7 +21,7 @@ def short(case: Case) -> Case:
         **_numbered("y", (n for n in results if n in given)),
     }
     if graph.loss is not None:
-        names[graph.loss] = "loss"
+        names[graph.loss] = LOSS
     names.update(_numbered("h", (v for n in graph.nodes for v in n.outputs if v not in names)))
     names.update(_numbered("number", literals))
 

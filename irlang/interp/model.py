@@ -8,7 +8,7 @@ from pathlib import Path
 from irlang import ast
 from irlang.diagnostics import InvalidInput, Note, Span
 from irlang.equations import TensorInfo
-from irlang.graph import Graph, Param, Port
+from irlang.graph import LOSS, Graph, Param, Port
 from irlang.interp.call import Declared, Operands
 from irlang.interp.declaration import initial, interval, tensor_type
 from irlang.interp.frame import Frame
@@ -45,18 +45,16 @@ class ModelCheck(Calls):
         self._statements(model.body, frame)
         for output in model.outputs:
             self._output(output, frame)
-        loss = frame.values.get("loss")
+        loss = frame.values.get(LOSS)
         if loss is not None:
             self.graph.loss = loss
             info = self.graph.values[loss]
             sure = loss not in self.doubtful
             if sure and (info.shape != () or info.kind != "real"):
                 message = f"`loss` is {info}; a loss is a single real number"
-                giving = (
-                    s for s in model.body if isinstance(s, ast.Assign) and "loss" in s.targets
-                )
+                giving = (s for s in model.body if isinstance(s, ast.Assign) and LOSS in s.targets)
                 span = next((s.span for s in giving), model.span)
-                self.report("model.loss", message, span, "loss")
+                self.report("model.loss", message, span, LOSS)
         return self.graph
 
     # ---- declarations
