@@ -258,6 +258,17 @@ def test_inputs_are_kept_under_the_names_that_the_text_has(tmp_path: Path) -> No
         np.testing.assert_array_equal(was, now)
 
 
+def test_numbers_outside_a_declared_range_are_read_again(tmp_path: Path) -> None:
+    case = case_of("""model m(a: i32[2] in [1, 6], b: i32[2] in [1, 6]) -> y: i32[2] {
+  y = divide(a, b)
+}""")
+    least = np.array([-(2**31), 4], np.int32)
+    save(dataclasses.replace(case, inputs={**case.inputs, "a": least}), tmp_path / "finding.nnir")
+    again = load_case(str(tmp_path), (), (), None, seed=7)
+    assert again.inputs["a"].tolist() == least.tolist()
+    assert [port.within for port in again.graph.inputs.values()] == [None, (1, 6)]
+
+
 def test_a_program_of_a_loss_alone_is_read_again(tmp_path: Path) -> None:
     case = case_of(
         "model m(x: f32[2]) -> y: f32[2] {\n  y = tanh(x)\n"

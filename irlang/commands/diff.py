@@ -47,29 +47,25 @@ def command(
     form: str,
 ) -> int:
     """Compare targets with the oracle on one model."""
-    from irlang.commands.cases import inputs_beside
-    from irlang.commands.loading import load_inputs, load_model, load_profile, split_names
+    from irlang.commands.cases import load_case
+    from irlang.commands.loading import load_profile, split_names
     from irlang.diagnostics import fail
     from irlang.diff import training
-    from irlang.diff.runner import Case, Session
+    from irlang.diff.runner import Session
     from irlang.diff.stages import by_calls
     from irlang.diff.verdict import FINDINGS
-    from irlang.interp.values import initial_values, inputs
     from irlang.lower.target import usual
 
-    arrays = load_inputs(given)
-    graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
-    arrays = {**inputs_beside(file, graph), **arrays}
+    case = load_case(file, given, bind, model, seed)
     made = None
     if optimizer is not None:
-        made = training.optimizer(optimizer, catalog)
+        made = training.optimizer(optimizer, case.catalog)
         grad = True
     elif steps is not None:
         raise fail("usage.optimizer", "steps of what? --optimizer names it")
-    if grad and graph.loss is None:
+    if grad and case.graph.loss is None:
         raise fail("usage.loss", "the model has no loss, so that there are no gradients")
     installed = ",".join(usual())
-    case = Case(graph, inputs(graph, seed, arrays), initial_values(graph, seed), catalog)
     with Session(split_names(targets, installed), accepted=load_profile(profile)) as session:
         session.versions()
         outcome = session.compare([case], grad=grad)[0]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import safetensors
@@ -21,8 +21,9 @@ from irlang.diagnostics import fail
 from irlang.diff.calls import Case
 from irlang.diff.gradients import with_loss_shown
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph, Initial, Param
+from irlang.graph import Graph, Initial, Param, Port
 from irlang.graph_text import spelled, to_ast
+from irlang.interp.values import beyond
 from irlang.parser.printer import print_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -31,6 +32,7 @@ _NAMES = {
     "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
     **{f"{sign.lower()}{bits}": f"{sign}{bits}" for sign in "IU" for bits in (8, 16, 32, 64)},
 }  # fmt: skip
+T = TypeVar("T", Port, Param)
 _TYPES = {stored: name for name, stored in _NAMES.items()}
 
 
@@ -66,7 +68,10 @@ def _is_array(param: Param) -> bool:
 
 
 def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
-    """Writes `path` (a `.nnir` file) and its `.safetensors`."""
+    """Writes `path` (a `.nnir` file) and its `.safetensors`.
+
+    What has values that leave its range, as those at the ends of a type may, has none in the text.
+    """
     beside, words = path.with_suffix(".safetensors"), spelled(case.graph)
     long = {
         name: case.params[name] for name, param in case.graph.params.items() if _is_array(param)
@@ -77,11 +82,22 @@ def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
         else param
         for name, param in case.graph.params.items()
     }
-    graph = replace(case.graph, params=params)
+    graph = replace(
+        case.graph,
+        inputs={n: _open(port, case.inputs[n]) for n, port in case.graph.inputs.items()},
+        params={n: _open(param, case.params[n]) for n, param in params.items()},
+    )
     path.write_text(to_text(graph, case.catalog, notes), "utf-8")
     arrays = {words[name]: array for name, array in {**case.inputs, **long}.items()}
     types = {words[name]: info.dtype for name, info in case.graph.values.items()}
     beside.write_bytes(packed(arrays, types))
+
+
+def _open(one: T, array: Array) -> T:
+    """An input or parameter without the range that its values leave."""
+    if one.within is None or not beyond(array, one.within).any():
+        return one
+    return replace(one, within=None)
 
 
 def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:

@@ -120,7 +120,7 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
         array = cast
     if port.within is not None and array.size:
         low, high = port.within
-        outside = ~((array.astype(np.float64) >= low) & (array.astype(np.float64) <= high))
+        outside = beyond(array, port.within)
         if outside.any():
             at = tuple(int(i) for i in np.argwhere(outside)[0])
             message = (
@@ -128,6 +128,13 @@ def accept(name: str, port: Port | Param, array: Array) -> Array:
             )
             raise fail("run.range", message, port.span)
     return array
+
+
+def beyond(array: Array, within: tuple[float, float]) -> Array:
+    """Where numbers are outside a range; NaN is."""
+    low, high = within
+    numbers = array.astype(np.float64)
+    return ~((numbers >= low) & (numbers <= high))
 
 
 def initial_values(graph: Graph, seed: int) -> dict[str, Array]:
