@@ -13,7 +13,12 @@ for _variable in (
 ):
     os.environ[_variable] = "1"
 
+from collections.abc import Iterator  # noqa: E402
+
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+from irlang.analysis.confirm import Frameworks  # noqa: E402
 
 # Time is no criterion: compiling a kernel takes as long as a thousand examples without one.
 settings.register_profile(
@@ -32,3 +37,10 @@ settings.register_profile(
     max_examples=2000,
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="module")
+def frameworks() -> Iterator[Frameworks]:
+    """ONNX Runtime, which shows what an analysis has found."""
+    with Frameworks(("onnxruntime",)) as made:
+        yield made
