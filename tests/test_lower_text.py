@@ -6,6 +6,7 @@ import ast
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from irlang.catalog import builtin
@@ -400,3 +401,25 @@ model m(x: f32[5, 6, 2]) -> y: f32[4, 2, 2] {
     (graph,) = check(parse(text, "m.nnir"), builtin()).graphs
     code = str(lower(graph, target, builtin(), {}, whole=False).code)
     assert "y = x[1:99, 1:-2:2]  #" in code, code
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype", "kept"),
+    [
+        ([1.5, np.nan], "i32", False),
+        ([1.5, 3e10], "i32", False),
+        ([-1.0], "u8", False),
+        ([2.0**63], "i64", False),
+        ([-(2.0**63)], "i64", True),
+        ([1.5, -2.5], "i32", True),
+        ([np.nan, np.inf, 1e300], "f16", True),
+    ],
+)
+def test_what_no_integer_type_holds_is_for_onnx_runtime_to_convert(
+    numbers: list[float], dtype: str, kept: bool
+) -> None:
+    """A constant is converted beforehand; of such numbers NumPy would make its own."""
+    builder = OnnxBuilder(["x"], Runtime())
+    made = builder.cast(builder.constant(np.array(numbers), "f64"), dtype)
+    assert made.dtype == dtype
+    assert (made.text.startswith("constant")) == kept

@@ -64,6 +64,17 @@ def code_of(dtype: str) -> int:
     return _CODES[dtype]
 
 
+def _holds(dtype: str, array: Array) -> bool:
+    """Whether a type holds numbers, rounded; of an integer type real ones may be beyond its ends,
+    and what becomes of these is the framework's to say.
+    """
+    if DTYPES[dtype].kind != "int" or array.dtype.kind in "iub":
+        return True
+    low, high = integer_range(dtype)
+    whole = np.trunc(array.astype(np.float64))
+    return bool(((low <= whole) & (whole < high + 1)).all())
+
+
 def _require_fits(numbers: Sequence[int]) -> None:
     """Refuses whole numbers that no model file holds: theirs are those of 64 bits."""
     least, greatest = integer_range("i64")
@@ -189,10 +200,10 @@ class OnnxBuilder:
         return value
 
     def cast(self, value: Value, dtype: str) -> Value:
-        """`Cast`; of a constant, here and now."""
+        """`Cast`; of a constant, here and now, where the type holds all of its numbers."""
         if value.dtype == dtype:
             return value
-        if value.text in self._constants:
+        if value.text in self._constants and _holds(dtype, self._constants[value.text][1]):
             array = self._constants[value.text][1]
             return self.constant(array != 0 if dtype == "bool" else array, dtype)
         return self.converted(value, dtype)
