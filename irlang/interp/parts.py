@@ -20,9 +20,9 @@ from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
+from irlang.interp.matching import match, within
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
-from irlang.interp.unfolding import match, within
 
 _GROWN = 2  # numbers that a sum is made larger by
 

@@ -16,10 +16,11 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.matching import match
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.unfolding import instance, match, settled
+from irlang.interp.unfolding import instance, settled
 from irlang.scalar import SCALARS
 
 AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it

@@ -16,8 +16,9 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Looks, Sum
 from irlang.interp.forms import Forms
 from irlang.interp.interval import Numbers
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import match, settled
+from irlang.interp.unfolding import settled
 
 _LOOKED_AT = 32  # sums, where the terms of two are compared
 _NO_LESS = "the divisor is no less than the dividend"
