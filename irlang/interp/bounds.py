@@ -63,6 +63,8 @@ class Bounds(Sums):
             inner = self.whole(term.args[0], box)
             yield inner
             yield Sum({}).plus(inner, -1.0)
+        elif term.function == "neg":
+            yield Sum({}).plus(self.whole(term.args[0], box), -1.0)
         elif term.function in ("*", "/") and not self._cased():
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
@@ -197,10 +199,13 @@ class Bounds(Sums):
                     yield Sum({other: 1.0})
                     if term.kind == "sum" and len(found) == len(free):
                         yield from self._with_others(other, term, inner, box, facts)
-        if term.kind == "sum" or len(rest.factors) < 2:
+        if term.kind == "sum":
             return
         parts = self.sum_of(term.body, inner, {}).factors
-        for other, part in product(rest.factors, parts if len(parts) > 1 else ()):
+        news = len(parts) > 1 or [*parts.values()] == [-1.0]
+        if not news or len(parts) > len(rest.factors):
+            return
+        for other, part in product(rest.factors, parts):
             found = {}
             # a term that is a sum of elements of `rest`
             whole = match(part, other, free, found) and len(found) == len(free)

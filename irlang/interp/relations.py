@@ -111,6 +111,19 @@ class Relations(Conditions):
                 found = meet(found, self.aside(lambda: self.value(term, box, facts)))
         return found
 
+    def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
+        """An element; the first of sorted ones reaches what the largest of them does."""
+        found = super()._read(expr, box, facts)
+        if self._level or expr.default is not None or not 0 <= found.low < 1.0:
+            return found
+        largest = self.largest(self.meaning(expr, box), box)
+        if largest is None:
+            return found
+        reached = meet(found, self.anew(largest, box))
+        if reached != found:
+            self.because("the first of sorted numbers is the largest")
+        return reached
+
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
         if self.done() or expr.where is not None or expr.body is None:

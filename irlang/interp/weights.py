@@ -15,6 +15,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms, Products
+from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 
@@ -108,8 +109,8 @@ class Weights(Norms):
             return best
         part = self._part_of(expr, inner)
         if part is not None:
-            taken = [one.name for one in part.at if isinstance(one, eq.Index)]
-            if len(set(taken)) == len(part.at) and set(taken) <= set(names):
+            taken = {name for one in part.at for name in eq.indices(one) & set(names)}
+            if tell_apart(taken, part.at):  # none of the parts is met twice
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
                 return float(math.prod(apart))
         for look in self.looks(expr, inner):
