@@ -22,7 +22,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.matching import match, within
 from irlang.interp.range_eval import Limits
-from irlang.interp.ranked import Ranked
+from irlang.interp.runs import Runs
 
 _GROWN = 2  # numbers that a sum is made larger by
 
@@ -42,7 +42,7 @@ class Part:
     more: float = 0.0
 
 
-class Parts(Ranked):
+class Parts(Runs):
     """An evaluator that knows what parts of one whole add up to."""
 
     def _bounds(
@@ -58,6 +58,11 @@ class Parts(Ranked):
             if isinstance(its, eq.Reduce) and other != atom:
                 error = self._slack_of_some(term, its, box)
                 yield from [Sum({other: 1.0}, error=error)] * math.isfinite(error)
+            elif other != atom:
+                count = self.terms_of_run(term, other, box)
+                size = self.interval(atom, box, facts).magnitude
+                error = 2 * (count + 2) * self.own.row.unit * size + count * self.own.least
+                yield from [Sum({other: 1.0}, error=error)] * (count > 0 and math.isfinite(error))
 
     def _slack_of_some(self, whole: eq.Reduce, some: eq.Reduce, box: Limits) -> float:
         """How far a sum of some terms of another may be above it, by rounding: none of them is

@@ -378,9 +378,12 @@ class Call:
                     old = self.tensors[target].regions
                     new = self._regions(equation, body, at, True)
                     self.tensors[target] = Tensor(equation.info, (*old, *new))
-            for equation in group.equations:
+            for equation, body, _, axis in parts:
                 target = self.names[equation.target]
-                self.tensors[target] = merged(equation.info, self.tensors[target].regions)
+                whole_ = merged(equation.info, self.tensors[target].regions)
+                if self._worth_knowing(equation, body) and not group.descending:
+                    whole_.step = axis, body
+                self.tensors[target] = whole_
             return
         steps = Steps(self.walk, self.tensors, group.length, group.descending)
         for equation, body, box, axis in parts:

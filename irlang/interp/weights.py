@@ -119,6 +119,9 @@ class Weights(Norms):
             if not isinstance(look, eq.Apply):
                 continue
             best = min(best, self._weight_of_place(look, inner, names))
+            if look.function in ("+", "-", "neg", "abs"):  # each of the terms has its weight
+                weights = (self._weight(one, inner, names, depth - 1) for one in look.args)
+                best = min(best, sum(weights) * (1 + 2 * self.own.row.unit))
             for one, times in self._weighted(look, inner):
                 best = min(best, self._weight(one, inner, names, depth - 1) * times)
             for pair in self._means(look, inner):
