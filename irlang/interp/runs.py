@@ -7,7 +7,7 @@ of the terms; and none of them is more than the sum of all terms, taken in whate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -18,7 +18,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
-from irlang.interp.regions import form_ends
+from irlang.interp.regions import Ends, form_ends
 from irlang.interp.unfolding import instance, own_index
 
 _COPIES = 8  # of one another
@@ -30,7 +30,7 @@ class Run:
 
     axis: along which it goes. function: the scalar function. term: over the indices of the tensor.
     start: what is read before the first step. sign: 1 where no step is less than the one before, -1
-    where none is more.
+    where none is more. least: by how much it rises at every step, but for rounding.
     """
 
     axis: int
@@ -38,6 +38,7 @@ class Run:
     term: eq.Expr
     start: float
     sign: int
+    least: float
 
 
 class Runs(Ranked):
@@ -61,11 +62,22 @@ class Runs(Ranked):
             return
         for other in rest.factors:
             its = self._in_run(other, box)
-            if (
-                its is not None
-                and _further(own, its, run.axis, box) == (run.sign if below else -run.sign)
-            ) or (below and run.sign > 0 and self._has_term(own, run, other, box)):
+            steps = None if its is None else _further(own, its, run.axis, box)
+            if steps is not None and (steps[0] if below == (run.sign > 0) else -steps[1]) >= 0:
+                yield self._after(other, run, steps, below, box, facts)
+            elif below and run.sign > 0 and self._has_term(own, run, other, box):
                 yield Sum({other: 1.0})
+
+    def _after(
+        self, other: eq.Expr, run: Run, steps: Ends, below: bool, box: Limits, facts: Facts
+    ) -> Sum:
+        """What an element so many steps further is no less than, or one so many before no more."""
+        count = steps[0] if below else -steps[1]
+        more = count * run.least
+        size = self.interval(other, box, facts).magnitude + more
+        error = count * (2 * self.own.row.unit * size + self.own.least)
+        change = (more if below else -more, error) if more > error else (0.0, 0.0)
+        return Sum({other: 1.0}, *change)
 
     def run_of(self, tensor: str) -> Run | None:
         """What is known of a tensor as a recurrence; None where it is none, or goes both ways."""
@@ -87,7 +99,9 @@ class Runs(Ranked):
             if start is None or tensor in eq.reads(term):
                 continue
             sign = self._direction(body.function, tensor, term, box)
-            return Run(axis, body.function, term, start, sign) if sign else None
+            rises = sign > 0 and body.function == "+"
+            least = float(self.value(term, box, {}).low) if rises else 0.0
+            return Run(axis, body.function, term, start, sign, least) if sign else None
         return None
 
     def _start(self, read: eq.Expr, tensor: str, axis: int, box: Limits) -> float | None:
@@ -197,19 +211,19 @@ def _along(term: eq.Expr, own: eq.Read, axis: int, name: str) -> eq.Expr:
     return instance(term, eq.Read(own.tensor, index))
 
 
-def _further(own: eq.Read, its: eq.Read, axis: int, box: Mapping[str, tuple[int, int]]) -> int:
-    """1 where an element lies further along an axis than another, or is that, -1 where it lies
-    before it; 0 where that is unknown, or they are not of one row.
+def _further(own: eq.Read, its: eq.Read, axis: int, box: Limits) -> Ends | None:
+    """How many steps further along an axis an element lies than another, at least and at most; None
+    where they are not of one row.
     """
     if own.tensor != its.tensor or own == its:
-        return 0
+        return None
+    found: Ends | None = None
     for at, (one, other) in enumerate(zip(own.index, its.index, strict=True)):
         forms = affine(one), affine(other)
         if forms[0] is None or forms[1] is None:
-            return 0
+            return None
         gap = form_ends(forms[0].plus(forms[1], -1), box)
         if gap is None or (at != axis and gap != (0, 0)):
-            return 0
-        if at == axis:
-            way = 1 if gap[0] >= 0 else -1 if gap[1] <= 0 else 0
-    return way
+            return None
+        found = gap if at == axis else found
+    return found

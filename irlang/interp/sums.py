@@ -106,7 +106,7 @@ class Sums(Singles):
         # where the exact one is
         low, high = self._ends_of_two(expr, expr.args, box, facts)
         apart = [self._original(arg, box, facts) for arg in expr.args]
-        if low <= 0 <= high and apart != list(expr.args):
+        if low < 0 < high and apart != list(expr.args):
             ends = self._ends_of_two(expr, apart, box, facts)
             low, high = max(low, ends[0]), min(high, ends[1])
         # with the definitions of its elements, the rounding of all steps added up
