@@ -103,6 +103,10 @@ class Ranked(Monotone):
             return None
         return eq.Reduce(_TURNED.get(term.kind, term.kind), term.binders, None, body.args[0])
 
+    def is_ranked(self, term: eq.Expr) -> bool:
+        """Whether an expression is the element at some rank."""
+        return _at_rank(term) is not None
+
     def largest(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
         """The largest of the elements that are sorted, where an element is that."""
         own = _at_rank(term)

@@ -23,7 +23,9 @@ from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
+from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import settled
+from irlang.interp.weights import Average
 
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -200,7 +202,7 @@ class Relations(Conditions):
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""
-        for u, v, weight, error in self._averages(expr, box, facts):
+        for (_, u), (_, v), weight, error in self._averages(expr, box, facts):
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if not ends.finite or not ends.pieces:
                 continue
@@ -212,7 +214,7 @@ class Relations(Conditions):
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:
         """Two sums between which a sum of two products lies; None where that is not known."""
-        for u, v, weight, error in self._averages(expr, box, facts):
+        for (_, u), (_, v), weight, error in self._averages(expr, box, facts):
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if ends.finite and ends.pieces:
                 slack = Sum({}, error=self._slack_of_average(weight, error, ends.magnitude))
@@ -223,10 +225,8 @@ class Relations(Conditions):
         """What rounding adds to an average of numbers of a size. error: of the weights."""
         return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
-    def _averages(
-        self, expr: eq.Apply, box: Limits, facts: Facts
-    ) -> Iterator[tuple[eq.Expr, eq.Expr, float, float]]:
-        """The two numbers of an average, what their weights add up to, and how sure that is."""
+    def _averages(self, expr: eq.Apply, box: Limits, facts: Facts) -> Iterator[Average]:
+        """Weights and numbers of averages, what the weights add up to, and how sure that is."""
         terms = [self.meaning(arg, box) for arg in expr.args]
         if not all(isinstance(term, eq.Apply) and term.function == "*" for term in terms):
             return
@@ -236,7 +236,7 @@ class Relations(Conditions):
             if total.factors or total.constant <= 0:
                 continue
             if self.value(a, box, facts).low >= 0 and self.value(b, box, facts).low >= 0:
-                yield u, v, total.constant, total.error
+                yield (a, u), (b, v), total.constant, total.error
 
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
@@ -251,13 +251,30 @@ class Relations(Conditions):
         least = self._beside(body, names, inner, box, facts)
         if least > 0:
             return least
-        if not any(_by_place(part, names) for part in eq.walk(body)) or len(names) > _CORNERS:
+        by_place = any(_by_place(part, names) for part in eq.walk(body))
+        counts = isinstance(body, eq.Apply) and body.function == "real"
+        ranked = isinstance(expr.body, eq.Read) and self.is_ranked(self.meaning(expr.body, inner))
+        if not (by_place or counts or ranked) or len(names) > _CORNERS:
             return 0.0
         best = 0.0
         for at in product(*({*inner[name]} for name in names)):
             ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
-            best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
+            term = expr.body if ranked else body
+            term = settled(eq.substitute(term, ends))
+            if counts and self._holds(term, box, facts):
+                return 1.0
+            best = max(best, (self.anew(term, box) if ranked else self.value(term, box, facts)).low)
         return best
+
+    def _holds(self, term: eq.Expr, box: Limits, facts: Facts) -> bool:
+        """Whether a condition that counts as 0 or 1 holds by what cancels in a difference."""
+        condition = self.meaning(term.args[0], box) if isinstance(term, eq.Apply) else term
+        if not isinstance(condition, eq.Apply) or condition.function not in (">", "<"):
+            return False
+        args = condition.args if condition.function == ">" else condition.args[::-1]
+        larger, smaller = (self.sum_of(arg, box, facts) for arg in args)
+        gap = smaller.plus(larger, -1.0)
+        return len(gap.factors) <= ATOMS and self.upper(gap, box, facts) + gap.error < 0
 
     def _beside(
         self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts
