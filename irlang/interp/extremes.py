@@ -34,8 +34,13 @@ class Extremes(Areas):
             return None
         names = [name for name, _ in expr.binders]
         bodies = self._written_out(expr.body, inner)
-        found = [self._reached(body, inner, names, facts) for body in bodies]
-        return max((one for one in found if one is not None), default=None)
+        best: float | None = None
+        for body in bodies:
+            found = self._reached(body, inner, names, facts)
+            best = found if best is None or (found is not None and found > best) else best
+            if best is not None and best >= 1.0:
+                break  # as it is an exponential of 0; written out further it says the same
+        return best
 
     def _reached(
         self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts

@@ -49,6 +49,9 @@ class Relations(Conditions):
                 return truth([function == "=="])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
+        none = any(arg.pieces and arg.low == arg.high == 0 for arg in args)
+        if none and function in ("+", "-") and self._equal is None:
+            return found  # it is the other of them
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
             sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
