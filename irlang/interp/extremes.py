@@ -12,8 +12,8 @@ from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
-from irlang.interp.areas import Areas
 from irlang.interp.assumptions import Facts
+from irlang.interp.circles import Circles
 from irlang.interp.interval import number
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
@@ -24,7 +24,7 @@ _DEEP = 6  # maxima inside one another
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 
 
-class Extremes(Areas):
+class Extremes(Circles):
     """An evaluator that looks at the cases of which element a maximum or minimum is."""
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:

@@ -76,6 +76,8 @@ class Relations(Conditions):
             found = self._use("a number is an average of two", found, average, known, box, facts)
         if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
             found = self.by_truth(expr, found, box, facts)
+        if function == "+" and 0.0 <= found.low < 1.0:
+            found = self._on_circle(expr.args, found, box)
         if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
             least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
@@ -137,6 +139,9 @@ class Relations(Conditions):
             found = self._met(expr, found, box, facts)
         if expr.kind == "sum":
             found = self.aside(partial(self.by_single, expr, found, box))
+            inner = self.inner_box(expr, box)
+            terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
+            found = self._on_circle(terms, found, box)
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_weights, expr, found, box))
@@ -152,6 +157,13 @@ class Relations(Conditions):
             return found
         why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
         return self.cut(found, least, math.inf, why)
+
+    def _on_circle(self, terms: Sequence[eq.Expr], found: Numbers, box: Limits) -> Numbers:
+        """A sum of two squares that add up to 1."""
+        off = self.aside(partial(self.off_circle, terms, box))
+        if off is None:
+            return found
+        return self.cut(found, 1 - off, 1 + off, "two squares of one argument add up to 1")
 
     # ---- quotients and reductions
 
