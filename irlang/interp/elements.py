@@ -119,6 +119,8 @@ class Elements(Proofs):
             made = instance(term, read) if term is not None and known else read
             if not self.stepping and any(map(has_default, eq.walk(made))):
                 made = specialised(made, box, self.tensors, self.decided)
+            if region is None and isinstance(made, eq.Read) and made.tensor != read.tensor:
+                made = self.meaning(made, box)  # a copy that lies in several regions
             found = self._meanings[key] = made, box
         return found[0]
 

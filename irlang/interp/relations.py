@@ -36,6 +36,8 @@ _NO_LESS = "the divisor is no less than the dividend"
 class Relations(Conditions):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
+    _looked_into = False  # whether an element of a diagonal is taken apart
+
     # ---- what improves on the interval of a function
 
     def related(
@@ -119,9 +121,15 @@ class Relations(Conditions):
         return found
 
     def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
-        """An element; the first of sorted ones reaches what the largest of them does."""
+        """An element; the first of sorted ones reaches what the largest of them does, and one of a
+        diagonal is what it is made of there.
+        """
         found = super()._read(expr, box, facts)
-        if self._level or expr.default is not None or not 0 <= found.low < 1.0:
+        if self._level or expr.default is not None or not found.pieces:
+            return found
+        if found.low < 0 and len(set(expr.index)) < len(expr.index):
+            return self._on_diagonal(expr, found, box)
+        if not 0 <= found.low < 1.0:
             return found
         largest = self.largest(self.meaning(expr, box), box)
         if largest is None:
@@ -130,6 +138,20 @@ class Relations(Conditions):
         if reached != found:
             self.because("the first of sorted numbers is the largest")
         return reached
+
+    def _on_diagonal(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
+        """An element at twice the same index: of what is multiplied there both may be one."""
+        term = self.meaning(expr, box)
+        if term == expr or isinstance(term, eq.Read) or self._looked_into:
+            return found
+        self._looked_into = True
+        try:
+            made = meet(found, self.anew(term, box))
+        finally:
+            self._looked_into = False
+        if made != found:
+            self.because("what is on the diagonal is made of equal numbers")
+        return made
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
