@@ -34,6 +34,7 @@ class Scalar:
     least: the size whose last place counts where a value is smaller, for functions whose zeros no
     program hits. steepest: of a function that is neither, the largest slope over an interval.
     image: of a function that is not monotone, an interval around its values on intervals.
+    circle: of a function of one argument, another whose square and its own add up to 1.
     near: of a function of one argument, between which numbers its value less the argument lies, as
     that of `floor` from -1 to 0, and that of `exp` from 1 on.
     poles: where it is infinite by itself, at finite arguments; of one argument without it, at the
@@ -54,6 +55,7 @@ class Scalar:
     steepest: Callable[[Array, Array], Array] | None = None
     image: Callable[..., tuple[float, float] | None] | None = None
     near: tuple[float, float] | None = None
+    circle: str = ""
     poles: Callable[..., Array] | None = None
 
 
@@ -392,6 +394,7 @@ _ROWS = (
         ("cos(a)",),
         ulps=4,
         image=scalar_images.sine,
+        circle="cos",
     ),
     Scalar(
         "cos",
@@ -402,6 +405,7 @@ _ROWS = (
         ("-sin(a)",),
         ulps=4,
         image=scalar_images.cosine,
+        circle="sin",
     ),
     Scalar(
         "tan",

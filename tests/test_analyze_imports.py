@@ -169,3 +169,17 @@ def test_a_way_out_says_what_its_names_are_in_the_model(
     (told,) = [one for one in diagnostics(found) if one.node == "log"]
     assert told.help.startswith("write log(maximum(net_h_0, 1e-6)).")
     assert told.help.endswith("(In the model, net_h_0 is then.)")
+
+
+def test_a_way_out_is_silent_about_names_that_are_the_same(
+    tmp_path: Path, frameworks: Frameworks
+) -> None:
+    path, ranges = written(tmp_path, "Select of tf2onnx, as products", False)
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.name = node.output[0]
+    onnx.save(model, path)
+    found = verdicts(load_subject(str(path), ranges=ranges), frameworks)
+    told = [one.help for one in diagnostics(found)]
+    assert any(one.startswith("write log(maximum(h, 1e-6)).") for one in told)
+    assert not any("In the model" in one for one in told)

@@ -87,6 +87,11 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
     shown = report.witness.shown if report.witness else None
     if shown is not None:
         told = f"{what} gives {number(shown.value)} for inputs inside their ranges"
+    elif report.witness is not None:
+        told = (
+            f"{what} may give NaN or infinity: by the definitions it does for the inputs shown, "
+            "but no framework that was asked does"
+        )
     else:
         told = (
             f"{what} may give NaN or infinity: no input that does it was found, nor a proof that "
@@ -116,7 +121,8 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
 def _own_names(text: str, subject: Subject) -> str:
     """What the calls and inputs in a piece of text are called in the model that was imported."""
     words = dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*\b(?!\s*[(=])", text))
-    found = [f"{word} is {subject.names[word]}" for word in words if word in subject.names]
+    others = {word: subject.names.get(word, word) for word in words}
+    found = [f"{word} is {other}" for word, other in others.items() if word != other]
     return f" (In the model, {', '.join(found[:_MOST_NAMES])}.)" if found else ""
 
 

@@ -13,9 +13,11 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum, has_default
 from irlang.interp.interval import may
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
+from irlang.interp.regions import Box
 from irlang.interp.sums import ATOMS, Sums
-from irlang.interp.unfolding import anonymous, match, settled
+from irlang.interp.unfolding import anonymous, ends_of, instance, settled
 from irlang.scalar import SCALARS
 
 _NESTED = 3  # maxima inside one another
@@ -44,6 +46,9 @@ class Bounds(Sums):
                     yield made
         elif isinstance(term, eq.Reduce):
             yield from self._bounds_of_reduction(term, below, rest, box, facts)
+            deep = self.nested(term, box)
+            if deep is not None:
+                yield from self._bounds_of_reduction(deep, below, rest, box, facts)
 
     def _bounds_of_apply(
         self, term: eq.Apply, below: bool, box: Limits, facts: Facts
@@ -58,6 +63,8 @@ class Bounds(Sums):
             inner = self.whole(term.args[0], box)
             yield inner
             yield Sum({}).plus(inner, -1.0)
+        elif term.function == "neg":
+            yield Sum({}).plus(self.whole(term.args[0], box), -1.0)
         elif term.function in ("*", "/") and not self._cased():
             pairs = (term.args, term.args[::-1]) if term.function == "*" else (term.args,)
             for one, times in pairs:
@@ -170,9 +177,7 @@ class Bounds(Sums):
         elif term.kind != ("max" if below else "min"):
             return
         free = {name: inner[name] for name, _ in term.binders}
-        patterns = self.looks(term.body, inner)
-        # an element that lies inside is itself, whatever is read outside
-        patterns += tuple(replace(p, default=None) for p in patterns if has_default(p))
+        patterns = list(self._patterns(term.body, free, inner))
         first: dict[str, eq.Expr] = {name: eq.Const(0) for name in free}
         yield self.whole(settled(eq.substitute(term.body, first)), box)
         alike = anonymous(term)
@@ -188,21 +193,59 @@ class Bounds(Sums):
                 yield from [Sum({other: 1.0})] * same
                 if same and is_term and term.kind == "sum":
                     yield from self._with_others(other, term, inner, box, facts)
-            for pattern, target in product(patterns, self.looks(other, box)):
+            for (pattern, lies), target in product(patterns, self.looks(other, box)):
                 found: dict[str, eq.Expr] = {}
-                if match(pattern, target, free, found) and self.stays(found, free, box):
+                if match(pattern, target, lies, found, box) and self.stays(found, lies, box):
                     yield Sum({other: 1.0})
                     if term.kind == "sum" and len(found) == len(free):
                         yield from self._with_others(other, term, inner, box, facts)
-        if term.kind == "sum" or len(rest.factors) < 2:
+        if term.kind == "sum":
             return
         parts = self.sum_of(term.body, inner, {}).factors
-        for other, part in product(rest.factors, parts if len(parts) > 1 else ()):
+        news = len(parts) > 1 or [*parts.values()] == [-1.0]
+        if not news or len(parts) > len(rest.factors):
+            return
+        for other, part in product(rest.factors, parts):
             found = {}
             # a term that is a sum of elements of `rest`
             whole = match(part, other, free, found) and len(found) == len(free)
             if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def _patterns(
+        self, body: eq.Expr, free: Limits, inner: Limits
+    ) -> Iterator[tuple[eq.Expr, Limits]]:
+        """How the terms of a reduction may be written, and the indices at which they are that: an
+        element of several tensors that are joined is one of the first at first.
+        """
+        for look in self.looks(body, inner):
+            yield look, free
+            if has_default(look):  # what lies inside is itself, whatever is read outside
+                yield replace(look, default=None), free
+        read = self.source(body, inner) if isinstance(body, eq.Read) else (body, None)
+        if not isinstance(read[0], eq.Read) or read[0].default is not None or read[1] is not None:
+            return
+        for region in self.tensors[read[0].tensor].regions:
+            within = self._lies_in(read[0], region.box, free, inner)
+            if within is not None and region.term is not None:
+                yield instance(region.term, read[0]), within
+
+    def _lies_in(self, read: eq.Read, region: Box, free: Limits, inner: Limits) -> Limits | None:
+        """Where an element lies in a region, as bounds of free indices; None for nowhere, or where
+        that is not so simple.
+        """
+        found = dict(free)
+        for index, (first, end) in zip(read.index, region, strict=True):
+            ends = ends_of(index, inner)
+            if ends is not None and first <= ends[0] and ends[1] < end:
+                continue
+            if not isinstance(index, eq.Index) or index.name not in free:
+                return None
+            low, high = found[index.name]
+            found[index.name] = max(low, first), min(high, end - 1)
+            if found[index.name][0] > found[index.name][1]:
+                return None
+        return found
 
     def _with_others(
         self, one: eq.Expr, term: eq.Reduce, inner: Limits, box: Limits, facts: Facts

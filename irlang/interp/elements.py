@@ -12,13 +12,15 @@ from irlang import equations as eq
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, meet
+from irlang.interp.matching import within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
-from irlang.interp.unfolding import inner_box, instance, source, specialised, within
+from irlang.interp.unfolding import inner_box, instance, source, specialised
 
 Looks = tuple[eq.Expr, ...]  # ways in which an element may be written
 _KEPT = 1 << 12  # terms of which it is remembered how they choose
+_NESTED = 8  # indices of maxima inside one another
 _SLACK = 2.0**-50  # of the arithmetic of coefficients, in double precision
 
 
@@ -117,8 +119,24 @@ class Elements(Proofs):
             made = instance(term, read) if term is not None and known else read
             if not self.stepping and any(map(has_default, eq.walk(made))):
                 made = specialised(made, box, self.tensors, self.decided)
+            if region is None and isinstance(made, eq.Read) and made.tensor != read.tensor:
+                made = self.meaning(made, box)  # a copy that lies in several regions
             found = self._meanings[key] = made, box
         return found[0]
+
+    def nested(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
+        """A largest of largest elements, or least of least, as that of all at once."""
+        whole: eq.Reduce | None = None
+        inner = self.inner_box(term, box)
+        while inner is not None and isinstance(term.body, eq.Read) and term.where is None:
+            far = self.meaning(term.body, inner)
+            if not isinstance(far, eq.Reduce) or far.kind != term.kind or far.where is not None:
+                break
+            if term.kind not in ("max", "min") or len(term.binders) >= _NESTED:
+                break
+            whole = term = eq.Reduce(term.kind, (*term.binders, *far.binders), None, far.body)
+            inner = self.inner_box(term, box)
+        return whole
 
     def started(self, expr: eq.Expr, box: Limits) -> eq.Expr:
         """A step of a recurrence as an element of its tensor, where it is not before the first."""

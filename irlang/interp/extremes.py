@@ -12,18 +12,19 @@ from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
-from irlang.interp.areas import Areas
 from irlang.interp.assumptions import Facts
+from irlang.interp.circles import Circles
 from irlang.interp.interval import number
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import instance, match, settled, small
+from irlang.interp.unfolding import instance, settled, small
 
 _FEW = 16  # elements that are tried one by one
 _DEEP = 6  # maxima inside one another
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 
 
-class Extremes(Areas):
+class Extremes(Circles):
     """An evaluator that looks at the cases of which element a maximum or minimum is."""
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
@@ -33,8 +34,13 @@ class Extremes(Areas):
             return None
         names = [name for name, _ in expr.binders]
         bodies = self._written_out(expr.body, inner)
-        found = [self._reached(body, inner, names, facts) for body in bodies]
-        return max((one for one in found if one is not None), default=None)
+        best: float | None = None
+        for body in bodies:
+            found = self._reached(body, inner, names, facts)
+            best = found if best is None or (found is not None and found > best) else best
+            if best is not None and best >= 1.0:
+                break  # as it is an exponential of 0; written out further it says the same
+        return best
 
     def _reached(
         self, body: eq.Expr, inner: Limits, names: list[str], facts: Facts
@@ -50,7 +56,14 @@ class Extremes(Areas):
             largest = self.chosen(term, inner)
             if largest is None or eq.indices(term) & set(names):
                 continue
-            for equal in self._choices(largest, body, inner, names):
+            deep = self.nested(largest, inner)
+            choices = [
+                one
+                for look in (largest, deep)
+                if look is not None
+                for one in self._choices(look, body, inner, names)
+            ]
+            for equal in dict.fromkeys(choices):
                 with self.taken_as(equal, settled(atom)):
                     numbers = self.value(body, inner, facts)
                 if numbers.pieces and not numbers.below:
@@ -64,29 +77,20 @@ class Extremes(Areas):
         own = self.inner_box(largest, inner)
         if own is None or largest.body is None:
             return
-        free = {name: own[name] for name, _ in largest.binders}
+        met = {name: inner[name] for name in names}
         for atom in dict.fromkeys(eq.walk(body)):
             if not isinstance(atom, eq.Read) or not eq.indices(atom) & set(names):
                 continue
             if not eq.indices(atom) <= inner.keys():
                 continue
-            target = self.source(atom, inner)[0]
-            looks = product(self.looks(largest.body, own), self.looks(atom, inner))
-            if any(self._goes_over(a, b, free, inner, names) for a, b in looks):
-                yield target
+            looks = product(self.looks(atom, inner), self.looks(largest.body, own))
+            if any(self._comes_to(a, b, met, own) for a, b in looks):
+                yield self.source(atom, inner)[0]
 
-    def _goes_over(
-        self, pattern: eq.Expr, target: eq.Expr, free: Limits, inner: Limits, names: list[str]
-    ) -> bool:
-        """Whether an element is the pattern at all values of its free indices, each met once."""
+    def _comes_to(self, pattern: eq.Expr, target: eq.Expr, met: Limits, own: Limits) -> bool:
+        """Whether a pattern is the target at some values of its indices, wherever that lies."""
         found: dict[str, eq.Expr] = {}
-        if not match(pattern, target, free, found) or len(found) < len(free):
-            return False
-        taken = [value.name for value in found.values() if isinstance(value, eq.Index)]
-        return len(set(taken)) == len(free) and all(
-            name in names and inner[name] == free[index]
-            for index, name in zip(found, taken, strict=False)
-        )
+        return match(pattern, target, met, found) and self.stays(found, met, own)
 
     def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
         """What a sum is at least, whichever of some elements is the larger that it is taken of."""

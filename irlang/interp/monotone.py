@@ -55,6 +55,7 @@ class Monotone(Bounds):
             yield from self._shifted(term, below, rest, box, facts)
         elif term.function in ("*", "/"):
             yield from self._stretched(term, below, rest, box, facts)
+            yield from self._drawn(term, below, box, facts)
         elif len(term.args) == 1:
             yield from self._mapped(term, below, rest, box, facts)
 
@@ -134,26 +135,53 @@ class Monotone(Bounds):
         whole = abs(times) >= 1 and math.frexp(times)[0] in (0.5, -0.5)
         return whole and size.finite and abs(times) * size.magnitude <= self.own.largest
 
-    def _moved(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+    def _moved(
+        self, term: eq.Apply, below: bool, box: Limits, facts: Facts, both: bool = False
+    ) -> Iterator[Sum]:
         """One of two terms, where what is added to it, or taken from it, moves it one way only:
-        rounding is monotone, so that adding what is not negative lowers none.
+        rounding is monotone, so that adding what is not negative lowers none. both: whether minus
+        what is taken away is a term as well.
         """
         taken = term.function == "-"
-        pairs = (term.args,) if taken else (term.args, term.args[::-1])
-        for one, other in pairs:
+        pairs = ((term.args, False), (term.args[::-1], taken))
+        for (one, other), turned in pairs[: 2 if both or not taken else 1]:
             moves = self.value(other, box, {})
             if not moves.finite or moves.low < 0 < moves.high:
                 moves = self._looked_at(other, moves, box)
             if not (moves.finite and moves.pieces):
                 continue
-            by = (-moves.high, -moves.low) if taken else (moves.low, moves.high)
+            by = (moves.low, moves.high)
+            if taken and not turned:
+                by = (-moves.high, -moves.low)
             least = float(by[0] if below else -by[1])
             if least >= 0:
                 # nor does it move one by less than it is, but for that rounding
                 size = self.interval(one, box, facts).magnitude + least
                 error = self.own.row.unit * size + self.own.least
                 change = (least if below else -least, error) if least > error else (0.0, 0.0)
-                yield self._turned(one, box).plus(Sum({}, *change))
+                yield Sum({}, *change).plus(self._turned(one, box), -1.0 if turned else 1.0)
+
+    def _drawn(self, term: eq.Apply, below: bool, box: Limits, facts: Facts) -> Iterator[Sum]:
+        """Multiples of what bounds a sum or difference that an element is so many times, as of one
+        number less another: a step of so much from the one to the other does not go beyond it.
+        """
+        for one, times in (term.args, term.args[::-1])[: 2 if term.function == "*" else 1]:
+            only, inner = self.remembered(times, box, facts).only, self.meaning(one, box)
+            if only is None or not 0 < only < math.inf or not isinstance(inner, eq.Apply):
+                continue
+            by = float(only) if term.function == "*" else 1 / float(only)
+            sum_ = inner.function in ("+", "-")
+            for bound in self._moved(inner, below, box, facts, True) if sum_ else ():
+                if len(bound.factors) != 1 or bound.constant or bound.error:
+                    continue
+                ((atom, sign),) = bound.factors.items()
+                ends = self.interval(atom, box, facts)
+                error = by * ends.magnitude * 2 * self.own.row.unit + self.own.least
+                yield Sum({}, error=error).plus(bound, by)
+                # nor, rounded, beyond the bound itself, where that is on the far side of 0
+                far = ends.high <= 0 if below == (sign > 0) else ends.low >= 0
+                if by <= 1 and abs(sign) == 1 and far:
+                    yield bound
 
     def _turned(self, expr: eq.Expr, box: Limits) -> Sum:
         """An expression as one element, with no rounding; of its opposite, minus that."""

@@ -18,10 +18,11 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.forms import Element
 from irlang.interp.interval import Numbers
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import Shares
 from irlang.interp.spans import plain_axes, repeated, span
-from irlang.interp.unfolding import match, settled
+from irlang.interp.unfolding import settled
 
 _ROOT = 0.5  # power of the largest number from which on whole tensors are measured
 _SCALED = 2  # factors before a number that is divided by its length

@@ -11,7 +11,7 @@ away is not negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -20,9 +20,9 @@ from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
+from irlang.interp.matching import match, within
 from irlang.interp.range_eval import Limits
-from irlang.interp.ranked import Ranked
-from irlang.interp.unfolding import match, within
+from irlang.interp.runs import Runs
 
 _GROWN = 2  # numbers that a sum is made larger by
 
@@ -42,7 +42,7 @@ class Part:
     more: float = 0.0
 
 
-class Parts(Ranked):
+class Parts(Runs):
     """An evaluator that knows what parts of one whole add up to."""
 
     def _bounds(
@@ -58,6 +58,11 @@ class Parts(Ranked):
             if isinstance(its, eq.Reduce) and other != atom:
                 error = self._slack_of_some(term, its, box)
                 yield from [Sum({other: 1.0}, error=error)] * math.isfinite(error)
+            elif other != atom:
+                count = self.terms_of_run(term, other, box)
+                size = self.interval(atom, box, facts).magnitude
+                error = 2 * (count + 2) * self.own.row.unit * size + count * self.own.least
+                yield from [Sum({other: 1.0}, error=error)] * (count > 0 and math.isfinite(error))
 
     def _slack_of_some(self, whole: eq.Reduce, some: eq.Reduce, box: Limits) -> float:
         """How far a sum of some terms of another may be above it, by rounding: none of them is
@@ -78,7 +83,7 @@ class Parts(Ranked):
             found: dict[str, eq.Expr] = {}
             if not match(pattern, target, free, found) or len(found) < len(free):
                 continue
-            if self.stays(found, free, own) and _tell_apart(names, list(found.values())):
+            if self.stays(found, free, own) and tell_apart(names, list(found.values())):
                 return 4 * count * self.own.row.unit * count * terms.high + count * self.own.least
         return math.inf
 
@@ -92,12 +97,16 @@ class Parts(Ranked):
                 groups.setdefault(part.whole, []).append((atom, part))
         for group in groups.values():
             largest = max(made.factors[atom] for atom, _ in group)
-            if len(group) < 2 or largest <= 0 or not _apart([part.at for _, part in group]):
+            if len(group) < 2 or not _apart([part.at for _, part in group]):
+                continue
+            exact = group[0][1].more == 0 and len(group) == group[0][1].count
+            if largest <= 0 and not exact:
                 continue
             own = {atom for atom, _ in group}
             rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
             count = group[0][1].count
-            total = 1 + 2 * (count + 4) * self.own.row.unit + count * self.own.least
+            lost = 2 * (count + 4) * self.own.row.unit + count * self.own.least
+            total = 1 + math.copysign(lost, largest)
             best = min(best, largest * total + self.upper(rest, box, facts, left - 1))
         return best
 
@@ -162,13 +171,14 @@ class Parts(Ranked):
         return term, more
 
 
-def _tell_apart(names: Sequence[str], at: Sequence[eq.Expr]) -> bool:
+def tell_apart(names: Iterable[str], at: Sequence[eq.Expr]) -> bool:
     """Whether no two values of some indices lead to the same place: each of them is an index of the
     place by itself, but for what is added to it.
     """
     forms = [form for form in map(affine, at) if form is not None]
-    alone = [{n for n in form.coefficients if n in names} for form in forms]
-    return all({name} in alone for name in names)
+    own = set(names)
+    alone = [own & form.coefficients.keys() for form in forms]
+    return all({name} in alone for name in own)
 
 
 def _apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:

@@ -378,9 +378,10 @@ class Call:
                     old = self.tensors[target].regions
                     new = self._regions(equation, body, at, True)
                     self.tensors[target] = Tensor(equation.info, (*old, *new))
-            for equation in group.equations:
+            for equation, body, _, axis in parts:
                 target = self.names[equation.target]
                 self.tensors[target] = merged(equation.info, self.tensors[target].regions)
+                self._keep_step(group, equation, body, axis)
             return
         steps = Steps(self.walk, self.tensors, group.length, group.descending)
         for equation, body, box, axis in parts:
@@ -405,6 +406,15 @@ class Call:
                 self.tensors[one.name] = merged(one.equation.info, regions)
         else:
             self.tensors.update(known)
+        for equation, body, _, axis in parts:
+            self._keep_step(group, equation, body, axis)
+
+    def _keep_step(
+        self, group: Recurrence, equation: eq.Equation, body: eq.Expr, axis: int
+    ) -> None:
+        """Keeps what an element of a recurrence is by the one before."""
+        if self._worth_knowing(equation, body) and not group.descending:
+            self.tensors[self.names[equation.target]].step = axis, body
 
     def _worth_knowing(self, equation: eq.Equation, body: eq.Expr) -> bool:
         """Whether an element is what the equation says, in the call's type, and that is short."""

@@ -16,11 +16,14 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.matching import match
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
-from irlang.interp.unfolding import instance, match, settled
+from irlang.interp.unfolding import instance, settled
 from irlang.scalar import SCALARS
+
+_TURNED = {"max": "min", "min": "max"}
 
 AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it
 Condition = tuple[eq.Expr, str, str, eq.Read, eq.Read]  # with both indices, and both elements
@@ -41,8 +44,10 @@ class Ranked(Monotone):
         extreme = end == (1 if below else -1)  # the largest, or the least, of all
         free = self.inner_box(own[0], box) if extreme else None
         for other in rest.factors:
-            if free is not None and self._is_one_of(own[0], other, free, box):
-                yield Sum({other: 1.0})
+            for sign in (1.0, -1.0) if free is not None else ():
+                one = own[0] if sign > 0 else self._opposite(own[0], box)
+                if one is not None and free is not None and self._is_one_of(one, other, free, box):
+                    yield Sum({other: sign})
             its = _at_rank(self.meaning(other, box))
             if its is None or its[:2] != own[:2]:
                 continue
@@ -80,12 +85,34 @@ class Ranked(Monotone):
 
     def chosen(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
         """A reduction whose value is one of its terms: an extreme, or the first or last when they
-        are sorted.
+        are sorted, or the opposite of one of opposites.
         """
+        if isinstance(term, eq.Apply) and term.function == "neg":
+            inner = self.chosen(self.meaning(term.args[0], box), box)
+            return None if inner is None else self._opposite(inner, box)
         if isinstance(term, eq.Reduce) and term.kind in ("max", "min") and term.where is None:
             return term
         own = _at_rank(term)
         return own[0] if own is not None and self._end(own, box) else None
+
+    def _opposite(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
+        """A reduction over the numbers of whose opposites one is."""
+        inner = self.inner_box(term, box)
+        body = None if inner is None or term.body is None else self.meaning(term.body, inner)
+        if not isinstance(body, eq.Apply) or body.function != "neg":
+            return None
+        return eq.Reduce(_TURNED.get(term.kind, term.kind), term.binders, None, body.args[0])
+
+    def is_ranked(self, term: eq.Expr) -> bool:
+        """Whether an expression is the element at some rank."""
+        return _at_rank(term) is not None
+
+    def largest(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """The largest of the elements that are sorted, where an element is that."""
+        own = _at_rank(term)
+        if own is None or self._end(own, box) != 1:
+            return None
+        return eq.Reduce("max", own[0].binders, None, own[0].body)
 
     def _rises(self, term: eq.Reduce, place: eq.Read) -> int:
         """1 where no element falls with its rank, -1 where none rises, 0 where that is unknown."""

@@ -40,7 +40,8 @@ class Tensor:
     """A tensor by regions, which are disjoint and, once it is computed, cover it.
 
     body: what an element is, wherever it lies. reasons: relations that its numbers rest on.
-    span: how long it is as a whole. known: its numbers, where they are known.
+    span: how long it is as a whole. known: its numbers, where they are known. step: the axis that a
+    recurrence goes along, and what an element is by the one before.
     """
 
     info: eq.TensorInfo
@@ -49,6 +50,7 @@ class Tensor:
     reasons: tuple[str, ...] = ()
     span: Span | None = None
     known: Known | None = None
+    step: tuple[int, eq.Expr] | None = None
     hull: Numbers = field(init=False)
 
     def __post_init__(self) -> None:

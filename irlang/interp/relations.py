@@ -23,7 +23,9 @@ from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import Limits
+from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import settled
+from irlang.interp.weights import Average
 
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
@@ -33,6 +35,8 @@ _NO_LESS = "the divisor is no less than the dividend"
 
 class Relations(Conditions):
     """An evaluator that uses relations between elements, as far as regions have terms."""
+
+    _looked_into = False  # whether an element of a diagonal is taken apart
 
     # ---- what improves on the interval of a function
 
@@ -47,6 +51,9 @@ class Relations(Conditions):
                 return truth([function == "=="])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
+        none = any(arg.pieces and arg.low == arg.high == 0 for arg in args)
+        if none and function in ("+", "-") and self._equal is None:
+            return found  # it is the other of them
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
             sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0
@@ -71,6 +78,8 @@ class Relations(Conditions):
             found = self._use("a number is an average of two", found, average, known, box, facts)
         if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
             found = self.by_truth(expr, found, box, facts)
+        if function == "+" and 0.0 <= found.low < 1.0:
+            found = self._on_circle(expr.args, found, box)
         if function == "+" and 0.0 <= found.low < 1.0 and self._equal is None:
             least = self.aside(partial(self._of_larger, expr, box, facts), known, box, facts)
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
@@ -111,6 +120,39 @@ class Relations(Conditions):
                 found = meet(found, self.aside(lambda: self.value(term, box, facts)))
         return found
 
+    def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
+        """An element; the first of sorted ones reaches what the largest of them does, and one of a
+        diagonal is what it is made of there.
+        """
+        found = super()._read(expr, box, facts)
+        if self._level or expr.default is not None or not found.pieces:
+            return found
+        if found.low < 0 and len(set(expr.index)) < len(expr.index):
+            return self._on_diagonal(expr, found, box)
+        if not 0 <= found.low < 1.0:
+            return found
+        largest = self.largest(self.meaning(expr, box), box)
+        if largest is None:
+            return found
+        reached = meet(found, self.anew(largest, box))
+        if reached != found:
+            self.because("the first of sorted numbers is the largest")
+        return reached
+
+    def _on_diagonal(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
+        """An element at twice the same index: of what is multiplied there both may be one."""
+        term = self.meaning(expr, box)
+        if term == expr or isinstance(term, eq.Read) or self._looked_into:
+            return found
+        self._looked_into = True
+        try:
+            made = meet(found, self.anew(term, box))
+        finally:
+            self._looked_into = False
+        if made != found:
+            self.because("what is on the diagonal is made of equal numbers")
+        return made
+
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A maximum, or a sum of terms of one sign, is no less than a term that is met."""
         if self.done() or expr.where is not None or expr.body is None:
@@ -119,6 +161,9 @@ class Relations(Conditions):
             found = self._met(expr, found, box, facts)
         if expr.kind == "sum":
             found = self.aside(partial(self.by_single, expr, found, box))
+            inner = self.inner_box(expr, box)
+            terms = self.terms_of(expr, inner) if inner is not None and found.low >= 0 else ()
+            found = self._on_circle(terms, found, box)
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
             found = self.aside(partial(self.by_weights, expr, found, box))
@@ -134,6 +179,13 @@ class Relations(Conditions):
             return found
         why = f"a term, that at the maximum or minimum, is {least:.6g} at least"
         return self.cut(found, least, math.inf, why)
+
+    def _on_circle(self, terms: Sequence[eq.Expr], found: Numbers, box: Limits) -> Numbers:
+        """A sum of two squares that add up to 1."""
+        off = self.aside(partial(self.off_circle, terms, box))
+        if off is None:
+            return found
+        return self.cut(found, 1 - off, 1 + off, "two squares of one argument add up to 1")
 
     # ---- quotients and reductions
 
@@ -187,7 +239,7 @@ class Relations(Conditions):
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative and add up to a number."""
-        for u, v, weight, error in self._averages(expr, box, facts):
+        for (_, u), (_, v), weight, error in self._averages(expr, box, facts):
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if not ends.finite or not ends.pieces:
                 continue
@@ -199,7 +251,7 @@ class Relations(Conditions):
 
     def average(self, expr: eq.Apply, box: Limits, facts: Facts) -> Sequence[Sum] | None:
         """Two sums between which a sum of two products lies; None where that is not known."""
-        for u, v, weight, error in self._averages(expr, box, facts):
+        for (_, u), (_, v), weight, error in self._averages(expr, box, facts):
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if ends.finite and ends.pieces:
                 slack = Sum({}, error=self._slack_of_average(weight, error, ends.magnitude))
@@ -210,10 +262,8 @@ class Relations(Conditions):
         """What rounding adds to an average of numbers of a size. error: of the weights."""
         return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
-    def _averages(
-        self, expr: eq.Apply, box: Limits, facts: Facts
-    ) -> Iterator[tuple[eq.Expr, eq.Expr, float, float]]:
-        """The two numbers of an average, what their weights add up to, and how sure that is."""
+    def _averages(self, expr: eq.Apply, box: Limits, facts: Facts) -> Iterator[Average]:
+        """Weights and numbers of averages, what the weights add up to, and how sure that is."""
         terms = [self.meaning(arg, box) for arg in expr.args]
         if not all(isinstance(term, eq.Apply) and term.function == "*" for term in terms):
             return
@@ -223,7 +273,7 @@ class Relations(Conditions):
             if total.factors or total.constant <= 0:
                 continue
             if self.value(a, box, facts).low >= 0 and self.value(b, box, facts).low >= 0:
-                yield u, v, total.constant, total.error
+                yield (a, u), (b, v), total.constant, total.error
 
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:
         """What a sum of terms that are not negative is at least, by one at an end of every index:
@@ -238,13 +288,30 @@ class Relations(Conditions):
         least = self._beside(body, names, inner, box, facts)
         if least > 0:
             return least
-        if not any(_by_place(part, names) for part in eq.walk(body)) or len(names) > _CORNERS:
+        by_place = any(_by_place(part, names) for part in eq.walk(body))
+        counts = isinstance(body, eq.Apply) and body.function == "real"
+        ranked = isinstance(expr.body, eq.Read) and self.is_ranked(self.meaning(expr.body, inner))
+        if not (by_place or counts or ranked) or len(names) > _CORNERS:
             return 0.0
         best = 0.0
         for at in product(*({*inner[name]} for name in names)):
             ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
-            best = max(best, self.value(settled(eq.substitute(body, ends)), box, facts).low)
+            term = expr.body if ranked else body
+            term = settled(eq.substitute(term, ends))
+            if counts and self._holds(term, box, facts):
+                return 1.0
+            best = max(best, (self.anew(term, box) if ranked else self.value(term, box, facts)).low)
         return best
+
+    def _holds(self, term: eq.Expr, box: Limits, facts: Facts) -> bool:
+        """Whether a condition that counts as 0 or 1 holds by what cancels in a difference."""
+        condition = self.meaning(term.args[0], box) if isinstance(term, eq.Apply) else term
+        if not isinstance(condition, eq.Apply) or condition.function not in (">", "<"):
+            return False
+        args = condition.args if condition.function == ">" else condition.args[::-1]
+        larger, smaller = (self.sum_of(arg, box, facts) for arg in args)
+        gap = smaller.plus(larger, -1.0)
+        return len(gap.factors) <= ATOMS and self.upper(gap, box, facts) + gap.error < 0
 
     def _beside(
         self, body: eq.Expr, names: Sequence[str], inner: Limits, box: Limits, facts: Facts

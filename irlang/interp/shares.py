@@ -16,8 +16,9 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Looks, Sum
 from irlang.interp.forms import Forms
 from irlang.interp.interval import Numbers
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import match, settled
+from irlang.interp.unfolding import settled
 
 _LOOKED_AT = 32  # sums, where the terms of two are compared
 _NO_LESS = "the divisor is no less than the dividend"
@@ -158,7 +159,11 @@ class Shares(Forms):
         in whatever order each of both sums is taken.
         """
         own = next((top for top in tops if isinstance(top, eq.Reduce) and is_sum(top)), None)
-        if own is None or not is_sum(look):
+        if own is None:
+            counts = (self.terms_of_run(look, top, box) for top in tops)
+            count = next((n for n in counts if n), 0)
+            return 1 - 2 * (count + 2) * self.own.row.unit if count else 0.0
+        if not is_sum(look):
             return 0.0
         key = look, own, id(box), self._equal
         if key not in self._ordered:  # what the id is of is kept too, so that it stays its own

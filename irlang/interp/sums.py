@@ -29,6 +29,8 @@ _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 class Sums(Singles):
     """An evaluator that knows between which numbers a sum of elements lies."""
 
+    _met_run = False  # whether a sum was of results of a recurrence
+    _kept_runs = False  # whether these are not taken apart
     _comparing = False  # whether both terms of two sums are compared
     _by_case: tuple[eq.Expr, ...] = ()  # elements for which a proof goes by cases
 
@@ -59,6 +61,9 @@ class Sums(Singles):
         if only is not None:
             return Sum({}, float(only))
         term = region.term
+        if self.tensors[read.tensor].step is not None:
+            self._met_run = True
+            depth = 0 if self._kept_runs else depth
         if depth and isinstance(term, eq.Apply) and self.as_here(read.tensor):
             made = self._combined(instance(term, read), box, facts, depth - 1)
             # a reduction inside is known by its bounds only: the element as a whole is better
@@ -110,10 +115,20 @@ class Sums(Singles):
             ends = self._ends_of_two(expr, apart, box, facts)
             low, high = max(low, ends[0]), min(high, ends[1])
         # with the definitions of its elements, the rounding of all steps added up
+        self._met_run = False
         made_ = self._combined(expr, box, facts, _DEPTH)
+        met_run = self._met_run
         if made_ is not None and len(made_.factors) <= ATOMS:
             low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
             high = min(high, self.upper(made_, box, facts) + made_.error)
+        if met_run and low <= 0 <= high:  # the results of a recurrence as they are
+            self._kept_runs = True
+            made_ = self._combined(expr, box, facts, _DEPTH)
+            self._kept_runs = False
+            self._left = max(self._left, _LOOKED_AT_OF_TWO)  # whatever was tried before
+            if made_ is not None and 1 < len(made_.factors) <= ATOMS:
+                low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
+                high = min(high, self.upper(made_, box, facts) + made_.error)
         return low, high
 
     def _ends_of_two(

@@ -49,7 +49,8 @@ def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
                     return eq.Const(rest.constant % divisor.constant)
                 return linear(taken.plus(Affine({}, rest.constant // divisor.constant)))
             made = eq.Apply(part.function, (_written(rest, inner[1]), eq.Const(divisor.constant)))
-            name = f"{part.function}{divisor.constant} {made.args[0]!r}"
+            made = _of_quotient(made)
+            name = _name(made)
             parts[name] = made
             whole = part.function == "//" and (taken.coefficients or taken.constant)
             return eq.Apply("+", (eq.Index(name), linear(taken))) if whole else eq.Index(name)
@@ -62,13 +63,14 @@ def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
         kind, rest = name[0], name[1:]
         if kind != "%" or name not in form.coefficients:
             continue
-        whole = next((n for n in form.coefficients if n == f"//{rest}"), None)
+        part = parts[name]
+        assert isinstance(part, eq.Apply)
         divisor_ = int(rest.split(" ", 1)[0])
+        quotient = _name(_of_quotient(eq.Apply("//", part.args)))
+        whole = next((n for n in form.coefficients if n == quotient), None)
         times = form.coefficients[name]
         if whole is None or form.coefficients[whole] != times * divisor_:
             continue
-        part = parts[name]
-        assert isinstance(part, eq.Apply)
         inner = index_form(part.args[0])
         if inner is None:
             continue
@@ -76,6 +78,23 @@ def index_form(expr: eq.Expr) -> tuple[Affine, dict[str, eq.Expr]] | None:
         form = Affine(kept, form.constant).plus(inner[0], times)
         parts.update(inner[1])
     return form, {name: part for name, part in parts.items() if name in form.coefficients}
+
+
+def _name(part: eq.Apply) -> str:
+    """What a quotient or remainder is called in an affine form."""
+    by = affine(part.args[1])
+    return f"{part.function}{0 if by is None else by.constant} {part.args[0]!r}"
+
+
+def _of_quotient(part: eq.Apply) -> eq.Apply:
+    """A quotient of a quotient as one: `(e // a) // b` is `e // (a * b)`."""
+    inner, by = part.args
+    if part.function != "//" or not isinstance(inner, eq.Apply) or inner.function != "//":
+        return part
+    first, second = affine(inner.args[1]), affine(by)
+    if first is None or second is None or not (first.known and second.known):
+        return part
+    return eq.Apply("//", (inner.args[0], eq.Const(first.constant * second.constant)))
 
 
 def _divided(form: Affine, divisor: int) -> tuple[Affine, Affine]:
@@ -212,7 +231,8 @@ def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq
 
 
 def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
-    index = tuple(canonical(_pinned(part, box, store, decided)) for part in expr.index)
+    pinned = (_pinned(part, box, store, decided) for part in expr.index)
+    index = tuple(_in_box(canonical(part), box) for part in pinned)
     default = expr.default
     if default is not None:
         shape = store[expr.tensor].info.shape
@@ -281,82 +301,21 @@ def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Ex
     return specialised(replaced(index), box, store, decided)
 
 
+def _in_box(index: eq.Expr, box: Limits) -> eq.Expr:
+    """An index without the remainders that leave everything as it is there."""
+    if isinstance(index, eq.Apply) and index.function == "%":
+        ends, by = ends_of(index.args[0], box), affine(index.args[1])
+        if (
+            ends is not None
+            and by is not None
+            and by.known
+            and 0 <= ends[0] <= ends[1] < by.constant
+        ):
+            return index.args[0]
+    return index
+
+
 @lru_cache(_KEPT)
 def small(expr: eq.Expr) -> bool:
     """Whether a term is short enough to be kept."""
     return sum(1 for _ in zip(range(_LONGEST), eq.walk(expr), strict=False)) < _LONGEST
-
-
-# ---- one term in another's pattern ------------------------------------------------------------
-
-
-def match(pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]) -> bool:
-    """Whether a pattern is the target for some values of its free indices, put into `found`."""
-    if isinstance(pattern, eq.Index):
-        return _index_match(pattern, target, free, found)
-    if type(pattern) is not type(target):
-        return False
-    if isinstance(pattern, eq.Read) and isinstance(target, eq.Read):
-        if pattern.tensor != target.tensor or pattern.default != target.default:
-            return False
-        return all(
-            _index_match(a, b, free, found)
-            for a, b in zip(pattern.index, target.index, strict=True)
-        )
-    if isinstance(pattern, eq.Apply) and isinstance(target, eq.Apply):
-        if pattern.function != target.function or len(pattern.args) != len(target.args):
-            return False
-        return all(match(a, b, free, found) for a, b in zip(pattern.args, target.args, strict=True))
-    if isinstance(pattern, (eq.Const, eq.Size)) and isinstance(target, (eq.Const, eq.Size)):
-        return pattern.value == target.value
-    return pattern == target
-
-
-def _index_match(
-    pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]
-) -> bool:
-    pattern = canonical(eq.substitute(pattern, found))
-    left, right = affine(pattern), affine(target)
-    if right is None and isinstance(pattern, eq.Index) and pattern.name in free.keys() - found:
-        found[pattern.name] = target  # an index that is read from data
-        return True
-    if left is None or right is None:
-        return pattern == target or _parts_match(pattern, target, free, found)
-    unknown = [name for name in left.coefficients if name in free and name not in found]
-    if not unknown:
-        return left == right
-    if len(unknown) > 1 or abs(left.coefficients[unknown[0]]) != 1:
-        return False
-    name = unknown[0]
-    rest = Affine({n: c for n, c in left.coefficients.items() if n != name}, left.constant)
-    found[name] = linear(Affine({}).plus(right.plus(rest, -1), left.coefficients[name]))
-    return True
-
-
-def _parts_match(
-    pattern: eq.Expr, target: eq.Expr, free: Limits, found: dict[str, eq.Expr]
-) -> bool:
-    """The same of quotients and remainders, as a reshape makes them: part by part."""
-    if not isinstance(pattern, eq.Apply) or not isinstance(target, eq.Apply):
-        return False
-    if pattern.function != target.function or len(pattern.args) != len(target.args):
-        return False
-    pairs = zip(pattern.args, target.args, strict=True)
-    return all(_index_match(a, b, free, found) for a, b in pairs)
-
-
-def within(
-    found: Mapping[str, eq.Expr],
-    free: Limits,
-    box: Limits,
-    read: Callable[[eq.Expr], Ends | None] = lambda _: None,
-) -> bool:
-    """Whether the values of free indices lie within their bounds for all indices of a box.
-
-    read: between which numbers those lie that are read from data; None where nothing is known.
-    """
-    for name, value in found.items():
-        ends = ends_of(value, box) or read(value)
-        if ends is None or ends[0] < free[name][0] or ends[1] > free[name][1]:
-            return False
-    return True

@@ -15,10 +15,15 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms, Products
+from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 
+# a weight and a number, another weight and its number, what the weights add up to, and how sure
+Average = tuple[tuple[eq.Expr, eq.Expr], tuple[eq.Expr, eq.Expr], float, float]
+
 _DEPTH = 4  # expressions that are looked into, one inside another
+_OF_TERMS = frozenset({"+", "-", "neg", "abs", "min", "max"})  # no larger than all together
 _FACTORS = 3  # products that are looked into, one inside another
 
 
@@ -37,9 +42,14 @@ class Weights(Norms):
         end = self._weight(expr.body, inner, names, _DEPTH)
         end = end * (1 + 4 * (count + 2 * _DEPTH) * self.own.row.unit)
         end += 4 * count * math.sqrt(self.own.least)  # of what is rounded to a denormal number
-        if not end < found.magnitude:
+        if end < found.magnitude:
+            found = self.cut(found, -end, end, "numbers are weighted by parts of a whole")
+        if not 0 <= found.low < end:
             return found
-        return self.cut(found, -end, end, "numbers are weighted by parts of a whole")
+        least = self._least_weight(expr.body, inner, names, _DEPTH)
+        least *= 1 - 4 * (count + 2 * _DEPTH) * self.own.row.unit
+        least -= 4 * count * math.sqrt(self.own.least)
+        return self.cut(found, least, math.inf, "all parts of a whole are added up")
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
@@ -108,8 +118,8 @@ class Weights(Norms):
             return best
         part = self._part_of(expr, inner)
         if part is not None:
-            taken = [one.name for one in part.at if isinstance(one, eq.Index)]
-            if len(set(taken)) == len(part.at) and set(taken) <= set(names):
+            taken = {name for one in part.at for name in eq.indices(one) & set(names)}
+            if tell_apart(taken, part.at):  # none of the parts is met twice
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
                 return float(math.prod(apart))
         for look in self.looks(expr, inner):
@@ -118,12 +128,88 @@ class Weights(Norms):
             if not isinstance(look, eq.Apply):
                 continue
             best = min(best, self._weight_of_place(look, inner, names))
+            if look.function in _OF_TERMS:
+                weights = [self._weight(one, inner, names, depth - 1) for one in look.args]
+                best = min(best, sum(weights) * (1 + 2 * self.own.row.unit))
+                if look.function == "min" and self.interval(look, inner, {}).low >= 0:
+                    best = min(best, *weights)
+            for u, v, total, error in self._mixtures(look, inner, names, depth):
+                weights = [self._weight(one, inner, names, depth - 1) for one in (u, v)]
+                best = min(best, max(weights) * (total + error) * (1 + 8 * self.own.row.unit))
             for one, times in self._weighted(look, inner):
                 best = min(best, self._weight(one, inner, names, depth - 1) * times)
             for pair in self._means(look, inner):
                 both = [self._weight(one, inner, names, depth - 1) for one in pair]
                 best = min(best, sum(both) / 2)
         return best
+
+    def _least_weight(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """What some terms that are not negative add up to at least, rounding aside, as all parts of
+        wholes are among them.
+        """
+        best = 0.0
+        if not depth or self.done():
+            return best
+        part = self._part_of(expr, inner)
+        if part is not None and not part.more:
+            taken = [one.name for one in part.at if isinstance(one, eq.Index)]
+            every = len(set(taken)) == len(part.at) and set(taken) <= set(names)
+            if every and math.prod(inner[name][1] + 1 for name in taken) == part.count:
+                apart = (inner[name][1] + 1 for name in names if name not in taken)
+                return float(math.prod(apart))
+        for look in self.looks(expr, inner):
+            if isinstance(look, eq.Reduce):
+                further = self.inner_box(look, inner)
+                if look.kind == "sum" and look.where is None and look.body and further:
+                    added = [*names, *(name for name, _ in look.binders)]
+                    count = math.prod(further[name][1] + 1 for name, _ in look.binders)
+                    least = self._least_weight(look.body, further, added, depth - 1)
+                    best = max(best, least * (1 - 2 * count * self.own.row.unit))
+            elif isinstance(look, eq.Apply):
+                best = max(best, self._least_of_apply(look, inner, names, depth))
+        return best
+
+    def _least_of_apply(
+        self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of a function of terms."""
+        if self.interval(look, inner, {}).low < 0:
+            return 0.0
+        best = 0.0
+        if look.function in ("*", "/"):
+            pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
+            for one, other in pairs:
+                times = self.interval(other, inner, {})
+                if times.low > 0 and times.finite:
+                    by = times.low if look.function == "*" else 1 / times.high
+                    best = max(best, self._least_weight(one, inner, names, depth - 1) * by)
+        elif look.function in ("+", "max") and all(
+            self.interval(one, inner, {}).low >= 0 for one in look.args
+        ):
+            least = [self._least_weight(one, inner, names, depth - 1) for one in look.args]
+            best = sum(least) if look.function == "+" else max(least)
+        for u, v, total, error in self._mixtures(look, inner, names, depth):
+            both = [self._least_weight(one, inner, names, depth - 1) for one in (u, v)]
+            best = max(best, min(both) * (total - error))
+        return best
+
+    def _mixtures(
+        self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
+    ) -> Iterator[tuple[eq.Expr, eq.Expr, float, float]]:
+        """The numbers of an average whose weights are the same for all terms, what they add up to,
+        and how sure that is.
+        """
+        if depth < _DEPTH or look.function != "+":
+            return
+        for (a, u), (b, v), total, error in self._averages(look, inner, {}):
+            if not (eq.indices(a) | eq.indices(b)) & set(names):
+                yield u, v, total, error
+
+    def _averages(self, expr: eq.Apply, box: Limits, facts: Facts) -> Iterator[Average]:
+        """Weights and numbers of averages, what the weights add up to, and how sure that is."""
+        raise NotImplementedError
 
     def _weight_of_sum(
         self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
