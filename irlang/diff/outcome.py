@@ -134,22 +134,18 @@ def _looked_at(
         }
 
     found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse, case.edge)
-    before = found
     if slopes:
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
         )
     if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
         return found
-    assert outcome.closer is not None and outcome.steeper is not None
+    assert outcome.closer is not None
+    assert outcome.steeper is not None
     found = outcome.closer.refined(found, outcome.balls, outputs, target, own)
-    kept = {v.name: v for v in found if all(v is not other for other in before)}
-    if slopes:
-        told = outcome.slopes
-        found = outcome.steeper.refined(
-            found, outcome.balls, told, result.gradients, target, own
-        )
-    return [kept.get(v.name, v) for v in found]
+    return outcome.steeper.refined(
+        found, outcome.balls, outcome.slopes, result.gradients, target, own
+    )
 
 
 def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:

@@ -1,5 +1,5 @@
-"""Verdicts on gradients of which balls say little: as those on values (`irlang.diff.refine`), of the
-program that the adjoints of all calls make together with them.
+"""Verdicts on gradients of which balls say little: as on values (`irlang.diff.refine`), of the
+program that all calls and their adjoints are together.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class SlopeRefiner:
         balls, slopes: of values and of gradients, by name, in standard arithmetic or in the
         target's own. gradients: the target's, by what they are by.
         """
-        # How far off factors may be that are rounded first follows from the terms of a gradient.
-        if own.factors or own.fast:
-            return found
         known = {f"d_{name}": ball for name, ball in slopes.items() if name in gradients}
+        # How far off factors may be that are rounded first follows from the terms of a gradient.
+        if not known or own.factors or own.fast:
+            return found
         if any(np.any(np.isinf(np.asarray(ball.bound))) for ball in known.values()):
             opened: set[str] = set()
             gradient_balls(
