@@ -72,7 +72,9 @@ class SlopeRefiner:
             wanted = set(whole.graph.outputs.values())
             outputs = {name: value for name, value in named.items() if value in wanted}
             graph = replace(whole.graph, outputs=outputs)
-            self._inner = Refiner(graph, self.values, self.catalog, self.thorough)
+            self._inner = Refiner(
+                graph, self.values, self.catalog, self.thorough, sketched=not self.thorough
+            )
         return self._inner
 
 

@@ -177,7 +177,7 @@ def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Array:
         return np.zeros(shape, dtype=bool)
     with np.errstate(invalid="ignore"):
         over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
-    return np.isnan(size) | over
+    return np.asarray(np.isnan(size) | over)
 
 
 def endless(
