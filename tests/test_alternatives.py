@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -31,6 +32,7 @@ CATALOG = builtin()
 F = np.float32
 _ERF = np.frompyfunc(math.erf, 1, 1)
 _ERFC = np.frompyfunc(math.erfc, 1, 1)
+_ERFCX = np.frompyfunc(lambda t: float(mpmath.erfc(t) * mpmath.exp(t * t)), 1, 1)
 
 
 def verdict(name: str, arrays: Mapping[str, Array], got: Array, attrs: Mapping[str, Any]) -> str:
@@ -329,6 +331,16 @@ def test_the_logarithm_of_a_quotient_rounds_the_quotient() -> None:
     got = (target * np.log(target / probs))[:, 0]
     arrays = {"probs": probs, "target": target}
     assert verdict("kl_divergence", arrays, got, {"reduction": "none"}) == "agrees"
+
+
+@given(seed=st.integers(0, 2**32), size=st.floats(2.0, 1e6))
+@settings(max_examples=40, deadline=None)
+def test_half_a_square_may_be_that_of_what_erfc_is_given(seed: int, size: float) -> None:
+    x = np.random.default_rng(seed).uniform(-size, -2.0, 50).astype(F)
+    scaled = x * F(math.sqrt(0.5))
+    rest = np.log(_ERFCX(-scaled.astype(np.float64)).astype(np.float64) / 2).astype(F)
+    for square in (scaled * scaled, x * x / F(2)):
+        assert verdict("log_ndtr", {"x": x}, rest - square, {}) == "agrees"
 
 
 @given(seed=st.integers(0, 2**32), size=st.floats(1e-6, 1.0))

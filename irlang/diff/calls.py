@@ -120,7 +120,8 @@ def judge_call(
     ]
     infos = {value: values[value] for value in node.outputs}
     verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)), case.edge)
-    if unknown is not None or not finite or wider:  # of which the derivative does not know
+    opened = any(np.any(mask) for mask in (unknown or {}).values())
+    if opened or not finite or wider:  # of which the derivative does not know
         return verdicts
     return _closer(case, node, fed, given, target, arithmetic, verdicts, found)
 

@@ -36,6 +36,7 @@ from irlang.lower.lower import differentiates, lower
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
+AT_KINKS = "between the slopes on either side"
 _OF_NUMBERS = frozenset({"wrong", "inaccurate", "edge"})
 _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
@@ -67,7 +68,7 @@ def with_flat(
         name = verdict.name.removeprefix("d_")
         if name in slopes and name in gradients and verdict.verdict in _OF_NUMBERS:
             if _is_at_kinks(graph, case, slopes[name], name, np.asarray(gradients[name])):
-                verdict = replace(verdict, verdict="unstable", message="")
+                verdict = replace(verdict, verdict="unstable", message=AT_KINKS)
         elif name in slopes and name in gradients and verdict.verdict not in FINDINGS:
             got = np.asarray(gradients[name])
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))

@@ -17,6 +17,7 @@ from irlang.diff.gradients import Asked
 from irlang.diff.pace import PACE
 from irlang.diff.promised import ruled_out
 from irlang.diff.refine import Refiner
+from irlang.diff.refine_slopes import SlopeRefiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.gen.extreme import has_extreme
 from irlang.graph import Graph
@@ -55,6 +56,7 @@ class Outcome:
     results: dict[str, Result] = field(default_factory=dict)
     refusal: InvalidInput | None = None
     closer: Refiner | None = None
+    steeper: SlopeRefiner | None = None
     took: float = 0.0
 
 
@@ -83,6 +85,7 @@ def judged(
     amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
     if outcome.closer is None:
         outcome.closer = Refiner(graph, case.values, case.catalog, thorough)
+        outcome.steeper = SlopeRefiner(graph, case.values, case.catalog, thorough)
     if own.narrower or (amiss and own != STANDARD):
         outcome = replace(outcome, balls=balls_of(case, graph, own))
         if outcome.slopes:
@@ -138,7 +141,11 @@ def _looked_at(
     if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
         return found
     assert outcome.closer is not None
-    return outcome.closer.refined(found, outcome.balls, outputs, target, own)
+    assert outcome.steeper is not None
+    found = outcome.closer.refined(found, outcome.balls, outputs, target, own)
+    return outcome.steeper.refined(
+        found, outcome.balls, outcome.slopes, result.gradients, target, own
+    )
 
 
 def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:

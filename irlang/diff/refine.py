@@ -41,13 +41,15 @@ class Refiner:
     """A program with its values, and what is known of it in each arithmetic that was asked for.
 
     thorough: whether to look closer wherever balls say little, and not only where a target is
-    stranger than it mostly is.
+    stranger than it mostly is. sketched: whether an estimate is asked first, of what the whole sum
+    takes long for.
     """
 
     graph: Graph
     values: Mapping[str, Array]
     catalog: Catalog
     thorough: bool = True
+    sketched: bool = False
     _orders: dict[tuple[Arithmetic, bool | None], FirstOrder] = field(default_factory=dict)
 
     def refined(
@@ -84,6 +86,8 @@ class Refiner:
             return self._judged(verdict, balls, results, target, own)
         except InvalidInput:  # an adjoint that has no order of evaluation, or too large for memory
             return None
+        except RecursionError:  # one that is deeper than Python compares, as that of splines is
+            return None
 
     def _judged(
         self,
@@ -101,15 +105,17 @@ class Refiner:
             return None
         plain = STANDARD if not own.narrower else own
 
-        def found(arithmetic: Arithmetic, estimates: bool | None = None) -> Ball:
+        first = True if self.sketched else None
+
+        def found(arithmetic: Arithmetic, estimates: bool | None = first) -> Ball:
             return self._ball(value, ball, places, wide, arithmetic, estimates)
 
         again = judge(name, target, info, found(plain), got)
         if again.verdict in FINDINGS and plain != own:
             again = judge(name, target, info, found(own), got)
         estimates = None
-        if again.verdict in FINDINGS and self._order(own).estimates:
-            estimates = self._order(own).size > _PROVED
+        if again.verdict in FINDINGS and self._order(own, first).estimates:
+            estimates = self._order(own, first).size > _PROVED
             if not estimates:
                 again = judge(name, target, info, found(own, estimates), got)
         if again.verdict == "unstable":

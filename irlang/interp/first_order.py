@@ -45,7 +45,7 @@ from irlang.interp.decisive import Decisive, decides
 from irlang.interp.errors import RUNS, Errors, Known, about, kept, larger, spread
 from irlang.interp.flows import sums
 from irlang.interp.plain import load
-from irlang.interp.running import accumulates
+from irlang.interp.running import goes_on
 from irlang.interp.units import Unit, disturbed, true_name, units
 from irlang.scalar import SCALARS
 
@@ -143,7 +143,7 @@ class FirstOrder:
             else:
                 radius = spread(about(reached[name], values[name]), values[name])
             known[target] = Known(Ball(values[name]), None, radius)
-        if piece.group is not None and accumulates(piece.group.equations):
+        if piece.group is not None and goes_on(piece.group.equations):
             self._errors.whole.add(len(self._errors.units))
             local = self._local(unit, whole)
         else:

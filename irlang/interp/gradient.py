@@ -97,11 +97,14 @@ def gradient_balls(
     found: Mapping[str, Ball] | None = None,
     of: str | None = None,
     arithmetic: Arithmetic = STANDARD,
+    opened: set[str] | None = None,
 ) -> dict[str, Ball]:
     """The gradient by every real input and parameter, with its radius at the graph's precision.
 
     At a kink or a tie, a ball encloses every gradient that the definitions allow.
     found: every value of the graph as a ball, where they are known already (`program.balls`).
+    opened: the values are added, to elements of which flows back what is open for another reason
+    than that rounding is known too badly.
     """
     dtype = program.precision(graph)
     if found is None:
@@ -132,7 +135,8 @@ def gradient_balls(
             ball = replace(
                 ball, radius=program.stored(ball.value, ball.radius, step.expansion, output)
             )
-            ball = without(ball, hanging(forward, unknown, output))
+            open_ = hanging(forward, unknown, output)
+            ball = without(ball, open_)
             if rougher:
                 size = _magnitude(step.expansion, output, tensors, own)
                 ball = replace(ball, radius=ball.bound + rougher * size)
@@ -140,8 +144,13 @@ def gradient_balls(
             # factor, or by a mask, makes NaN of what is not finite.
             ball = without(ball, hanging(forward, infinite, output) & (np.asarray(ball.value) == 0))
             for formal, seed in step.seeds.items():
-                ball = _beside(ball, found[seed], infos[seed])
-                ball = without(ball, endless(forward, formal, found[seed], infos[seed], output))
+                for mask in (
+                    _beside(ball, found[seed], infos[seed]),
+                    endless(forward, formal, found[seed], infos[seed], output),
+                ):
+                    ball, open_ = without(ball, mask), open_ | mask
+            if opened is not None and np.any(open_):
+                opened.add(name)
             ball = replace(ball, terms=1, magnitude=None, running=None)
             if ways[name] > 1 and (apart := _terms_apart(step.expansion, output)) is not None:
                 size = _magnitude(step.expansion, output, tensors, own)
@@ -157,19 +166,18 @@ def gradient_balls(
     }
 
 
-def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Ball:
-    """A gradient of which nothing is known where the result itself is no number, or overflows.
+def _beside(ball: Ball, result: Ball, info: eq.TensorInfo) -> Array:
+    """Where nothing is known of a gradient, as the result itself is no number, or overflows.
 
     Outside a domain there is no derivative, and what overflows on the way to a result may do so on
     the way back. Of a result of the same shape that is said element by element.
     """
-    if info.kind != "real":
-        return ball
     size, shape = np.abs(np.asarray(result.value)), np.shape(ball.value)
+    if info.kind != "real" or size.shape != shape:
+        return np.zeros(shape, dtype=bool)
     with np.errstate(invalid="ignore"):
         over = (size > DTYPES[info.dtype].largest) & np.isinf(result.bound)
-    strange = np.isnan(size) | over
-    return without(ball, strange) if strange.shape == shape else ball
+    return np.asarray(np.isnan(size) | over)
 
 
 def endless(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from irlang import equations as eq
 from irlang.adjoint import adjoint
 
-PREFIX = "d_"
+PREFIX = "flow~"  # no tensor of a gradient, which may be an expansion itself, is called so
 
 
 def pulled(

@@ -6,7 +6,7 @@ So the elements of such a tensor remember of how many terms they are, and how la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,22 +80,50 @@ def _pairs(a: Running, b: Running) -> list[tuple[Any, Any]]:
 
 
 def accumulates(equations: Iterable[eq.Equation]) -> bool:
-    """Whether a recurrence makes numbers of which some are earlier ones of its own with a term."""
-    group = tuple(equations)
-    members = frozenset(equation.target for equation in group)
+    """Whether a recurrence makes numbers of which some are its own with a term."""
+    return any(added for reached in _sums(equations).values() for _, added in reached)
+
+
+def goes_on(equations: Iterable[eq.Equation]) -> bool:
+    """Whether some of these numbers are earlier ones of the same with a term: sums that are as long
+    as the recurrence. What a step adds to a sum of products of its own is none.
+    """
+    sums = _sums(equations)
     return any(
-        equation.info.kind == "real" and _reaches(equation.body, members, added=False)
-        for equation in group
+        added and target in _closure(member, sums)
+        for target, reached in sums.items()
+        for member, added in reached
     )
 
 
-def _reaches(expr: eq.Expr, members: frozenset[str], *, added: bool) -> bool:
-    """Whether a value may be a member's with something added to it, or just that where `added`."""
+def _sums(equations: Iterable[eq.Equation]) -> dict[str, set[tuple[str, bool]]]:
+    """By tensor of a group: which of its tensors a number may be, and whether with a term."""
+    group = tuple(equations)
+    members = frozenset(equation.target for equation in group)
+    return {
+        equation.target: set(_reached(equation.body, members, added=False))
+        for equation in group
+        if equation.info.kind == "real"
+    }
+
+
+def _closure(member: str, sums: Mapping[str, set[tuple[str, bool]]]) -> set[str]:
+    """A tensor, and all that its numbers may be, with or without terms."""
+    found, open_ = {member}, [member]
+    while open_:
+        more = {name for name, _ in sums.get(open_.pop(), ())} - found
+        found |= more
+        open_ += more
+    return found
+
+
+def _reached(expr: eq.Expr, members: frozenset[str], *, added: bool) -> Iterator[tuple[str, bool]]:
     if isinstance(expr, eq.Read):
-        default = expr.default is not None and _reaches(expr.default, members, added=added)
-        return default or (added and expr.tensor in members)
-    if not isinstance(expr, eq.Apply) or expr.function not in _KEPT:
-        return False
-    added = added or expr.function in ("+", "-")
-    args = expr.args[1:] if expr.function == "select" else expr.args
-    return any(_reaches(arg, members, added=added) for arg in args)
+        if expr.default is not None:
+            yield from _reached(expr.default, members, added=added)
+        if expr.tensor in members:
+            yield expr.tensor, added
+    elif isinstance(expr, eq.Apply) and expr.function in _KEPT:
+        added = added or expr.function in ("+", "-")
+        for arg in expr.args[1:] if expr.function == "select" else expr.args:
+            yield from _reached(arg, members, added=added)
