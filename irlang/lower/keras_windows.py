@@ -358,6 +358,11 @@ def _edges(kind: str, argument: str) -> Native:
 _ZEROS = _edges("ZeroPadding", "padding").rule
 
 
+def _mirrors(rank: int, last: int) -> bool:
+    """Whether PyTorch, as Keras asks it, mirrors what lies along so many of the last axes."""
+    return rank - 2 <= last <= max(2, min(rank - 1, _MOST_SPACE))
+
+
 def _pad(call: Keras) -> Value | None:
     """A layer where it has one, of zeros around some axes; else the operation of Keras 3."""
     found = _ZEROS(call)
@@ -367,6 +372,9 @@ def _pad(call: Keras) -> Value | None:
     if found is not None or call.build.version < 3 or below or not pairs:
         return found
     if call["mode"] not in ("constant", "reflect", "symmetric"):  # which every backend has
+        return None
+    first = next((at for at, pair in enumerate(pairs) if any(pair)), len(pairs))
+    if mode and call.build.backend == "torch" and not _mirrors(len(pairs), len(pairs) - first):
         return None
     fill = (filling(call) or None) if mode is None and call.out.dtype != "bool" else None
     if mode is None and call.out.dtype == "bool" and call["fill"]:
