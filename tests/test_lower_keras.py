@@ -375,3 +375,23 @@ def test_a_noise_shape_says_nothing_of_axes_that_there_are_not() -> None:
     for seed in range(8):
         made = spoils(catalog, seed, ["dropout"], plan[0], has, told)
         assert "dropout.axes" not in {one.fault.code for one in made}
+
+
+@pytest.mark.parametrize(
+    ("call", "shape", "out", "words"),
+    [
+        ("before = 2, after = 1", "f32[1, 3, 1]", "f32[4, 6, 4]", "ZeroPadding3D"),
+        ("before = 2, after = 1, value = 1.5", "f32[3]", "f32[6]", "constant_values=1.5"),
+        ("before = [1, 2], mode = reflect", "f32[2, 3]", "f32[3, 5]", 'mode="reflect"'),
+        ("after = 1, mode = symmetric", "i32[3]", "i32[4]", 'mode="symmetric"'),
+        ("before = -1, value = 1", "f32[3]", "f32[2]", ""),  # ops.pad takes nothing away
+        ("before = 1, mode = edge", "f32[3]", "f32[4]", ""),
+    ],
+)
+def test_what_no_layer_pads_an_operation_does(call: str, shape: str, out: str, words: str) -> None:
+    text = f"nnir 1\nmodel m(x: {shape}) -> y: {out} {{ y = pad(x; {call}) }}"
+    (graph,) = check(parse(text), builtin()).graphs
+    lowered = lower(graph, "keras:tensorflow", builtin(), {})
+    assert isinstance(lowered.code, str)
+    assert bool(lowered.native) is bool(words)
+    assert words in lowered.code

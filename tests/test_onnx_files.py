@@ -135,6 +135,29 @@ def test_padding_with_the_odd_element_before_is_automatic(amounts: str, lower_: 
     assert ("pads" in attributes) is not lower_
 
 
+@pytest.mark.parametrize(
+    ("call", "sizes", "said"),
+    [
+        ("max_pool(x; window = 2, stride = 1, dilation = 2, pad = same)", (2, 4), True),
+        ("avg_pool(x; window = 2, stride = 1, dilation = 2, pad = same)", (2, 4), True),
+        ("conv_transpose(x, w; stride = 2, pad = same)", (3, 8), True),
+        ("conv_transpose(x, w; stride = 2, dilation = 3, pad = same)", (3, 8), True),
+        # ONNX does not say where what a window leaves out is added, ...
+        ("conv_transpose(x, w; stride = 5, pad = same)", (3, 20), False),
+        # ... and its runtime refuses convolutions that are dilated and automatically padded.
+        ("conv(x, v; dilation = 2, pad = same)", (3, 4), False),
+    ],
+)
+def test_padding_that_is_the_same_is_automatic(
+    call: str, sizes: tuple[int, int], said: bool
+) -> None:
+    ports = "x: f32[1, 2, 4], w: f32[2, 3, 4], v: f32[3, 2, 4]"
+    text = f"nnir 1\nmodel m({ports}) -> y: f32[1, {sizes[0]}, {sizes[1]}] {{ y = {call} }}"
+    ((_, attributes),) = nodes(text)
+    assert (attributes.get("auto_pad") == b"SAME_UPPER") is said
+    assert ("pads" in attributes) is not said
+
+
 def test_an_input_may_be_a_result_under_its_own_name() -> None:
     text = "nnir 1\nmodel m(x: f32[2]) -> x: f32[2], y: f32[2] { y = relu(x) }"
     assert [op for op, _ in nodes(text)] == ["Relu"]

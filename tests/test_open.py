@@ -431,3 +431,43 @@ def test_no_call_behind_an_open_one_is_blamed_for_what_is_carried(target: str) -
     with Session([target]) as session:
         (outcome,) = session.compare([case(graph, catalog, 0)])
     assert {v.verdict for v in outcome.verdicts[target]} <= {"agrees", "rounding", "unstable"}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+def test_what_is_infinite_stays_so_where_it_is_not_dropped(dtype: str) -> None:
+    graph, catalog = model(
+        "y = dropout(x; rate = 0.5, training = true)", f"x: {dtype}[4]", f"y: {dtype}[4]"
+    )
+    kind = DTYPES[dtype].numpy
+    x = np.array([np.inf, -np.inf, np.inf, 1], kind)
+    made = case(graph, catalog, 0)
+
+    def told(results: list[float]) -> str:
+        (verdict,) = judged(made, {"x": x, "y": np.array(results, kind)})
+        return verdict.split()[0]
+
+    assert told([np.inf, 0, np.inf, 2]) == "agrees"
+    assert told([np.inf, 0, np.nan, 2]) == "wrong"  # infinity was multiplied by 0
+    assert told([np.inf, np.inf, 0, 2]) == "wrong"
+    x[3] = np.nan  # which is equal to nothing, itself neither
+    node = graph.nodes[-1]
+    assert not judge_call(made, node, {"x": x}, {"x": x, "y": x}, "t")
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_infinite_operands_raise_no_alarm(name: str) -> None:
+    for seed in range(60):
+        limits = Limits(elements=60, length=9)
+        graph = generate(builtin(), seed, ops=(name,), size=(1, 1), limits=limits).graph
+        if not graph.inputs or not graph.nodes[-1].expansion(builtin()).is_open:
+            continue
+        if graph.nodes[-1].instance.deferred:  # a probability is not infinite
+            continue
+        made = case(graph, builtin(), seed)
+        fed = {
+            one: np.where(np.arange(a.size).reshape(a.shape) % 3 == 0, np.inf, a).astype(a.dtype)
+            for one, a in made.inputs.items()
+        }
+        again = Case(graph, fed, made.params, builtin())
+        alarms = [one for one in judged(again, drawn(again, seed)) if one.startswith("wrong")]
+        assert not alarms, (seed, alarms)

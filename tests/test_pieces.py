@@ -245,3 +245,23 @@ def test_parts_with_one_bias_are_one_call_and_axes_are_as_said() -> None:
     ranks = [len(graph.inputs["x"].info.shape) for graph in _drawn(steps, 20) if graph.nodes]
     assert {*ranks} == {3}
     assert len(ranks) > 10
+
+
+def _apart(graph: Graph) -> int:
+    """How many parts a program has that read nothing of one another."""
+    part = {name: {name} for name in graph.values}
+    for node in graph.nodes:
+        one = set().union(*(part[name] for name in (*node.operands(), *node.outputs)))
+        part |= dict.fromkeys(one, one)
+    return len({id(part[name]) for node in graph.nodes for name in node.outputs})
+
+
+def test_pieces_may_stand_beside_one_another_in_one_program() -> None:
+    settings = Settings((), 3, ops=OPS)
+    alone = [case for *_, case in pieces(settings, 0, builtin(), lambda _: True, 8)]
+    joint = [case for *_, case in pieces(settings, 0, builtin(), lambda _: True, 8, 6)]
+    assert {_apart(case.graph) for case in alone} == {1}
+    counts = [_apart(case.graph) for case in joint]
+    assert len(joint) == 8
+    assert min(counts) >= 4  # an idiom that cannot be drawn is left out
+    assert sum(counts) > 0.9 * 6 * len(counts)

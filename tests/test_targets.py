@@ -237,3 +237,19 @@ def test_what_tensorflow_lite_says_of_no_elements_is_unsupported() -> None:
     ):
         assert re.search(describe("tflite").says_no, said)
     assert not re.search(describe("tflite").says_no, "'tfl.atan2' op requires the same type")
+
+
+@pytest.mark.parametrize(
+    ("target", "compiles"),
+    [
+        ("torch", False),
+        ("torch:compile", True),
+        ("tf:xla", True),
+        ("jax:jit", True),
+        ("jax", False),
+    ],
+)
+def test_more_calls_take_hardly_longer_where_a_program_is_compiled_whole(
+    target: str, compiles: bool
+) -> None:
+    assert describe(target).compiles == compiles  # JAX by itself compiles every operation

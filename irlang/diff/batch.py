@@ -26,7 +26,7 @@ from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
-from irlang.diff.pieces import beside, pieces
+from irlang.diff.pieces import TOGETHER, beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
@@ -167,7 +167,9 @@ class _Batch:
             self._sloped.can_run, frozenset().union(*map(spelt, slopes)),
             partial(self._sloped.has_own, catalog=catalog), each, asked=documented(slopes),
         )  # fmt: skip
-        self._pieces = pieces(settings, number, catalog, session.can_run, share)
+        self._pieces = pieces(
+            settings, number, catalog, session.can_run, share, TOGETHER if session.slow() else 1,
+        )  # fmt: skip
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
         self._spoilt = iter(range(first, first + spoilt))

@@ -28,6 +28,7 @@ _OF_FILES = 2  # times as many where a target is given a file: all that it holds
 _EDGE = 3  # one in so many has values at the edges of their types
 _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it may be otherwise
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
+TOGETHER = 6  # in one program where all targets compile: that takes hardly longer for more calls
 _DRAWN = 3  # times that one is drawn which the oracle has no value for
 # Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
 _LIMITS = (
@@ -52,11 +53,13 @@ def beside(targets: Sequence[str]) -> int:
 
 
 def pieces(
-    settings: Settings, batch: int, catalog: Catalog, able: Able, count: int | None = None
-) -> Iterator[tuple[int, int, Case]]:
+    settings: Settings, batch: int, catalog: Catalog, able: Able, count: int | None = None,
+    together: int = 1,
+) -> Iterator[tuple[int, int, Case]]:  # fmt: skip
     """The number, the seed and the program of each of the pieces beside a batch.
 
     able: whether any target can run a program. count: how many have their turn, if not all.
+    together: how many are one program.
     """
     each = beside(settings.targets)
     ops = settings.ops or None
@@ -67,11 +70,14 @@ def pieces(
     rounds = Rounds(idioms, native, settings.seed)
     last = batch * each + (each if count is None else count)
     for number in range(batch * each, last if idioms else 0):
-        idiom, around = rounds.turn(number)
+        (idiom, around), *others = (rounds.turn(number * together + i) for i in range(together))
+        beside_it = [other for other, _ in others]
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
-            graph = generate(catalog, seed, ops=ops, limits=limits, piece=idiom).graph
+            graph = generate(
+                catalog, seed, ops=ops, limits=limits, piece=idiom, beside=beside_it
+            ).graph
             edge = (number + around) % _EDGE == 0
             case = fed(graph, catalog, seed, settings.grad, edge, able) if graph.nodes else None
             if case is not None:

@@ -36,12 +36,15 @@ from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
 from irlang.lower.target import require_installed
 
+_SECONDS = 3  # times as long as others a target may take that compiles for seconds
+
 
 class Session:
     """Workers for a set of targets.
 
     accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`). thorough:
-    as of a `Refiner`. `compiles` says of each target whether it takes its time over any program.
+    as of a `Refiner`. `compiles` says of each target whether it takes its time over a program,
+    however short.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class Session:
         descriptions = {name: require_installed(name) for name in self.targets}
         self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
         self.says_no = {n: d.says_no for n, d in descriptions.items()}
-        self.compiles = {n: d.worker.patience > 1 for n, d in descriptions.items()}
+        self.compiles = {n: d.compiles for n, d in descriptions.items()}
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
@@ -89,6 +92,11 @@ class Session:
         alone = self.among((target,))
         alone.shares = {target: 1}
         return alone
+
+    def slow(self) -> bool:
+        """Whether all targets take seconds over a program, however short."""
+        patience = (self.workers[name].target.patience for name in self.targets)
+        return all(self.compiles.values()) and min(patience) >= _SECONDS
 
     def among(self, targets: Sequence[str]) -> Session:
         """The same workers, some of the targets; not to be closed by itself."""

@@ -73,6 +73,7 @@ def generate(
     preferred: Callable[[Graph], bool] = lambda _: True,
     pieces: int = _IDIOMS,
     piece: Idiom = (),
+    beside: Sequence[Idiom] = (),
 ) -> Program:
     """The program of a seed.
 
@@ -81,12 +82,13 @@ def generate(
     replay: choices to follow instead of drawing. apart: operators that are called instead, once
     each, none reading another's results; preferred: whether one is taken as it is, or another is
     drawn first, given as a program of its own. pieces: percent of choices that are an idiom.
-    piece: an idiom that is the whole program, which has no call where that cannot be drawn.
+    piece: an idiom that is the whole program, which has no call where that cannot be drawn, with
+    others `beside` it that read nothing of one another.
     """
     kit = kit_of(catalog, None if ops is None else frozenset(ops))
     builder = _Builder(kit, Chooser(seed, replay), limits or Limits(), coverage or Coverage())
     if piece:
-        graph = builder.piece(piece)
+        graph = builder.piece(piece, beside)
     else:
         graph = builder.side_by_side(apart, preferred) if apart else builder.run(size, pieces)
     graph.name = f"generated_{seed}"

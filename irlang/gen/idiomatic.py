@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,9 +58,9 @@ class Idioms(Calls):
         real = {name for name, info in DTYPES.items() if info.kind == "real"} - {*limits.reals}
         self.idioms = kit.idioms_without(frozenset(real))
 
-    def piece(self, steps: Idiom) -> Graph:
-        """An idiom of new values and nothing else; one thing of it may be otherwise, and a value
-        from inside a result.
+    def piece(self, steps: Idiom, beside: Sequence[Idiom] = ()) -> Graph:
+        """An idiom of new values and nothing else, and others beside it of new values, too; one
+        thing of each may be otherwise, and a value from inside a result.
         """
         chooser = self.chooser
         self.wanted = 0  # no room for what would adapt a tensor to a call
@@ -68,12 +68,13 @@ class Idioms(Calls):
         self.given = (_ALL, 0) if self.exact else chooser.pick(_GIVEN)
         if self.exact:
             self.limits = replace(self.limits, reals=Limits().reals, empty=0)
-        other = not self.exact and chooser.chance(_OTHERWISE)
-        drawn = otherwise(steps, chooser) if other else steps
-        done = self.idiom(drawn, []) or (other and self.idiom(steps, []))
-        if done and self.exact and chooser.chance(_FOLLOWED):
-            short = [one for one in self.idioms if len(one) <= _SHORT and not is_call(one)]
-            self.idiom(chooser.pick(short), [len(self.live) - 1], 0)
+        for one in (steps, *beside):
+            other = not self.exact and chooser.chance(_OTHERWISE)
+            drawn = otherwise(one, chooser) if other else one
+            done = self.idiom(drawn, []) or (other and self.idiom(one, []))
+            if done and self.exact and chooser.chance(_FOLLOWED):
+                short = [some for some in self.idioms if len(some) <= _SHORT and not is_call(some)]
+                self.idiom(chooser.pick(short), [len(self.live) - 1], 0)
         self.finish()
         inner = [value.name for value in self.live if value.uses]
         if inner and not self.exact and chooser.chance(_SHOWN):

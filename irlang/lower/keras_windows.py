@@ -14,7 +14,15 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, quoted, sizes, weighted
-from irlang.lower.legalise import Windows, around, channels_first, channels_last, windows
+from irlang.lower.legalise import (
+    Windows,
+    around,
+    channels_first,
+    channels_last,
+    filling,
+    windows,
+)
+from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
 _MOST_SPACE = 3
@@ -347,6 +355,33 @@ def _edges(kind: str, argument: str) -> Native:
     return Native(f"keras.layers.{kind}{{1,2,3}}D", rule)
 
 
+_ZEROS = _edges("ZeroPadding", "padding").rule
+
+
+def _mirrors(rank: int, last: int) -> bool:
+    """Whether PyTorch, as Keras asks it, mirrors what lies along so many of the last axes."""
+    return rank - 2 <= last <= max(2, min(rank - 1, _MOST_SPACE))
+
+
+def _pad(call: Keras) -> Value | None:
+    """A layer where it has one, of zeros around some axes; else the operation of Keras 3."""
+    found = _ZEROS(call)
+    pairs = tuple(zip(call["before"], call["after"], strict=True))
+    mode = None if call["mode"] == "constant" else quoted(call["mode"])
+    below = any(amount < 0 for pair in pairs for amount in pair)
+    if found is not None or call.build.version < 3 or below or not pairs:
+        return found
+    if call["mode"] not in ("constant", "reflect", "symmetric"):  # which every backend has
+        return None
+    first = next((at for at, pair in enumerate(pairs) if any(pair)), len(pairs))
+    if mode and call.build.backend == "torch" and not _mirrors(len(pairs), len(pairs) - first):
+        return None
+    fill = (filling(call) or None) if mode is None and call.out.dtype != "bool" else None
+    if mode is None and call.out.dtype == "bool" and call["fill"]:
+        return None
+    return call.value(invoke("ops.pad", call.input("x"), pairs, mode=mode, constant_values=fill))
+
+
 WINDOWS: dict[str, Native] = {
     "conv": Native("keras.layers.Conv{1,2,3}D", _conv),
     "conv_transpose": Native("keras.layers.Conv{1,2,3}DTranspose", _conv_transpose, since=KERAS_3),
@@ -360,6 +395,6 @@ WINDOWS: dict[str, Native] = {
     "adaptive_avg_pool": _adaptive("Average"),
     "adaptive_max_pool": _adaptive("Max"),
     "upsample": Native("keras.layers.UpSampling{1,2,3}D", _upsample),
-    "pad": _edges("ZeroPadding", "padding"),
+    "pad": Native("keras.layers.ZeroPadding{1,2,3}D, ops.pad", _pad),
     "crop": _edges("Cropping", "cropping"),
 }

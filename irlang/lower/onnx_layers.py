@@ -61,11 +61,13 @@ def _matmul(call: Onnx) -> Value:
 # ---- windows
 
 
-def placed(call: Onnx, frame: Windows) -> dict[str, Any]:
+def placed(call: Onnx, frame: Windows, *, dilated: bool = False) -> dict[str, Any]:
     """The attributes of a window; `SAME_UPPER` is the language's `same`.
 
-    ONNX Runtime has automatic padding without dilation only, and by a formula that is negative
-    where a window is shorter than its stride.
+    dilated: whether windows that are dilated are said to be automatically padded as well, as of
+    pools; ONNX Runtime refuses such a convolution, of which there are many, so that padding is
+    given in numbers. So it is where a window is shorter than its stride: by ONNX's formula it is
+    negative.
     """
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),
@@ -73,9 +75,9 @@ def placed(call: Onnx, frame: Windows) -> dict[str, Any]:
     }
     if "dilation" in call.node.attrs or set(frame.dilation) - {1}:
         options["dilations"] = list(frame.dilation)  # AveragePool has them since opset 19
-    ends = zip(frame.out, frame.stride, frame.window, frame.size, strict=True)
+    ends = zip(frame.out, frame.stride, frame.span, frame.size, strict=True)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
-    plain = reaches and set(frame.dilation) <= {1}
+    plain = reaches and (dilated or set(frame.dilation) <= {1})
     if call["pad"] == "same" and plain:
         options["auto_pad"] = "SAME_UPPER"
     elif call["pad"] == "given" and plain and _is_lower(frame):
@@ -89,7 +91,7 @@ def _is_lower(frame: Windows) -> bool:
     """Whether as many windows as fit an input divided by the stride need the padding that is given,
     the odd element before: `SAME_LOWER`.
     """
-    ends = zip(frame.size, frame.stride, frame.window, frame.before, frame.after, strict=True)
+    ends = zip(frame.size, frame.stride, frame.span, frame.before, frame.after, strict=True)
     counts = tuple(-(-n // s) for n, s in zip(frame.size, frame.stride, strict=True))
     need = [(max(0, (-(-n // s) - 1) * s + k - n), lo, hi) for n, s, k, lo, hi in ends]
     odd = any(total % 2 for total, _, _ in need)
@@ -123,22 +125,25 @@ def _transposed(call: Onnx) -> Value | None:
         return None
     values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
     lo, out, extra = call["lo"], call["O"], list(call["output_padding"])
+    options: dict[str, Any] = {
+        "kernel_shape": list(call["K"]),
+        "strides": list(call["stride"]),
+        "dilations": list(call["dilation"]),
+        "group": call["groups"],
+    }
     whole = list(call["full"])
-    if call["pad"] == "same":  # a window shorter than a stride leaves positions to be added
+    if call["pad"] == "same":
         more = [max(0, o - w) for o, w in zip(out, whole, strict=True)]
+        if not any(more):
+            options["auto_pad"] = "SAME_UPPER"
+            return call.build.op("ConvTranspose", values, call.out.shape, **options)
+        # A window shorter than a stride leaves positions to be added: where, ONNX does not say.
         extra = [e + m for e, m in zip(extra, more, strict=True)]
         whole = [w + m for w, m in zip(whole, more, strict=True)]
     if any(e >= stride for e, stride in zip(extra, call["stride"], strict=True) if e):
         return None  # which ONNX Runtime refuses
     after = [w - low - o for w, low, o in zip(whole, lo, out, strict=True)]
-    options = {
-        "kernel_shape": list(call["K"]),
-        "strides": list(call["stride"]),
-        "dilations": list(call["dilation"]),
-        "pads": [*lo, *after],
-        "output_padding": extra,
-        "group": call["groups"],
-    }
+    options |= {"pads": [*lo, *after], "output_padding": extra}
     return call.build.op("ConvTranspose", values, call.out.shape, **options)
 
 
@@ -154,7 +159,7 @@ def _pool(op: str, **more: str) -> Native:
             return None
         if not counts_alike(call, frame):
             return None
-        options = placed(call, frame)
+        options = placed(call, frame, dilated=True)
         if "auto_pad" not in options:
             options["ceil_mode"] = int(call["ceil_mode"])
         for key, name in more.items():
@@ -289,8 +294,6 @@ def _recurrent(
     """
     kinds = [call["hidden" if at == "hidden_" else f"{at}activation"] for at in prefixes]
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
-        return None
-    if call["clip"] == 0:  # ONNX Runtime refuses it
         return None
     build, dtype = call.build, call.build.runtime.carrier(op, call.out.dtype)
     x, w, r = (build.cast(call.input(name), dtype) for name in ("x", "w", "r"))

@@ -35,7 +35,8 @@ class Mode:
     whether it needs one of C++; gpu: or a GPU. needs: distributions any of which has to be there
     too; extra: what installs all; alone: the command that does, where an extra does not. until:
     the release that has no such mode any more. says_no: a pattern of what it says where it has no
-    kernel for something. environment: of its process.
+    kernel for something. environment: of its process. piecewise: whether it takes its time over
+    every operation, and not over a program as a whole.
     """
 
     about: str
@@ -52,6 +53,7 @@ class Mode:
     until: tuple[int, ...] = ()
     says_no: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    piecewise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ class Row:
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
     it. about: its usual mode; empty where it has to be said which; share, patience, options,
-    says_no, alone: of that mode; unasked: what a release says no with that was not asked for its
-    kernels. needs: distributions that lowering itself needs. modes: the others, by what stands
-    behind the colon.
+    says_no, alone, piecewise: of that mode; unasked: what a release says no with that was not asked
+    for its kernels. needs: distributions that lowering itself needs. modes: the others, by what
+    stands behind the colon.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Row:
     says_no: str = ""
     unasked: str = ""
     alone: str = ""
+    piecewise: bool = False
 
     @property
     def usual(self) -> Mode:
@@ -89,6 +92,7 @@ class Row:
             options=self.options,
             says_no=self.says_no,
             alone=self.alone,
+            piecewise=self.piecewise,
         )
 
 
@@ -149,11 +153,12 @@ ROWS = {
         ),
         Row(
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
+            piecewise=True,
             modes={
                 ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0),
                 **{
                     mode: Mode(
-                        f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0,
+                        f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0, piecewise=True,
                         alone="pip install 'jax[cuda13]'",
                         needs=("jax-cuda13-plugin", "jax-cuda12-plugin"),
                     )
@@ -248,7 +253,7 @@ class Description:
     framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
     name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
     its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
-    says_no: see `Mode`.
+    says_no: see `Mode`. compiles: whether it takes its time over a program, however short.
     """
 
     name: str
@@ -265,6 +270,7 @@ class Description:
     kernels: Mapping[str, frozenset[str]] = field(repr=False)
     worker: pool.Target = field(repr=False)
     says_no: str = ""
+    compiles: bool = False
 
     def as_json(self) -> dict[str, object]:
         """As `irlang targets --format json` shows it."""
@@ -348,6 +354,7 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
         own.kernels if own else {}, worker,
         row.unasked if own and row.unasked and not own.kernels else mode.says_no,
+        mode.patience > 1 and not mode.piecewise,
     )  # fmt: skip
 
 
