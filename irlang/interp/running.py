@@ -81,14 +81,14 @@ def _pairs(a: Running, b: Running) -> list[tuple[Any, Any]]:
 
 def accumulates(equations: Iterable[eq.Equation]) -> bool:
     """Whether a recurrence makes numbers of which some are its own with a term."""
-    return any(added for reached in _sums(equations).values() for _, added in reached)
+    return any(added for _, reached in _sums(equations) for _, added in reached)
 
 
 def goes_on(equations: Iterable[eq.Equation]) -> bool:
     """Whether some of these numbers are earlier ones of the same with a term: sums that are as long
     as the recurrence. What a step adds to a sum of products of its own is none.
     """
-    sums = _sums(equations)
+    sums = {target: set(reached) for target, reached in _sums(equations)}
     return any(
         added and target in _closure(member, sums)
         for target, reached in sums.items()
@@ -96,15 +96,15 @@ def goes_on(equations: Iterable[eq.Equation]) -> bool:
     )
 
 
-def _sums(equations: Iterable[eq.Equation]) -> dict[str, set[tuple[str, bool]]]:
-    """By tensor of a group: which of its tensors a number may be, and whether with a term."""
+def _sums(
+    equations: Iterable[eq.Equation],
+) -> Iterator[tuple[str, Iterator[tuple[str, bool]]]]:
+    """The tensors of a group: which of them a number of each may be, and whether with a term."""
     group = tuple(equations)
     members = frozenset(equation.target for equation in group)
-    return {
-        equation.target: set(_reached(equation.body, members, added=False))
-        for equation in group
-        if equation.info.kind == "real"
-    }
+    for equation in group:
+        if equation.info.kind == "real":
+            yield equation.target, _reached(equation.body, members, added=False)
 
 
 def _closure(member: str, sums: Mapping[str, set[tuple[str, bool]]]) -> set[str]:
