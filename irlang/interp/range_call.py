@@ -412,9 +412,28 @@ class Call:
     def _keep_step(
         self, group: Recurrence, equation: eq.Equation, body: eq.Expr, axis: int
     ) -> None:
-        """Keeps what an element of a recurrence is by the one before."""
-        if self._worth_knowing(equation, body) and not group.descending:
-            self.tensors[self.names[equation.target]].step = axis, body
+        """Keeps what an element of a recurrence is by the one before, and what follows of all."""
+        name = self.names[equation.target]
+        tensor = self.tensors[name]
+        if not self._worth_knowing(equation, body) or group.descending or not tensor.hull.finite:
+            return
+        tensor.step = axis, body
+        total = self.walk.total_of_run(name) if tensor.hull.high > 1 else None
+        if total is None or total == tensor.hull:
+            return
+        last = tensor.info.shape[axis] - 1
+        before = Numbers(((-total.magnitude, total.high),))
+        regions = []
+        for one in tensor.regions:
+            first, end = one.box[axis]
+            for part in ((first, min(end, last)), (max(first, last), end)):
+                if part[0] < part[1]:
+                    box = (*one.box[:axis], part, *one.box[axis + 1 :])
+                    known = meet(one.numbers, total if part[0] == last else before)
+                    regions.append(replace(one, box=box, numbers=known))
+        made = merged(equation.info, regions)
+        made.step = tensor.step
+        self.tensors[name] = made
 
     def _worth_knowing(self, equation: eq.Equation, body: eq.Expr) -> bool:
         """Whether an element is what the equation says, in the call's type, and that is short."""

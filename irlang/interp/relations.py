@@ -51,9 +51,9 @@ class Relations(Conditions):
                 return truth([function == "=="])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
-        none = any(arg.pieces and arg.low == arg.high == 0 for arg in args)
-        if none and function in ("+", "-") and self._equal is None:
-            return found  # it is the other of them
+        none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
+        if none and self._equal is None and not self.stepping:
+            return found  # nothing is taken away
         known = list(zip(expr.args, args, strict=True))
         if function == "*":
             sign = self.aside(partial(self._sign, expr, box)) if found.low < 0 < found.high else 0

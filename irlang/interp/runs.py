@@ -166,7 +166,7 @@ class Runs(Ranked):
         name, ends = _terms_met(own, run, box)
         if ends is None:
             return False
-        term = _along(run.term, own, run.axis, name)
+        term = along(run.term, own, run.axis, name)
         inner = self.one_box({**box, name: ends})
         for pattern, target in product(self.looks(term, inner), self.looks(other, box)):
             found: dict[str, eq.Expr] = {}
@@ -190,7 +190,7 @@ class Runs(Ranked):
         ends = None if form is None else form_ends(form, box)
         if whole.where is not None or ends is None or ends[0] < 0 or ends[1] > inner[name][1]:
             return 0
-        term = _along(run.term, own, run.axis, name)
+        term = along(run.term, own, run.axis, name)
         if not set(self.looks(term, inner)) & set(self.looks(whole.body, inner)):
             return 0
         count = inner[name][1] + 1
@@ -205,7 +205,7 @@ def _terms_met(own: eq.Read, run: Run, box: Limits) -> tuple[str, tuple[int, int
     return f"met {run.axis}", None if ends is None or ends[0] < 0 else (0, ends[0])
 
 
-def _along(term: eq.Expr, own: eq.Read, axis: int, name: str) -> eq.Expr:
+def along(term: eq.Expr, own: eq.Read, axis: int, name: str) -> eq.Expr:
     """The term of a recurrence at an index with a name of its own, beside an element."""
     index = (*own.index[:axis], eq.Index(name), *own.index[axis + 1 :])
     return instance(term, eq.Read(own.tensor, index))

@@ -17,7 +17,8 @@ from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms, Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import settled
+from irlang.interp.runs import along
+from irlang.interp.unfolding import own_index, settled
 
 # a weight and a number, another weight and its number, what the weights add up to, and how sure
 Average = tuple[tuple[eq.Expr, eq.Expr], tuple[eq.Expr, eq.Expr], float, float]
@@ -50,6 +51,22 @@ class Weights(Norms):
         least *= 1 - 4 * (count + 2 * _DEPTH) * self.own.row.unit
         least -= 4 * count * math.sqrt(self.own.least)
         return self.cut(found, least, math.inf, "all parts of a whole are added up")
+
+    def total_of_run(self, tensor: str) -> Numbers | None:
+        """What the last of sums so far may be, by the parts of wholes that are added up: none of
+        those before it is more. None where that is not known.
+        """
+        run, shape = self.run_of(tensor), self.tensors[tensor].info.shape
+        if run is None or run.function != "+" or run.sign < 0 or run.start != 0:
+            return None
+        own = [own_index(axis) for axis in range(len(shape))]
+        name = f"{own[run.axis]} met"
+        read = eq.Read(tensor, tuple(map(eq.Index, own)))
+        term = along(run.term, read, run.axis, name)
+        whole = eq.Reduce("sum", ((name, eq.Const(shape[run.axis])),), None, term)
+        box = {one: (0, shape[axis] - 1) for axis, one in enumerate(own) if axis != run.axis}
+        found = self.tensors[tensor].hull
+        return self.aside(lambda: self.by_weights(whole, found, self.one_box(box)))
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
