@@ -8,7 +8,7 @@ and what is reduced to one sample is as people write it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -319,7 +319,7 @@ def _between(call: Keras, x: Value) -> Value:
     return Value(text, (1, *x.shape, 1), x.dtype)
 
 
-def _edges(kind: str, argument: str) -> Native:
+def _edges(kind: str, argument: str) -> Callable[[Keras], Value | None]:
     """Of an image, or of all axes of a tensor that is put between a batch and a channel of 1."""
 
     def rule(call: Keras) -> Value | None:
@@ -352,10 +352,10 @@ def _edges(kind: str, argument: str) -> Native:
         }.get(call.build.backend, f"{_module(call)}.squeeze({text}, (0, {rank + 1}))")
         return call.value(squeezed)
 
-    return Native(f"keras.layers.{kind}{{1,2,3}}D", rule)
+    return rule
 
 
-_ZEROS = _edges("ZeroPadding", "padding").rule
+_ZEROS = _edges("ZeroPadding", "padding")
 
 
 def _mirrors(rank: int, last: int) -> bool:
@@ -396,5 +396,5 @@ WINDOWS: dict[str, Native] = {
     "adaptive_max_pool": _adaptive("Max"),
     "upsample": Native("keras.layers.UpSampling{1,2,3}D", _upsample),
     "pad": Native("keras.layers.ZeroPadding{1,2,3}D, ops.pad", _pad),
-    "crop": _edges("Cropping", "cropping"),
+    "crop": Native("keras.layers.Cropping{1,2,3}D", _edges("Cropping", "cropping")),
 }

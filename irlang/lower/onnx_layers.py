@@ -295,6 +295,8 @@ def _recurrent(
     kinds = [call["hidden" if at == "hidden_" else f"{at}activation"] for at in prefixes]
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
         return None
+    if call["clip"] == 0:  # ONNX Runtime refuses it, and with it every program that has it
+        return None
     build, dtype = call.build, call.build.runtime.carrier(op, call.out.dtype)
     x, w, r = (build.cast(call.input(name), dtype) for name in ("x", "w", "r"))
     hidden, features = r.shape[-1], w.shape[-1]
