@@ -7,12 +7,15 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irlang.commands import options
 from irlang.render import show, visible, write
+
+if TYPE_CHECKING:
+    from irlang.analysis.subject import Subject
 
 
 def _number(_: click.Context, option: click.Parameter, value: float) -> float:
@@ -92,41 +95,29 @@ def command(
     input is shown) or possible (it could not be excluded), or where something was left out.
     """
     from irlang.analysis.confirm import Frameworks
-    from irlang.analysis.guards import mend
     from irlang.analysis.report import conclusion, diagnostics
     from irlang.analysis.report_json import to_json
-    from irlang.analysis.subject import reread
     from irlang.analysis.verdict import verdicts
     from irlang.analysis.witness import written
-    from irlang.commands.fmt import format_text
     from irlang.commands.loading import load_subject, split_names
     from irlang.diagnostics import Span, fail
     from irlang.importers.files import READERS
     from irlang.lower.target import require_installed
-    from irlang.parser.source import read_bytes, write_source
 
     ranges = read_ranges(ranges_file) if ranges_file else {}
     names = split_names(targets, "") if targets else None
     for name in names or ():
         require_installed(name)
-    subject = load_subject(file, bind, model, ranges, seed, flush)
     imported = Path(file).suffix.lower() in READERS
     if fix and imported:
         help_ = f"write its text first: irlang import {file}"
         raise fail("usage.fix", f"{file} is no text that guards could be written into", help=help_)
-    if fix:
-        before = subject.text
-        subject, used = mend(subject, gradient=gradient, domain=domain)
-        if used and format_text(before) == before:  # what was laid out stays so
-            subject = reread(subject, format_text(subject.text)) or subject
-        if used:
-            crlf = b"\r\n" in read_bytes(file)
-            write_source(file, subject.text.replace("\n", "\r\n") if crlf else subject.text)
-        for guard in () if style != "text" else used:
-            line = guard.edits[0].span.line
-            write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
-    keep()
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
+        frameworks.start()  # which takes as long as reading and proving do
+        subject = load_subject(file, bind, model, ranges, seed, flush)
+        if fix:
+            subject = _mended(subject, file, gradient, domain, told=style == "text")
+        keep()
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
         )
@@ -150,6 +141,26 @@ def command(
         for paths in files.values():
             click.echo(f"wrote {paths[0]}")
     return int(bad)
+
+
+def _mended(subject: Subject, file: str, gradient: bool, domain: str, told: bool) -> Subject:
+    """A model with the guards that are proved, which are written into its file."""
+    from irlang.analysis.guards import mend
+    from irlang.analysis.subject import reread
+    from irlang.commands.fmt import format_text
+    from irlang.parser.source import read_bytes, write_source
+
+    before = subject.text
+    subject, used = mend(subject, gradient=gradient, domain=domain)
+    if used and format_text(before) == before:  # what was laid out stays so
+        subject = reread(subject, format_text(subject.text)) or subject
+    if used:
+        crlf = b"\r\n" in read_bytes(file)
+        write_source(file, subject.text.replace("\n", "\r\n") if crlf else subject.text)
+    for guard in used if told else ():
+        line = guard.edits[0].span.line
+        write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
+    return subject
 
 
 def keep() -> None:
