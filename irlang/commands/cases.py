@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ def load_case(
 
     arrays = load_inputs(given)
     finding = Path(file) / "finding.nnir"
-    file = str(finding) if finding.is_file() else file
+    with contextlib.suppress(OSError):  # a name that is too long is told when it is read
+        file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**inputs_beside(file, graph), **arrays}
     return Case(graph, inputs(graph, seed, known), initial_values(graph, seed), catalog)
