@@ -4,6 +4,7 @@ program that all calls and their adjoints are together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +19,13 @@ from irlang.diff.verdict import Verdict
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls
+from irlang.interp.reference import work_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+# Scalar steps of a program and its gradient up to which it is looked at: a row of the derivative
+# takes some more, over balls, so that a tenth of these is a second, and some take many more.
+_MOST, _MOST_BY_THE_WAY = 100_000_000, 10_000_000
 
 
 @dataclass(slots=True)
@@ -31,6 +37,7 @@ class SlopeRefiner:
     catalog: Catalog
     thorough: bool = True
     _inner: Refiner | None = field(default=None)
+    _work: int = 0
 
     def refined(
         self,
@@ -50,6 +57,9 @@ class SlopeRefiner:
         # How far off factors may be that are rounded first follows from the terms of a gradient.
         if not known or own.factors or own.fast:
             return found
+        inner = self._program()
+        if self._work > (_MOST if self.thorough else _MOST_BY_THE_WAY):
+            return found
         if any(np.any(np.isinf(np.asarray(ball.bound))) for ball in known.values()):
             opened: set[str] = set()
             gradient_balls(
@@ -57,7 +67,6 @@ class SlopeRefiner:
             )
             if opened:
                 known = {name: _where_known(ball) for name, ball in known.items()}
-        inner = self._program()
         given = {inner.graph.outputs[name]: ball for name, ball in known.items()}
         weak = [verdict for verdict in found if verdict.name in known]
         shown = {f"d_{name}": slope for name, slope in gradients.items()}
@@ -74,6 +83,11 @@ class SlopeRefiner:
             graph = replace(whole.graph, outputs=outputs)
             self._inner = Refiner(
                 graph, self.values, self.catalog, self.thorough, sketched=not self.thorough
+            )
+            self._work = sum(
+                math.prod(equation.info.shape) * work_of(equation.body)
+                for node in graph.nodes
+                for equation in node.expansion(self.catalog).equations
             )
         return self._inner
 
