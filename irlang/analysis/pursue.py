@@ -251,14 +251,18 @@ class Pursuit:
         """Looks where another run has found the operand to be zero: it rounds in another order, so
         that the exact place is beside that.
         """
-        for a, b in crossing.ways:
-            ends = [self.look(one)[0] for one in (a, b)]
-            if self.over():
-                return None
-            if not any(end is None for end in ends):
-                at_a, at_b = (float(end[crossing.element]) for end in ends if end is not None)
-                if at_a * at_b <= 0:
-                    return self._bisect(a, b, crossing.names, crossing.element, at_b)
+        for way in crossing.ways:
+            ends: list[float] = []
+            for one in way:
+                operand, wrong = self.look(one)
+                if wrong:
+                    return one
+                if self.over():
+                    return None
+                if operand is not None:
+                    ends.append(float(operand[crossing.element]))
+            if len(ends) == 2 and ends[0] * ends[1] <= 0:
+                return self._bisect(way, crossing.names, crossing.element, ends)
         return None
 
     def _between(self, a: Values, at_a: Array, b: Values, at_b: Array) -> Values | None:
@@ -269,10 +273,11 @@ class Pursuit:
             return None
         element = tuple(opposite[0])
         differing = [name for name in a if a[name] is not b[name]]
-        hit = self._bisect(a, b, differing, element, float(at_b[element]))
+        ends = [float(at[element]) for at in (at_a, at_b)]
+        hit = self._bisect((a, b), differing, element, ends)
         if hit is not None:
             return hit
-        now, sign = dict(a), np.sign(at_a[element])
+        now, before = dict(a), ends[0]
         for name in differing:  # the tensor that changes the sign, the others standing still
             then = {**now, name: b[name]}
             operand, wrong = self.look(then)
@@ -280,26 +285,22 @@ class Pursuit:
                 return then
             if operand is None or self.over():
                 return None
-            if np.sign(operand[element]) != sign:
-                return self._bisect(now, then, (name,), element, float(operand[element]))
-            now = then
+            after = float(operand[element])
+            if np.sign(after) != np.sign(before):
+                return self._bisect((now, then), (name,), element, [before, after])
+            now, before = then, after
         return None
 
     def _bisect(
-        self, a: Values, b: Values, names: Sequence[str], element: tuple[int, ...], at_b: float
+        self, line: Way, names: Sequence[str], element: tuple[int, ...], at: Sequence[float]
     ) -> Values | None:
         """Closes in on where an element of the operand is zero, then with some numbers from either
         end.
 
-        at_b: the element at the second end. The line through both ends says where to look, every
-        third time the middle.
+        at: the element at both ends, which differ in the tensors `names`. The line through them
+        says where to look, every third time the middle.
         """
-        operand, wrong = self.look(a)
-        if operand is None or wrong:
-            return a if wrong else None
-        ends = [float(operand[element]), at_b]
-        sign = np.sign(ends[0])
-        way = a, b
+        way, ends, sign = line, list(at), np.sign(at[0])
         passed: deque[Way] = deque(maxlen=_BEFORE)
         for number in range(_HALVINGS):
             shares = (0.5,) if number % 3 == 2 else (_crossing(*ends), 0.5)
@@ -321,7 +322,7 @@ class Pursuit:
         else:
             return None
         if hit is not None:
-            self.crossing = Crossing((passed[0], (a, b)), names, element)
+            self.crossing = Crossing((passed[0], line), names, element)
         return hit
 
     def _inside(self, way: Way, names: Sequence[str], shares: Sequence[float]) -> Iterator[Values]:
