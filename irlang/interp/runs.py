@@ -71,7 +71,11 @@ class Runs(Ranked):
     def _after(
         self, other: eq.Expr, run: Run, steps: Ends, below: bool, box: Limits, facts: Facts
     ) -> Sum:
-        """What an element so many steps further is no less than, or one so many before no more."""
+        """What an element so many steps further is no less than, or one so many before no more; of a
+        recurrence that falls it is the other way round, and nothing is known of by how much.
+        """
+        if run.sign < 0:
+            return Sum({other: 1.0})
         count = steps[0] if below else -steps[1]
         more = count * run.least
         size = self.interval(other, box, facts).magnitude + more

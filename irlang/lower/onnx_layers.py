@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,23 +76,25 @@ def placed(call: Onnx, frame: Windows, *, dilated: bool = False) -> dict[str, An
     }
     if "dilation" in call.node.attrs or set(frame.dilation) - {1}:
         options["dilations"] = list(frame.dilation)  # AveragePool has them since opset 19
-    ends = zip(frame.out, frame.stride, frame.span, frame.size, strict=True)
+    # a list of another length, as an invalid call has it, is handed on as it is
+    span = frame.span if len(frame.dilation) == len(frame.window) else frame.window
+    ends = zip(frame.out, frame.stride, span, frame.size, strict=True)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
     plain = reaches and (dilated or set(frame.dilation) <= {1})
     if call["pad"] == "same" and plain:
         options["auto_pad"] = "SAME_UPPER"
-    elif call["pad"] == "given" and plain and _is_lower(frame):
+    elif call["pad"] == "given" and plain and _is_lower(frame, span):
         options["auto_pad"] = "SAME_LOWER"
     else:
         options["pads"] = [*frame.before, *frame.after]
     return options
 
 
-def _is_lower(frame: Windows) -> bool:
+def _is_lower(frame: Windows, span: Sequence[int]) -> bool:
     """Whether as many windows as fit an input divided by the stride need the padding that is given,
-    the odd element before: `SAME_LOWER`.
+    the odd element before: `SAME_LOWER`. span: the extents of a window.
     """
-    ends = zip(frame.size, frame.stride, frame.span, frame.before, frame.after, strict=True)
+    ends = zip(frame.size, frame.stride, span, frame.before, frame.after, strict=True)
     counts = tuple(-(-n // s) for n, s in zip(frame.size, frame.stride, strict=True))
     need = [(max(0, (-(-n // s) - 1) * s + k - n), lo, hi) for n, s, k, lo, hi in ends]
     odd = any(total % 2 for total, _, _ in need)
