@@ -71,8 +71,8 @@ class Runs(Ranked):
     def _after(
         self, other: eq.Expr, run: Run, steps: Ends, below: bool, box: Limits, facts: Facts
     ) -> Sum:
-        """What an element so many steps further is no less than, or one so many before no more; of a
-        recurrence that falls it is the other way round, and nothing is known of by how much.
+        """What an element so many steps further is no less than, or one so many before no more. Of
+        a recurrence that falls it is the other way round, and by how much is not known.
         """
         if run.sign < 0:
             return Sum({other: 1.0})
