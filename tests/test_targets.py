@@ -158,15 +158,18 @@ def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "target",
-    ["torch:cuda", "torch:tf32", "tf:gpu", "tf:tf32", "jax:gpu", "jax:tf32", "onnxruntime:cuda"],
-)
+    [
+        "torch:cuda", "torch:triton", "torch:tf32", "tf:gpu", "tf:tf32", "jax:gpu", "jax:tf32",
+        "onnxruntime:cuda",
+    ],
+)  # fmt: skip
 def test_without_a_gpu_the_reason_is_told(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "_gpu", lambda: False)
     found = describe(target)
     assert (found.installed, found.reason) == (False, "no GPU of NVIDIA is found here")
 
 
-@pytest.mark.parametrize("target", ["torch:cuda", "onnxruntime:cuda"])
+@pytest.mark.parametrize("target", ["torch:cuda", "torch:triton", "onnxruntime:cuda"])
 def test_a_framework_that_finds_no_gpu_says_so(target: str) -> None:
     """It does not compute on the processor in its place."""
     usable(target.partition(":")[0])
@@ -183,6 +186,7 @@ def test_programs_for_a_gpu_say_so() -> None:
     said = {
         "torch:cuda": f'torch.set_default_device("cuda")\n{full}False\n',
         "torch:tf32": f"{full}True\n",
+        "torch:triton": f'torch.set_default_device("cuda")\n{full}False\n',
         "jax:gpu": '"cuda")\njax.config.update("jax_default_matmul_precision", "highest")\n',
         "jax:tf32": '"jax_default_matmul_precision", "tensorfloat32")\n',
         "tf:gpu": "\ntf.config.experimental.enable_tensor_float_32_execution(False)\n",
@@ -190,6 +194,24 @@ def test_programs_for_a_gpu_say_so() -> None:
     }
     for target, text in said.items():
         assert text in str(lower(case.graph, target, case.catalog, case.params).code)
+
+
+CONSTANTS = """nnir 1
+
+model m(x: f32[1, 4, 2, 1]) -> y: f32[1, 1, 4, 2], b: i64[1, 4, 2, 1] {
+  y = depth_to_space(x; block_size = 2)
+  b = bucketize(x; boundaries = [0.5, 2.0])
+}
+"""
+
+
+def test_a_compiled_program_makes_its_constants_on_the_gpu() -> None:
+    """There `torch.tensor` takes no notice of the default device (PyTorch 2.11)."""
+    checked = check(parse(CONSTANTS, "model.nnir"), builtin())
+    code = str(lower(checked.graphs[0], "torch:triton", checked.catalog, {}).code)
+    made = [line for line in code.splitlines() if "torch.tensor([" in line]
+    assert len(made) == 2
+    assert all(', device="cuda")' in line for line in made)
 
 
 @pytest.mark.parametrize("target", ["tf", "tf:graph", "tf:keras", "keras:tensorflow"])

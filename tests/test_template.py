@@ -289,8 +289,15 @@ def test_a_job_that_is_killed_leaves_the_others_their_template(framework: Framew
 def test_a_target_says_why_it_is_not_forked() -> None:
     said: dict[str, Any] = {
         name: launch.is_alone(Target(name))
-        for name in ("torch", "tf:xla", "torch:cuda", "torch:compile", "onnxruntime:plain")
-    }
+        for name in (
+            "torch",
+            "tf:xla",
+            "torch:cuda",
+            "torch:compile",
+            "torch:triton",
+            "onnxruntime:plain",
+        )
+    }  # fmt: skip
     forked = [name for name, reason in said.items() if not reason]
     assert forked == ["torch", "tf:xla", "torch:cuda"]
     assert np.all([reason[0].islower() for reason in said.values() if reason])

@@ -23,10 +23,10 @@ _ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
 # Programs say themselves whether f32 may be multiplied in TF32.
-_GPU_MODES = ("cuda", "gpu", "tf32")
+_GPU_MODES = ("cuda", "gpu", "tf32", "triton")
 # Several processes share one GPU, of which each framework would take most for itself at its start.
 _SHARES_A_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-_COMPILES = "compile"
+_COMPILE = ("compile", "triton")
 # Frameworks whose processes start one by one, and why.
 _ALONE = {
     "onnxruntime": "its import starts a thread, which a fork would lose, and takes little time",
@@ -98,7 +98,7 @@ def is_alone(target: Target) -> str:
     family, _, mode = _known(target).partition(":")
     if not sys.platform.startswith("linux"):
         return "elsewhere than on Linux a fork is not safe, or there is none"
-    if mode == _COMPILES:
+    if mode in _COMPILE:
         return "its start compiles, and leaves threads"
     return _ALONE.get(family, "")
 

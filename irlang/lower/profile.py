@@ -102,7 +102,9 @@ PROFILES = (
     Accepted("*:tf32", "its programs allow TF32 in products of f32", (("factors", "tf32"),)),
     *(
         Accepted(name, "cuDNN convolves by Winograd's and Fourier's transforms", (("fast", 1.0),))
-        for name in ("torch:cuda", "torch:tf32", "jax:gpu", "jax:tf32", "tf:gpu", "tf:tf32")
+        for name in (
+            "torch:cuda", "torch:triton", "torch:tf32", "jax:gpu", "jax:tf32", "tf:gpu", "tf:tf32",
+        )
     ),
     Accepted(
         "onnxruntime:cuda", "the provider's option use_tf32 is on", (("factors", "tf32"),),
@@ -129,9 +131,11 @@ PROFILES = (
         )
         for name in ("onnxruntime", "onnxruntime:plain")
     ),
-    Accepted(
-        "torch:compile", "fused calls hand on f32 (emulate_precision_casts is off)",
-        (("carries", True),),
+    *(
+        Accepted(
+            name, "fused calls hand on f32 (emulate_precision_casts is off)", (("carries", True),),
+        )
+        for name in ("torch:compile", "torch:triton")
     ),
     Accepted("openvino*", "models in f16 are computed in f32", (("carries", True),)),
 )  # fmt: skip

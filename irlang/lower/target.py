@@ -127,6 +127,12 @@ ROWS = {
                     "the program of torch.export.export, run again", share=4,
                     says_no=_NO_TORCH_KERNEL + _NOT_EXPORTED,
                 ),
+                ":triton": Mode(
+                    "torch.compile on a GPU, where Inductor writes kernels for Triton", share=32,
+                    patience=6.0, compiler=True, gpu=True,
+                    environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
+                    says_no=_NO_TORCH_KERNEL + _ASSERTED,
+                ),
                 ":cuda": Mode("PyTorch on a GPU, f32 in full", gpu=True,
                               says_no=_NO_TORCH_KERNEL + _ASSERTED),
                 ":tf32": Mode("PyTorch on a GPU, products of f32 in TF32", gpu=True,

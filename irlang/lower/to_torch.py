@@ -136,21 +136,26 @@ def gradients(inputs, params):
 )
 
 
+_COMPILE = "@torch.compile\n"
+
+
 def layout(mode: str, release: tuple[int, ...]) -> Layout:
     """The program's layout in a mode of a release."""
     if mode == "compile":
-        return replace(LAYOUT, framework="PyTorch, compiled", decorator="@torch.compile\n")
+        return replace(LAYOUT, framework="PyTorch, compiled", decorator=_COMPILE)
     if mode == "export":
         framework = "PyTorch, by way of torch.export"
         return replace(LAYOUT, framework=framework, wrapper=_EXPORTED, wrapped="exported")
     slopes = _SLOPES if release >= _MATERIALIZES else None
-    if mode in ("cuda", "tf32"):
-        return replace(
-            LAYOUT, framework="PyTorch, on a GPU", slopes=slopes,
-            imports=LAYOUT.imports + _GPU.format(mode == "tf32"),
-            helpers=_on_gpu(LAYOUT.helpers), bfloat16_helpers=_on_gpu(LAYOUT.bfloat16_helpers),
-        )  # fmt: skip
-    return replace(LAYOUT, slopes=slopes)
+    if mode not in ("cuda", "tf32", "triton"):
+        return replace(LAYOUT, slopes=slopes)
+    on_gpu = replace(
+        LAYOUT, framework="PyTorch, on a GPU", imports=LAYOUT.imports + _GPU.format(mode == "tf32"),
+        helpers=_on_gpu(LAYOUT.helpers), bfloat16_helpers=_on_gpu(LAYOUT.bfloat16_helpers),
+    )  # fmt: skip
+    if mode == "triton":
+        return replace(on_gpu, framework="PyTorch, compiled for a GPU", decorator=_COMPILE)
+    return replace(on_gpu, slopes=slopes)
 
 
 # By default convolutions and recurrences are computed in TF32 and products of matrices are not.

@@ -37,9 +37,8 @@ def _quantile(call: Torch) -> Value | None:
 
 def _bucketize(call: Torch) -> Value:
     x = call.input("x")
-    table = (
-        f"torch.tensor({list(map(float, call['boundaries']))}, dtype={call.build.dtype(x.dtype)})"
-    )
+    numbers, dtype = list(map(float, call["boundaries"])), call.build.dtype(x.dtype)
+    table = call.build.spell("array", numbers=numbers, dtype=dtype)
     return call.value(invoke("torch.bucketize", x, table, right=call["right"] or None))
 
 

@@ -556,13 +556,13 @@ def _setup_nothing(module: Any) -> None:
     """Nothing to set: this framework's threads are set per session, or by the environment."""
 
 
-def _setup_compile(torch: Any) -> None:
+def _setup_compile(torch: Any, device: str = "cpu") -> None:
     """The first compilation takes long, and tells whether there is a compiler that works."""
 
     def double(x: Any) -> Any:
         return x + x
 
-    torch.compile(double)(torch.ones(3))
+    torch.compile(double)(torch.ones(3, device=device))
 
     def forget() -> None:
         _compiled.cache_clear()
@@ -598,6 +598,11 @@ _ON_GPU: Dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _setup_triton(torch: Any) -> None:
+    _setup_gpu(torch)
+    _setup_compile(torch, "cuda")
+
+
 def _with_gpu(hello: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a framework that is imported already says of itself when it is to compute on a GPU."""
     try:
@@ -615,11 +620,12 @@ def _computes(framework: Any, small: Callable[[Any], Any]) -> bool:
     return True
 
 
-_MODES = {
+_MODES: Dict[str, Callable[[Any], None]] = {
     "compile": _setup_compile,
     "cuda": _setup_gpu,
     "gpu": _setup_gpu,
     "tf32": _setup_gpu,
+    "triton": _setup_triton,
 }
 # A target's name up to the colon, the module that it needs, and what to set once at the start.
 FRAMEWORKS = {
