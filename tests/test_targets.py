@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -198,20 +199,28 @@ def test_programs_for_a_gpu_say_so() -> None:
 
 CONSTANTS = """nnir 1
 
-model m(x: f32[1, 4, 2, 1]) -> y: f32[1, 1, 4, 2], b: i64[1, 4, 2, 1] {
+model m(x: f32[1, 4, 2, 1], k: i64[4], w: f32[4, 1, 1]) -> y: f32[1, 1, 4, 2], b: i64[1, 4, 2, 1],
+    c: i64[4], h: f32[2, 4, 1], z: f32[3] {
   y = depth_to_space(x; block_size = 2)
   b = bucketize(x; boundaries = [0.5, 2.0])
+  c = bit_count(k)
+  v = reshape(x; shape = [2, 4, 1])
+  h, last, cell = lstm(v, w, w)
+  z = full(; shape = [3], value = 2.5)
 }
 """
 
 
 def test_a_compiled_program_makes_its_constants_on_the_gpu() -> None:
-    """There `torch.tensor` takes no notice of the default device (PyTorch 2.11)."""
+    """There some take no notice of the default device (PyTorch 2.11)."""
     checked = check(parse(CONSTANTS, "model.nnir"), builtin())
     code = str(lower(checked.graphs[0], "torch:triton", checked.catalog, {}).code)
-    made = [line for line in code.splitlines() if "torch.tensor([" in line]
-    assert len(made) == 2
-    assert all(', device="cuda")' in line for line in made)
+    function = ast.parse(code[code.index("@torch.compile") : code.index("def tensor")])
+    made = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    makers = {"torch.tensor", "torch.arange", "torch.zeros", "torch.full"}
+    told = {ast.unparse(n.func): [k.arg for k in n.keywords] for n in made}
+    assert makers <= told.keys()
+    assert all(("device" in told[name]) == (name in makers) for name in told)
 
 
 @pytest.mark.parametrize("target", ["tf", "tf:graph", "tf:keras", "keras:tensorflow"])

@@ -37,7 +37,7 @@ from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.target import FIRST, KIN, Description, describe
 from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
 from irlang.lower.theano_builder import TheanoBuilder
-from irlang.lower.torch_builder import TorchBuilder, TritonBuilder
+from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Array
 
 _REASONS = 4  # that are told
@@ -104,7 +104,6 @@ _MODES = {
         to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW, False
     ),
     "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
-    "torch:triton": replace(_PYTHON["torch"], builder=TritonBuilder),
 }
 
 

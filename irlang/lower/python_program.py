@@ -6,7 +6,7 @@ The text is deterministic. Everything that comes from the file is an identifier 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +55,9 @@ class Layout:
     there. watched_run: the first of a program that has the
     second of these, where values come about in another way once something is differentiated.
 
-    A mode shows in what stands around the model's function: decorator is a line above it, wrapper
-    the text of another function, named `wrapped`, that calls it. One that has no gradients has no
+    A mode shows in what stands around the model's function: decorator is a line above it, finish
+    gives its text its last form, wrapper is the text of another function, named `wrapped`, that
+    calls it. One that has no gradients has no
     text for them. slopes: how gradients are written without functions, where that can be done.
     """
 
@@ -69,6 +70,7 @@ class Layout:
     watched: str
     watched_run: str = ""
     decorator: str = ""
+    finish: Callable[[str], str] = str
     wrapper: str = ""
     wrapped: str = ""
     slopes: Slopes | None = None
@@ -130,7 +132,8 @@ def program(
                 *([_names("BFLOAT16", bfloat16)] if bfloat16 else ()),
             )
         ),
-        layout.decorator + _function(graph, function, signature, builder.lines, returned),
+        layout.decorator
+        + layout.finish(_function(graph, function, signature, builder.lines, returned)),
         *([layout.wrapper.format(function=function)] if layout.wrapper else ()),
         layout.bfloat16_helpers if bfloat16 else layout.helpers,
         run.format(function=layout.wrapped or function),

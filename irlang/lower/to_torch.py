@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from irlang.lower.call import Native
@@ -154,7 +155,8 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         helpers=_on_gpu(LAYOUT.helpers), bfloat16_helpers=_on_gpu(LAYOUT.bfloat16_helpers),
     )  # fmt: skip
     if mode == "triton":
-        return replace(on_gpu, framework="PyTorch, compiled for a GPU", decorator=_COMPILE)
+        framework = "PyTorch, compiled for a GPU"
+        return replace(on_gpu, framework=framework, decorator=_COMPILE, finish=_placed)
     return replace(on_gpu, slopes=slopes)
 
 
@@ -163,6 +165,26 @@ _GPU = """
 torch.set_default_device("cuda")
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {}
 """
+
+
+# What makes a tensor of nothing but numbers.
+_MAKES = re.compile(
+    r"\btorch\.(tensor|arange|linspace|zeros|ones|full|empty|eye|rand|randn|randint|\w+_window)\("
+)
+
+
+def _placed(function: str) -> str:
+    """What makes tensors is told the GPU: compiled, PyTorch 2.11 makes some on the processor,
+    whatever the default is.
+    """
+    head, quote, body = function.rpartition('"""')  # what the model says of itself stays
+    for found in reversed([*_MAKES.finditer(body)]):
+        end, depth = found.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(body[end], 0)
+            end += 1
+        body = f'{body[: end - 1]}, device="cuda"{body[end - 1 :]}'
+    return head + quote + body
 
 
 def _on_gpu(helpers: str) -> str:

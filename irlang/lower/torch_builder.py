@@ -163,16 +163,3 @@ class TorchBuilder(SpeltBuilder):
         for axis in reversed(axes) if kind in _SINGLY else ():
             value = super().reduce(kind, value, (axis,))
         return value if kind in _SINGLY else super().reduce(_REDUCE.get(kind, kind), value, axes)
-
-
-class TritonBuilder(TorchBuilder):
-    """For programs compiled for a GPU: in these, `torch.tensor` does not go to the default device,
-    where what else makes tensors does.
-    """
-
-    words = MappingProxyType(
-        {
-            word: f'{text[:-1]}, device="cuda")' if text.startswith("torch.tensor(") else text
-            for word, text in _WORDS.items()
-        }
-    )
