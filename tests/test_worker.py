@@ -289,6 +289,17 @@ def test_at_the_end_of_the_time_one_program_is_waited_for_and_no_more() -> None:
     assert time.monotonic() - until < 1.5 + 5.0
 
 
+def test_at_the_end_of_the_time_a_target_with_patience_has_none() -> None:
+    """What it may take at other times is minutes."""
+    with Worker(Target("numpy")) as warm:
+        warm.hello()
+        until = time.monotonic() + 1.0
+        with Worker(Target("numpy", patience=10.0), Limits(until=until)) as worker:
+            with pytest.raises(Late):
+                worker.submit([body("time.sleep(60)")])
+            assert time.monotonic() - until < 15.0
+
+
 def test_at_the_end_of_the_time_no_other_program_of_a_batch_begins(tmp_path: Path) -> None:
     slow = f"open({str(tmp_path / 'ran')!r}, 'a').write('.')\ntime.sleep(1.5)\nreturn {{}}"
     with Worker(Target("numpy")) as warm:

@@ -61,7 +61,8 @@ class Limits:
     resident memory has grown by `growth` since its start: what a framework leaks stays bounded.
     `memory` is resident memory too; frameworks reserve address space without bound. Both are
     looked after only where the system tells them (Linux). At `until`, on the monotonic clock, all
-    work is to be over: the program that is running then has its time left, and no other begins.
+    work is to be over: the program that is running then has a few seconds left, and no other
+    begins.
     """
 
     seconds: float = 20.0

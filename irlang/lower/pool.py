@@ -48,7 +48,8 @@ __all__ = [
 
 _USUAL = Limits()
 _GRACE = 10.0  # seconds beyond a program's that a process has to end what it forked for that
-_LAST = 2.0  # seconds beyond a program's for all that is to come after the end of the time
+# Seconds after the end of the time that a program may go on for, and all that is to come after it.
+_RUNNING, _LAST = 6.0, 2.0
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
 
 
@@ -172,7 +173,8 @@ class Worker:
         if until == math.inf:
             return job.result()
         try:
-            return job.result(max(0.0, until + self.limits.seconds + _LAST - time.monotonic()))
+            last = until + min(self.limits.seconds, _RUNNING) + _LAST
+            return job.result(max(0.0, last - time.monotonic()))
         except TimeoutError:
             if job.done():
                 raise  # it is the work that has failed
