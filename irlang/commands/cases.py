@@ -29,11 +29,11 @@ def load_case(
     with contextlib.suppress(OSError):  # a name that is too long is told when it is read
         file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
-    known = {**inputs_beside(file, graph), **arrays}
+    known = {**_inputs_beside(file, graph), **arrays}
     return Case(graph, inputs(graph, seed, known), initial_values(graph, seed), catalog)
 
 
-def inputs_beside(file: str, graph: Graph) -> dict[str, Array]:
+def _inputs_beside(file: str, graph: Graph) -> dict[str, Array]:
     """The inputs in the safetensors file beside a model's, where there is one."""
     from irlang.diff.reduce_files import load_beside
 

@@ -15,7 +15,6 @@ expires = 2027-03-01          # from that day on it is a finding again
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from irlang.diagnostics import fail
+from irlang.lower.entries import read_entries
 
 _PATTERNS = ("target", "operator", "verdict", "signature")
-_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +44,7 @@ class Known:
 
 def read_known(path: Path) -> list[Known]:
     """The patterns of a file. Raises `file.known`, with the entry that is at fault."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)  # what has no size of its own may have no end
-        if len(data) > _MOST_BYTES:
-            raise fail("file.known", f"{path} is too large for a list of known findings")
-        content = tomllib.loads(data.decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise fail("file.known", f"{path} cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise fail("file.known", f"{path} is no TOML: {error}") from None
-    entries = content.pop("known", [])
-    if content or not isinstance(entries, list):
-        other = next(iter(content), "known")
-        raise fail("file.known", f"{path}: `{other}` is not [[known]]", help="write [[known]]")
+    entries = read_entries(path, "known", "file.known", "a list of known findings")
     return [_entry(path, number, entry) for number, entry in enumerate(entries, 1)]
 
 

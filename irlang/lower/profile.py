@@ -19,7 +19,6 @@ reason = "torch.backends.cuda.matmul.allow_tf32"
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -28,10 +27,10 @@ from typing import Any
 
 from irlang.arithmetic import FORMATS, STANDARD, Allowance, Arithmetic
 from irlang.diagnostics import fail
+from irlang.lower.entries import read_entries
 from irlang.lower.target import Description, describe
 from irlang.scalar import SCALARS
 
-_MOST_BYTES = 1 << 20
 _MOST_ULPS = 2.0**40
 
 
@@ -167,20 +166,7 @@ def arithmetic(target: Description, accepted: Sequence[Accepted] = ()) -> Arithm
 
 def read_profile(path: Path) -> tuple[Accepted, ...]:
     """What a file accepts. Raises `file.profile`, with the entry that is at fault."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)  # what has no size of its own may have no end
-        if len(data) > _MOST_BYTES:
-            raise fail("file.profile", f"{path} is too large for a profile")
-        content = tomllib.loads(data.decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise fail("file.profile", f"{path} cannot be read: {error}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise fail("file.profile", f"{path} is no TOML: {error}") from None
-    entries = content.pop("accept", [])
-    if content or not isinstance(entries, list):
-        other = next(iter(content), "accept")
-        raise fail("file.profile", f"{path}: `{other}` is not [[accept]]", help="write [[accept]]")
+    entries = read_entries(path, "accept", "file.profile", "a profile")
     return tuple(_entry(f"{path}: entry {n}", entry) for n, entry in enumerate(entries, 1))
 
 
