@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
 from irlang.analysis.verdict import verdicts
 from irlang.interp.range import analyse
+from irlang.interp.values import Array
 from tests.analysed import (
     BOXES,
     DIFFERENCE,
@@ -107,10 +109,29 @@ def test_inputs_that_are_equal_are_tried() -> None:
     made = ready(
         "nnir 1\nmodel m(a: f32[2, 3], b: f32[2, 3]) -> y: f32[2, 3] {\n  y = add(a, b)\n}\n"
     )
-    first = list(itertools.islice(tries(made.graph, 0), 100))
-    alike = [one for one in first if np.ptp(one["a"]) and np.array_equal(one["a"], one["b"])]
-    assert len(alike) >= 3
-    assert any(one is first[10] for one in alike)  # a pursuit begins with it, too
+
+    def alike(first: Iterator[dict[str, Array]], many: int) -> int:
+        some = itertools.islice(first, many)
+        return sum(bool(np.ptp(v["a"])) and np.array_equal(v["a"], v["b"]) for v in some)
+
+    assert alike(tries(made.graph, 0), 100) >= 3
+    assert alike(tries(made.graph, 0, {"a", "b"}), 12)  # a pursuit begins with it, too
+
+
+def test_what_is_small_enough_for_the_slope_of_a_norm_is_tried(frameworks: Frameworks) -> None:
+    """Where 1 / n and x / n**2 are numbers still, and x / n**3 is none."""
+    for dtype in ("f32", "f16"):
+        found = judged(
+            f"""nnir 1
+            model m(x: {dtype}[2, 8] in [-1, 1]) -> y: {dtype}[2, 8], loss: {dtype}[] {{
+              n = sqrt(reduce_sum(square(x); axes = [1], keepdims = true))
+              y = divide(x, n)
+              loss = reduce_sum(y)
+            }}""",
+            frameworks, gradient=True,
+        )  # fmt: skip
+        slopes = [report for report in found.reports if report.point.operator == "sqrt_gradient"]
+        assert [report.status for report in slopes] == ["reachable"]
 
 
 def test_what_a_framework_alone_brings_out_of_a_domain_is_met(frameworks: Frameworks) -> None:

@@ -111,8 +111,9 @@ _ZERO = _constant(_nearest_zero)
 _MIDDLE = _constant(lambda ends: 0.5 * ends[0] + 0.5 * ends[1])
 _ONE = _constant(lambda ends: min(max(1.0, ends[0]), ends[1]))
 CONSTANT = (_ZERO, _HIGH, _LOW, _ONE, _MIDDLE)
-# What is not 0, and has a reciprocal that overflows, by itself or once it is divided: of f16, f32.
-TINY = (_power(-17), _power(-124), _power(-129))
+# What is not 0, and has a reciprocal that overflows, by itself or once it is divided: of f16, f32;
+# and whose square is still not 0, where the quotient of it and of its square is divided once more.
+TINY = (_power(-17), _power(-124), _power(-129), _power(-11), _power(-68))
 _VARIED = (
     _ends(),
     _ends(-1),
@@ -148,7 +149,8 @@ def tries(
 ) -> Iterator[dict[str, Array]]:
     """Values for all inputs, without end: constants, then mixtures, always the same for a seed.
 
-    wanted: the inputs that matter; the others are what is nearest to zero in their ranges.
+    wanted: the inputs that matter; the others are what is nearest to zero in their ranges. Steps
+    are taken from these tries, which lead nowhere from where all is as good as 0.
     """
     ranges = {name: port.within for name, port in graph.inputs.items() if port.within is not None}
     plain: dict[str, Array] = {}
@@ -156,7 +158,7 @@ def tries(
         others = {name: ends for name, ends in ranges.items() if name not in wanted}
         plain = _one(graph, others, dict.fromkeys(others, _ZERO), generator(seed, "plain"))
         ranges = {name: ends for name, ends in ranges.items() if name in wanted}
-    for pattern in (*CONSTANT, *TINY):
+    for pattern in CONSTANT if wanted is not None else (*CONSTANT, *TINY):
         made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
         yield {**plain, **made}
     infos = [graph.inputs[name].info for name in ranges]
