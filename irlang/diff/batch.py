@@ -155,7 +155,7 @@ class _Batch:
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
-            asked=documented(settings.targets),
+            asked=documented(settings.targets), dares=session.dares,
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.

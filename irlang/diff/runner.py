@@ -10,6 +10,7 @@ import math
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -260,12 +261,19 @@ class Session:
             not self._lowered(case.graph, target, case).unsupported for target in self.targets
         )
 
+    def dares(self, case: Case) -> bool:
+        """Whether a program of a case is handed to any of the targets in a form that it may refuse,
+        where refusals are held against none.
+        """
+        bold = replace(case, bold=True)
+        return any(self._lowered(case.graph, target, bold).dared for target in self.targets)
+
     def has_own(self, graph: Graph, catalog: Catalog) -> bool:
         """Whether any of the targets has operators of its own for all calls of a program that has
         no parameters.
         """
         return any(
-            not lower(graph, target, catalog, {}, whole=False).unsupported
+            not lower(graph, target, catalog, {}, whole=False, bold=True).unsupported
             for target in self.targets
         )
 
@@ -275,14 +283,14 @@ class Session:
         So do most that are tried while a case is made smaller.
         """
         if graph.params:
-            return lower(graph, target, case.catalog, case.params)
+            return lower(graph, target, case.catalog, case.params, bold=case.bold)
         infos = [(name, port.info) for name, port in graph.inputs.items()]
-        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss
+        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss, case.bold
         last = self._last.get(target)
         if last is None or last[0] is not graph.nodes or last[1] is not case.catalog:
             last = None
         if last is None or last[2] != key:
-            made = lower(graph, target, case.catalog, case.params)
+            made = lower(graph, target, case.catalog, case.params, bold=case.bold)
             last = self._last[target] = graph.nodes, case.catalog, key, made
         return last[3]
 
@@ -292,7 +300,7 @@ class Session:
         None of a program that it cannot run.
         """
         worker = self.workers[target]
-        made = [lower(expose(c.graph), target, c.catalog, c.params) for c in cases]
+        made = [lower(expose(c.graph), target, c.catalog, c.params, bold=c.bold) for c in cases]
         able = [(a, case) for a, case in zip(made, cases, strict=True) if not a.unsupported]
         worker.send([program(lowered, case) for lowered, case in able], self.seconds)
         try:
