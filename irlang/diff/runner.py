@@ -32,7 +32,9 @@ from irlang.diff.outcome import (
     with_open,
 )
 from irlang.graph import Graph, Node
+from irlang.lower.launch import Target, on_gpu
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
 from irlang.lower.target import require_installed
@@ -44,8 +46,8 @@ class Session:
     """Workers for a set of targets.
 
     accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`). thorough:
-    as of a `Refiner`. `compiles` says of each target whether it takes its time over a program,
-    however short.
+    as of a `Refiner`. side_by_side: whether targets that take their time have two processes each.
+    `compiles` says of each target whether it takes its time over a program, however short.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Session:
         limits: Limits | None = None,
         accepted: Sequence[Accepted] = (),
         thorough: bool = True,
+        side_by_side: bool = False,
     ) -> None:
         if not targets:
             raise fail(
@@ -71,7 +74,10 @@ class Session:
         self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
         self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
-            name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
+            name: (Pair if side_by_side and _takes_time(d.worker) else Worker)(
+                d.worker, limits or Limits()
+            )
+            for name, d in descriptions.items()
         }
 
     def __enter__(self) -> Self:
@@ -308,6 +314,11 @@ class Session:
         except WorkerError as error:
             raise _unusable(target, error) from None
         return [None if lowered.unsupported else next(results) for lowered in made]
+
+
+def _takes_time(target: Target) -> bool:
+    """Whether a target is waited for, on one core; several processes would share one GPU."""
+    return target.patience > 1 and not on_gpu(target)
 
 
 def _unusable(target: str, error: WorkerError) -> InvalidInput:
