@@ -18,6 +18,7 @@ from irlang.catalog import builtin
 from irlang.cli import status
 from irlang.diagnostics import InvalidInput
 from irlang.diff.runner import Case, Session, is_turn
+from irlang.gen.build import generate
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.lower import target as targets
@@ -35,8 +36,8 @@ SAID = {
     "jax:jit": "@jax.jit\ndef small(",
     "tflite": "tf.lite.Interpreter(model_content=converter.convert(), num_threads=1)",
     "torch:export": "torch.export.export(Model(), values).module()(*values)",
-    "tf:graph": "@tf.function\ndef small(",
-    "tf:xla": "@tf.function(jit_compile=True)\ndef small(",
+    "tf:graph": "@tf.function(autograph=False)\ndef small(",
+    "tf:xla": "@tf.function(autograph=False, jit_compile=True)\ndef small(",
 }
 
 
@@ -284,3 +285,28 @@ def test_more_calls_take_hardly_longer_where_a_program_is_compiled_whole(
     target: str, compiles: bool
 ) -> None:
     assert describe(target).compiles == compiles  # JAX by itself compiles every operation
+
+
+_CONVERTED = (
+    ast.If, ast.IfExp, ast.For, ast.While, ast.BoolOp, ast.Eq, ast.NotEq, ast.Not, ast.Assert,
+    ast.Break, ast.Continue,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_traced_function_has_nothing_that_autograph_would_convert(seed: int) -> None:
+    """So it need not look: what is traced is the same without."""
+    usable("tf:graph")
+    catalog = builtin()
+    graph = generate(catalog, seed).graph
+    lowered = lower(graph, "tf:graph", catalog, initial_values(graph, seed))
+    if lowered.unsupported:
+        pytest.skip(lowered.unsupported[0])
+    traced = [
+        node
+        for node in ast.parse(str(lowered.code)).body
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+    ]
+    (function,) = traced
+    found = [ast.dump(node) for node in ast.walk(function) if isinstance(node, _CONVERTED)]
+    assert not found

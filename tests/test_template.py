@@ -33,6 +33,20 @@ with open({noted!r}, "a") as file:
 """
 
 
+_COMPILING = """
+import os, types
+__version__ = "0"
+_dynamo = types.SimpleNamespace(reset=lambda: None)
+def set_num_threads(number): pass
+def set_num_interop_threads(number): pass
+def ones(size): return size
+def compile(function):
+    with open({noted!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+    return function
+"""
+
+
 class Framework:
     """A module that notes its imports, and the target that imports it."""
 
@@ -290,17 +304,22 @@ def test_a_target_says_why_it_is_not_forked() -> None:
     said: dict[str, Any] = {
         name: launch.is_alone(Target(name))
         for name in (
-            "torch",
-            "tf:xla",
-            "torch:cuda",
-            "torch:compile",
-            "torch:triton",
-            "onnxruntime:plain",
+            "torch", "tf:xla", "torch:cuda", "torch:compile", "torch:triton", "onnxruntime:plain",
         )
     }  # fmt: skip
     forked = [name for name, reason in said.items() if not reason]
-    assert forked == ["torch", "tf:xla", "torch:cuda"]
+    assert forked == ["torch", "tf:xla", "torch:cuda", "torch:compile"]
     assert np.all([reason[0].islower() for reason in said.values() if reason])
+
+
+def test_a_compiler_is_at_work_before_the_fork(tmp_path: Path) -> None:
+    """What takes seconds at the start of each process has been done in the one that all are of."""
+    (tmp_path / "torch.py").write_text(_COMPILING.format(noted=str(tmp_path / "compiled")))
+    target = Target("torch:compile", environment={"PYTHONPATH": str(tmp_path)})
+    with Worker(target) as first, Worker(target) as second:
+        assert pid_of(first) != pid_of(second)
+    assert len((tmp_path / "compiled").read_text().split()) == 1
+    template._end_all()
 
 
 def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ def cases_apart(
     each: int = APART,
     calls: int = CALLS,
     asked: Asked = MappingProxyType({}),
+    dares: Able = lambda _: False,
 ) -> Iterator[tuple[int, int, Case]]:
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
@@ -100,7 +101,8 @@ def cases_apart(
     one, and so are those that could not be drawn, or that the oracle has no value for. native: the
     operators that a target has of its own; own: whether one has such an operator as it is called in
     a program of one call. each: how many stand beside any batch. calls: of each program. asked:
-    see `case_apart`.
+    see `case_apart`. dares: whether a program has forms that targets may refuse: such a call has
+    its turn in these as well, by itself.
     """
     names = list(ops) or [op.name for op in catalog]
     if grad and not ops:  # what has no derivative by anything says nothing of one
@@ -127,9 +129,19 @@ def cases_apart(
             )  # fmt: skip
             made += islice((one for one in drawn if one is not None and able(one)), 1)
         made += [one for one in aside if able(one)]
+        made += list(_daring(made, dares))
         if not grad:
             made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]
         yield from ((number, start, one) for one in made)
+
+
+def _daring(made: Sequence[Case], dares: Able) -> Iterator[Case]:
+    """The calls of some programs that have forms which targets may refuse, each by itself."""
+    for case in filter(dares, made):
+        called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
+        for _, one in taken_apart(case, called):
+            if dares(one):
+                yield replace(one, bold=True)
 
 
 def _at_extremes(made: Sequence[Case], catalog: Catalog, seed: int, own: Own) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import time
 import zlib
 from collections import Counter
@@ -61,13 +62,20 @@ Run: TypeAlias = tuple[Case, Outcome]
 _SESSION: dict[tuple[tuple[str, ...], str], Session] = {}
 
 
-def _session(targets: tuple[str, ...], profile: str) -> Session:
-    """The workers of this process, started once."""
+def _session(targets: tuple[str, ...], profile: str, jobs: int) -> Session:
+    """The workers of this process, started once.
+
+    jobs: how many processes like this one there are; where there are cores beyond these, slow
+    targets have them.
+    """
     key = targets, profile
     if key not in _SESSION:
         accepted = read_profile(Path(profile)) if profile else ()
         limits = Limits(PACE.for_program(Limits.seconds), until=PACE.until)
-        _SESSION[key] = Session(targets, limits, accepted, thorough=False).__enter__()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        _SESSION[key] = Session(
+            targets, limits, accepted, thorough=False, side_by_side=cores >= 2 * jobs
+        ).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[key]
 
@@ -147,7 +155,7 @@ class _Batch:
     def __init__(self, settings: Settings, number: int, told: Callable[[Found], None]) -> None:
         self._settings, self._number, self._told = settings, number, told
         self._catalog = catalog = builtin()
-        self._session = session = _session(settings.targets, settings.profile)
+        self._session = session = _session(settings.targets, settings.profile, settings.jobs)
         count = planned(settings, number)
         own = partial(session.has_own, catalog=catalog)
         spelled = frozenset().union(*map(spelt, settings.targets))
@@ -155,7 +163,7 @@ class _Batch:
         self._apart = cases_apart(
             catalog, settings.seed, number, settings.ops, settings.grad,
             -(-count * APART // BATCH), session.can_run, spelled, own, calls=calls,
-            asked=documented(settings.targets),
+            asked=documented(settings.targets), dares=session.dares,
         )  # fmt: skip
         share = -(-count * beside(settings.targets) // BATCH)
         # What differentiates by itself is asked for some gradients in any campaign.

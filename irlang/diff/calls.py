@@ -44,7 +44,7 @@ class Case:
 
     balls: what the oracle says of every value, where that has been computed already, and took: the
     seconds that it needed. edge: whether values at the edges of their types were put into the
-    inputs on purpose.
+    inputs on purpose. bold: whether calls are handed on in forms that targets may refuse.
     """
 
     graph: Graph
@@ -54,6 +54,7 @@ class Case:
     balls: dict[str, Ball] | None = None
     edge: bool = False
     took: float = 0.0
+    bold: bool = False
 
     @property
     def values(self) -> dict[str, Array]:

@@ -61,12 +61,12 @@ def ask(graph: Graph, target: str, case: Case) -> Asked:
     """The program of a graph, with gradients of the loss if there is one: the target's own, or
     those of the adjoint equations.
     """
-    lowered = lower(graph, target, case.catalog, case.params, grad=True)
+    lowered = lower(graph, target, case.catalog, case.params, grad=True, bold=case.bold)
     if graph.loss is None or lowered.unsupported or lowered.gradients:
         return Asked(lowered)
     backward = prepare(graph, case.catalog)
     whole = gradient_graph(backward)
-    made = lower(whole.graph, target, case.catalog, case.params)
+    made = lower(whole.graph, target, case.catalog, case.params, bold=case.bold)
     if made.unsupported:
         return Asked(lowered, reason=made.unsupported[0])
     return Asked(made, {whole.cotangents[name]: name for name in backward.wanted})
@@ -106,11 +106,13 @@ def pulled_by_call(
         return  # what is drawn anew for the gradient is not what the values were drawn from
     graph, forks = split(case.graph, _identity())
     shown = expose(graph)
-    lowered = lower(shown, target, case.catalog, case.params, grad=True, watched=True)
+    lowered = lower(
+        shown, target, case.catalog, case.params, grad=True, watched=True, bold=case.bold
+    )
     if not lowered.gradients:
         graph, forks = case.graph, frozenset()
         shown = expose(gradient_graph(prepare(graph, case.catalog)).graph)
-        lowered = lower(shown, target, case.catalog, case.params)
+        lowered = lower(shown, target, case.catalog, case.params, bold=case.bold)
     elif not lowered.watched:
         return
     if lowered.unsupported:

@@ -10,6 +10,7 @@ import math
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,7 +32,9 @@ from irlang.diff.outcome import (
     with_open,
 )
 from irlang.graph import Graph, Node
+from irlang.lower.launch import Target, on_gpu
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
 from irlang.lower.target import require_installed
@@ -43,8 +46,8 @@ class Session:
     """Workers for a set of targets.
 
     accepted: of whose arithmetic, by a profile of the user's (`irlang.lower.profile`). thorough:
-    as of a `Refiner`. `compiles` says of each target whether it takes its time over a program,
-    however short.
+    as of a `Refiner`. side_by_side: whether targets that take their time have two processes each.
+    `compiles` says of each target whether it takes its time over a program, however short.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Session:
         limits: Limits | None = None,
         accepted: Sequence[Accepted] = (),
         thorough: bool = True,
+        side_by_side: bool = False,
     ) -> None:
         if not targets:
             raise fail(
@@ -70,7 +74,10 @@ class Session:
         self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
         self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
-            name: Worker(d.worker, limits or Limits()) for name, d in descriptions.items()
+            name: (Pair if side_by_side and _takes_time(d.worker) else Worker)(
+                d.worker, limits or Limits()
+            )
+            for name, d in descriptions.items()
         }
 
     def __enter__(self) -> Self:
@@ -260,12 +267,19 @@ class Session:
             not self._lowered(case.graph, target, case).unsupported for target in self.targets
         )
 
+    def dares(self, case: Case) -> bool:
+        """Whether a program of a case is handed to any of the targets in a form that it may refuse,
+        where refusals are held against none.
+        """
+        bold = replace(case, bold=True)
+        return any(self._lowered(case.graph, target, bold).dared for target in self.targets)
+
     def has_own(self, graph: Graph, catalog: Catalog) -> bool:
         """Whether any of the targets has operators of its own for all calls of a program that has
         no parameters.
         """
         return any(
-            not lower(graph, target, catalog, {}, whole=False).unsupported
+            not lower(graph, target, catalog, {}, whole=False, bold=True).unsupported
             for target in self.targets
         )
 
@@ -275,14 +289,14 @@ class Session:
         So do most that are tried while a case is made smaller.
         """
         if graph.params:
-            return lower(graph, target, case.catalog, case.params)
+            return lower(graph, target, case.catalog, case.params, bold=case.bold)
         infos = [(name, port.info) for name, port in graph.inputs.items()]
-        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss
+        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss, case.bold
         last = self._last.get(target)
         if last is None or last[0] is not graph.nodes or last[1] is not case.catalog:
             last = None
         if last is None or last[2] != key:
-            made = lower(graph, target, case.catalog, case.params)
+            made = lower(graph, target, case.catalog, case.params, bold=case.bold)
             last = self._last[target] = graph.nodes, case.catalog, key, made
         return last[3]
 
@@ -292,7 +306,7 @@ class Session:
         None of a program that it cannot run.
         """
         worker = self.workers[target]
-        made = [lower(expose(c.graph), target, c.catalog, c.params) for c in cases]
+        made = [lower(expose(c.graph), target, c.catalog, c.params, bold=c.bold) for c in cases]
         able = [(a, case) for a, case in zip(made, cases, strict=True) if not a.unsupported]
         worker.send([program(lowered, case) for lowered, case in able], self.seconds)
         try:
@@ -300,6 +314,11 @@ class Session:
         except WorkerError as error:
             raise _unusable(target, error) from None
         return [None if lowered.unsupported else next(results) for lowered in made]
+
+
+def _takes_time(target: Target) -> bool:
+    """Whether a target is waited for, on one core; several processes would share one GPU."""
+    return target.patience > 1 and not on_gpu(target)
 
 
 def _unusable(target: str, error: WorkerError) -> InvalidInput:

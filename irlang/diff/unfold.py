@@ -25,7 +25,7 @@ _VIA = "onnxruntime"  # whose programs can be read back
 
 def is_composed(case: Case, target: str) -> bool:
     """Whether a target's program of a case is more than one operator of its own."""
-    lowered = lower(case.graph, target, case.catalog, case.params)
+    lowered = lower(case.graph, target, case.catalog, case.params, bold=case.bold)
     return not lowered.unsupported and not is_direct(lowered, shaped=True)
 
 
@@ -36,7 +36,7 @@ def unfolded(case: Case, target: str) -> Case | None:
     those that follow from the definition.
     """
     via = target if describe(target).framework == _VIA else _VIA
-    model = lower(case.graph, via, case.catalog, case.params, native=via == target)
+    model = lower(case.graph, via, case.catalog, case.params, native=via == target, bold=case.bold)
     if model.unsupported or not isinstance(model.code, bytes):
         return None
     try:

@@ -58,6 +58,13 @@ class Call(Generic[B]):
         names = [key for key in self.values if key.startswith(f"{name}[")]
         return [self.input(key) for key in names]
 
+    def dares(self) -> bool:
+        """Whether a form is to be handed on that targets may refuse (`bold` of
+        `irlang.lower.lower`); that there was one is noted.
+        """
+        self.build.dared |= self.build.bold
+        return self.build.bold
+
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """The types of the results."""

@@ -26,9 +26,11 @@ _ENVIRONMENT = {
 _GPU_MODES = ("cuda", "gpu", "tf32", "triton")
 # Several processes share one GPU, of which each framework would take most for itself at its start.
 _SHARES_A_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-_COMPILE = ("compile", "triton")
-# Frameworks whose processes start one by one, and why.
+# Modes whose start does more than to import, and as it leaves no thread may be done before a fork.
+_PREPARED = ("compile",)
+# Frameworks, and modes, whose processes start one by one, and why.
 _ALONE = {
+    "torch:triton": "its start computes on the GPU, whose driver would not survive the fork",
     "onnxruntime": "its import starts a thread, which a fork would lose, and takes little time",
     "numpy": "there is nothing to import that the worker has not",
 }
@@ -96,12 +98,10 @@ def is_alone(target: Target) -> str:
     """Why the processes of a target are not forked from one that has imported its framework; empty
     where they are.
     """
-    family, _, mode = _known(target).partition(":")
     if not sys.platform.startswith("linux"):
         return "elsewhere than on Linux a fork is not safe, or there is none"
-    if mode in _COMPILE:
-        return "its start compiles, and leaves threads"
-    return _ALONE.get(family, "")
+    known = _known(target)
+    return _ALONE.get(known, "") or _ALONE.get(known.partition(":")[0], "")
 
 
 def template(target: Target, seconds: float, listen: int) -> tuple[list[str], dict[str, str]]:
@@ -110,8 +110,9 @@ def template(target: Target, seconds: float, listen: int) -> tuple[list[str], di
     seconds: that it may take to import that. listen: the descriptor of its socket.
     """
     options = json.dumps({"listen": listen, "start_seconds": seconds})
-    family = _known(target).partition(":")[0]
-    return [target.python, str(Path(worker.__file__)), family, options], environment(target)
+    family, _, mode = _known(target).partition(":")
+    known = _known(target) if mode in _PREPARED else family
+    return [target.python, str(Path(worker.__file__)), known, options], environment(target)
 
 
 def environment(target: Target) -> dict[str, str]:

@@ -53,7 +53,8 @@ class Lowered:
     empty. gradients: whether it can give them; constant: the values by which it does not
     differentiate, and the operator that has no derivative there. native: the nodes that became an
     operator of the target's own. watched: whether results have gradients too. slopes: how gradients
-    are written without functions, where they can be.
+    are written without functions, where they can be. dared: whether the target is handed a form
+    that it may refuse.
     """
 
     target: str
@@ -68,6 +69,7 @@ class Lowered:
     constant: Mapping[str, str] = field(default_factory=dict)
     watched: bool = False
     slopes: python_program.Slopes | None = None
+    dared: bool = False
 
     @property
     def refusal(self) -> str:
@@ -145,6 +147,7 @@ def lower(
     native: bool = True,
     whole: bool = True,
     hollow: bool = False,
+    bold: bool = False,
 ) -> Lowered:
     """The program of a model for a target (see `irlang targets`).
 
@@ -153,20 +156,21 @@ def lower(
     own then (a program that is compiled whole tells nothing of these). native: False lowers every
     operator from its definition, which is how the two ways are held against each other. whole:
     False lowers none from its definition: what the target has no operator for is unsupported.
-    hollow: layers that are made for tensors with elements are given others, too. Raises
+    hollow: layers that are made for tensors with elements are given others, too. bold: what targets
+    are known to refuse, though it is valid, is handed on as it is and not written otherwise. Raises
     `usage.target` for a target that there is not.
     """
     known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
-        return _python(graph, known, catalog, params, grad, watched, native, whole, hollow)
+        return _python(graph, known, catalog, params, grad, watched, native, whole, hollow, bold)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
-    code, body = to_onnx.model_file(
-        graph, catalog, params, _runtime(known), native=native, whole=whole
+    code, body, dared = to_onnx.model_file(
+        graph, catalog, params, _runtime(known), native=native, whole=whole, bold=bold
     )
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
-        tuple(body.unsupported.values()), False, frozenset(body.native),
+        tuple(body.unsupported.values()), False, frozenset(body.native), dared=dared,
     )  # fmt: skip
 
 
@@ -206,9 +210,11 @@ def _python(
     native: bool,
     whole: bool,
     hollow: bool,
+    bold: bool,
 ) -> Lowered:
     row = _row(target)
     builder = row.builder(Names(python_program.RESERVED))
+    builder.bold = bold
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
@@ -236,7 +242,7 @@ def _python(
         target.name, "python", code, arrays, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
-        None if compiled else layout.slopes,
+        None if compiled else layout.slopes, builder.dared,
     )  # fmt: skip
 
 

@@ -94,8 +94,9 @@ class _Node:
 class OnnxBuilder:
     """Implements `irlang.lower.value.Builder`; a value's text is its name."""
 
-    def __init__(self, taken: Sequence[str], runtime: Runtime) -> None:
+    def __init__(self, taken: Sequence[str], runtime: Runtime, bold: bool = False) -> None:
         self.runtime = runtime
+        self.bold, self.dared = bold, False
         self.gone = False  # whether an operator was wanted that an older opset has
         self._taken = set(taken)
         self._nodes: list[_Node] = []

@@ -67,8 +67,8 @@ def placed(call: Onnx, frame: Windows, *, dilated: bool = False) -> dict[str, An
 
     dilated: whether windows that are dilated are said to be automatically padded as well, as of
     pools; ONNX Runtime refuses such a convolution, of which there are many, so that padding is
-    given in numbers. So it is where a window is shorter than its stride: by ONNX's formula it is
-    negative.
+    given in numbers, unless a refusal does no harm. So it is where a window is shorter than its
+    stride: by ONNX's formula it is negative.
     """
     options: dict[str, Any] = {
         "kernel_shape": list(frame.window),
@@ -80,11 +80,10 @@ def placed(call: Onnx, frame: Windows, *, dilated: bool = False) -> dict[str, An
     span = frame.span if len(frame.dilation) == len(frame.window) else frame.window
     ends = zip(frame.out, frame.stride, span, frame.size, strict=True)
     reaches = all((o - 1) * s + k >= n for o, s, k, n in ends)
-    plain = reaches and (dilated or set(frame.dilation) <= {1})
-    if call["pad"] == "same" and plain:
-        options["auto_pad"] = "SAME_UPPER"
-    elif call["pad"] == "given" and plain and _is_lower(frame, span):
-        options["auto_pad"] = "SAME_LOWER"
+    lower = call["pad"] == "given" and _is_lower(frame, span)
+    automatic = reaches and (call["pad"] == "same" or lower)
+    if automatic and (dilated or set(frame.dilation) <= {1} or call.dares()):
+        options["auto_pad"] = "SAME_LOWER" if lower else "SAME_UPPER"
     else:
         options["pads"] = [*frame.before, *frame.after]
     return options
@@ -143,20 +142,26 @@ def _transposed(call: Onnx) -> Value | None:
         # A window shorter than a stride leaves positions to be added: where, ONNX does not say.
         extra = [e + m for e, m in zip(extra, more, strict=True)]
         whole = [w + m for w, m in zip(whole, more, strict=True)]
-    if any(e >= stride for e, stride in zip(extra, call["stride"], strict=True) if e):
-        return None  # which ONNX Runtime refuses
+    steps = list(zip(extra, call["stride"], call["dilation"], strict=True))
+    if any(e >= stride for e, stride, _ in steps if e):  # which ONNX Runtime refuses
+        allowed = all(e < max(stride, dilation) for e, stride, dilation in steps if e)
+        if not (allowed and call.dares()):
+            return None
     after = [w - low - o for w, low, o in zip(whole, lo, out, strict=True)]
     options |= {"pads": [*lo, *after], "output_padding": extra}
     return call.build.op("ConvTranspose", values, call.out.shape, **options)
 
 
 def _pool(op: str, **more: str) -> Native:
-    """A pool; padding must be less than the window, which a dilated one allows to exceed."""
+    """A pool; padding must be less than the window, which a dilated one allows to exceed: of that
+    ONNX says nothing, and ONNX Runtime refuses it.
+    """
 
     def rule(call: Onnx) -> Value | None:
         frame = windows(call)
         widest = map(max, frame.before, frame.after)
-        if any(amount >= k for amount, k in zip(widest, frame.window, strict=True)):
+        beyond = any(amount >= k for amount, k in zip(widest, frame.window, strict=True))
+        if beyond and not call.dares():
             return None
         if not 1 <= frame.rank <= _MOST_SPACE:
             return None
@@ -269,10 +274,12 @@ def _per_channel(op: str, **more: str) -> Native:
 
 def _local_response(call: Onnx) -> Value | None:
     x = call.input("x")
-    centred = call["size"] % 2 == 1 and call["before"] == call["size"] // 2
     numbers = {name: float(call[name]) for name in ("alpha", "beta", "bias")}
+    if x.rank < 2 or call["before"] != (call["size"] - 1) // 2:
+        return None
     without = numbers["alpha"] == 0 or numbers["beta"] == 0
-    if x.rank != 4 or not centred or without:  # ONNX Runtime refuses what ONNX allows
+    usual = x.rank == 4 and call["size"] % 2 == 1 and not without
+    if not usual and not call.dares():  # ONNX Runtime refuses what ONNX allows
         return None
     return call.build.op("LRN", [x], x.shape, size=call["size"], **numbers)
 
@@ -298,8 +305,8 @@ def _recurrent(
     kinds = [call["hidden" if at == "hidden_" else f"{at}activation"] for at in prefixes]
     if call.has("mask") or any(kind not in _ACTIVATIONS for kind in kinds):
         return None
-    if call["clip"] == 0:  # ONNX Runtime refuses it, and with it every program that has it
-        return None
+    if call["clip"] == 0 and not call.dares():
+        return None  # ONNX Runtime refuses it, and with it every program that has it
     build, dtype = call.build, call.build.runtime.carrier(op, call.out.dtype)
     x, w, r = (build.cast(call.input(name), dtype) for name in ("x", "w", "r"))
     hidden, features = r.shape[-1], w.shape[-1]

@@ -44,6 +44,7 @@ class PythonBuilder(Builder, ABC):
         self.constants: dict[str, tuple[str, Array]] = {}
         self.blunt: set[str] = set()
         self.sloped = False
+        self.bold = self.dared = False
         self._named: dict[str, Value] = {}
 
     # ---- text

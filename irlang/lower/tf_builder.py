@@ -36,6 +36,7 @@ _BINARY = {
     "bit_or": "tf.bitwise.bitwise_or", "bit_xor": "tf.bitwise.bitwise_xor",
     "shift_left": "tf.bitwise.left_shift", "shift_right": "tf.bitwise.right_shift",
 }  # fmt: skip
+_EQUAL = {"==": "tf.equal", "!=": "tf.not_equal"}
 MOST_AXES = 8
 MOST_SEARCHED = 7  # axes of a tensor in which a place is looked for
 MOST_TURNS = 5  # runs of axes along which one operand, the other or neither is broadcast
@@ -114,10 +115,13 @@ class TensorFlowBuilder(LimitedBuilder):
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
         args = self.turned(args)
+        shape, dtype = broadcast(args), args[0].dtype
+        if function in _EQUAL:  # by `==` tensors that do not broadcast are not equal in a graph
+            left, right = self.full(args[0]), args[1].text
+            return self.emit(f"{_EQUAL[function]}({left}, {right})", shape, "bool")
         found = self.infix(function, args) or self.widened(function, args)
         if found is not None:
             return found
-        shape, dtype = broadcast(args), args[0].dtype
         if function == "trunc":
             x = self.let(args[0], "v").text
             text = f"tf.where({x} < 0.0, tf.math.ceil({x}), tf.floor({x}))"

@@ -86,19 +86,23 @@ def _number_or_list(sizes: tuple[int, ...]) -> str:
 def _conv(call: Tf) -> Value | None:
     x, frame, padding = _framed(call, call.input("x"), told=True)
     rank = frame.rank
-    if not 1 <= rank <= _MOST_SPACE or (rank == 3 and call["groups"] != 1):
+    if not 1 <= rank <= _MOST_SPACE:
         return None
-    if not _same(frame.dilation, 1) and (rank == 3 or not _same(frame.stride, 1)):
-        return None  # TensorFlow has one or the other, on a processor with three axes one alone
+    # TensorFlow has one or the other, on a processor with three axes one alone
+    spread = not _same(frame.dilation, 1) and (rank == 3 or not _same(frame.stride, 1))
+    if (spread or (rank == 3 and call["groups"] != 1)) and not call.dares():
+        return None
     weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
-    stride = (1, *frame.stride, 1) if rank == 3 else frame.stride
+    stride, dilation = frame.stride, frame.dilation
+    if rank == 3:
+        stride, dilation = (1, *stride, 1), (1, *dilation, 1)
     text = invoke(
         f"tf.nn.conv{rank}d",
         channels_last(call, x),
         weight,
         _number_or_list(stride),
         padding,
-        dilations=None if _same(frame.dilation, 1) else _number_or_list(frame.dilation),
+        dilations=None if _same(dilation, 1) else _number_or_list(dilation),
     )
     return _result(call, _biased(call, text), call.out.shape)
 
@@ -135,7 +139,9 @@ def _transposed(call: Tf) -> Value | None:
 def _depthwise(call: Tf) -> Value | None:
     """Of a filter that has elements, as TensorFlow asks."""
     x, frame, padding = _framed(call, call.input("x"), told=True)
-    if not _plane(frame) or 0 in call.input("w").shape:
+    if frame.rank != _PLANE or 0 in call.input("w").shape:
+        return None
+    if not _plane(frame) and not call.dares():
         return None
     weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
     text = invoke(

@@ -38,37 +38,49 @@ def model_file(
     *,
     native: bool,
     whole: bool = True,
-) -> tuple[bytes, Body]:
-    """The model file, empty where something cannot be spelt, and what became of the nodes.
+    bold: bool = False,
+) -> tuple[bytes, Body, bool]:
+    """The model file, empty where something cannot be spelt, what became of the nodes, and whether
+    a form was dared.
 
-    native, whole: as of `irlang.lower.lower`.
+    native, whole, bold: as of `irlang.lower.lower`.
 
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
     is there that optimisers take several for one. Lone calls are those of the newest kernels, where
     no more of them are operators of their own in the usual opset.
     """
     if runtime.usual is not None and _chained(graph):
-        code, body = _written(graph, catalog, params, runtime.usual, native=native, whole=whole)
-        if not body.unsupported and body.native == _native(graph, catalog, runtime, native=native):
-            return code, body
-    code, body = _written(graph, catalog, params, runtime, native=native, whole=whole)
-    if native and runtime.usual is not None and len(body.native) < len(graph.nodes):
-        older = _written(graph, catalog, params, runtime.usual, native=native, whole=whole)
-        if not older[1].unsupported and len(older[1].native) > len(body.native):
+        made = _written(
+            graph, catalog, params, runtime.usual, native=native, whole=whole, bold=bold
+        )
+        body = made[1]
+        if not body.unsupported and body.native == _native(
+            graph, catalog, runtime, native=native, bold=bold
+        ):
+            return made
+    made = _written(graph, catalog, params, runtime, native=native, whole=whole, bold=bold)
+    own = len(made[1].native)
+    if native and runtime.usual is not None and own < len(graph.nodes):
+        older = _written(
+            graph, catalog, params, runtime.usual, native=native, whole=whole, bold=bold
+        )
+        if not older[1].unsupported and len(older[1].native) > own:
             return older
-    return code, body
+    return made
 
 
-def _native(graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool) -> list[str]:
+def _native(
+    graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool, bold: bool
+) -> list[str]:
     """The calls that are operators of their own in a runtime."""
-    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
+    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
     given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
     values = {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
     body = spell(
         graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=False
     )
     if builder.gone and runtime.older is not None:
-        return _native(graph, catalog, runtime.older, native=native)
+        return _native(graph, catalog, runtime.older, native=native, bold=bold)
     return body.native
 
 
@@ -87,8 +99,9 @@ def _written(
     *,
     native: bool,
     whole: bool,
-) -> tuple[bytes, Body]:
-    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime)
+    bold: bool,
+) -> tuple[bytes, Body, bool]:
+    builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
     values: dict[str, Value] = {}
     held: dict[str, tuple[str, Array]] = {}
     for name in [*graph.inputs, *graph.params]:
@@ -101,9 +114,12 @@ def _written(
         graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=whole
     )
     if builder.gone and runtime.older is not None:
-        return _written(graph, catalog, params, runtime.older, native=native, whole=whole)
+        return _written(
+            graph, catalog, params, runtime.older, native=native, whole=whole, bold=bold
+        )
     if body.unsupported:
-        return b"", body
+        return b"", body, builder.dared
     inputs = {name: port.info for name, port in graph.inputs.items()}
     outputs = {name: values[value] for name, value in graph.outputs.items()}
-    return builder.model(graph.name, graph.doc, inputs, held, outputs), body
+    code = builder.model(graph.name, graph.doc, inputs, held, outputs)
+    return code, body, builder.dared

@@ -265,7 +265,8 @@ _TRIPLET = _of_rows("F.triplet_margin_loss", margin="margin", p="p", eps="eps", 
 
 
 def _triplet(call: Torch) -> Value | Sequence[Value] | None:
-    return None if float(call["margin"]) == 0 else _TRIPLET.rule(call)  # which PyTorch refuses
+    refused = float(call["margin"]) == 0  # by PyTorch
+    return None if refused and not call.dares() else _TRIPLET.rule(call)
 
 
 SEQUENCES: dict[str, Native] = {

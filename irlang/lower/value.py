@@ -45,7 +45,12 @@ class Builder(Protocol):
 
     Element-wise ones broadcast; their operands have one element type. Each raises `Unsupported`
     where the target has no such thing for the element type.
+
+    bold: whether forms are handed on that targets may refuse; dared: whether there was one.
     """
+
+    bold: bool
+    dared: bool
 
     def constant(self, array: Array, dtype: str) -> Value:
         """An array that is known now; inline where it is a single number."""
