@@ -263,14 +263,17 @@ def test_no_answer_in_time_is_a_timeout_unless_a_number_beyond_all_sizes_was_ask
 
     monkeypatch.setattr(handed, "lower", endless)
     monkeypatch.setattr(invalid, "_FATAL", set())
+    monkeypatch.setattr(invalid, "_SILENT", set())
     monkeypatch.setattr(invalid, "_PATIENCE", Limits(seconds=0.5))
     monkeypatch.setattr(invalid, "is_huge", lambda _: huge)
     with Session(("torch",), Limits(seconds=2.0)) as session:
         found, counts = judge_invalid(session, builtin(), range(1), ("softplus",))
         assert set(counts["torch"]) == {"late" if huge else "timeout"}
         assert [one.verdict.verdict for _, one in found] == ([] if huge else ["timeout"])
-        again, _ = judge_invalid(session, builtin(), range(1), ("softplus",))
+        again, more = judge_invalid(session, builtin(), range(1), ("softplus",))
         assert again == []  # known by now
+        if huge:  # numbers of its kind are not asked for again: each takes all of its time
+            assert sum(more["torch"].values()) < sum(counts["torch"].values())
 
 
 def test_what_a_target_warns_of_is_counted_and_not_reported(
@@ -1020,3 +1023,20 @@ def test_a_mode_may_document_more_than_its_framework() -> None:
     assert not admitted("tf", "gather", "gather.in_range")
     wraps = [admitted(target, "divide", "divide.quotient") for target in ("tf", "tf:xla")]
     assert wraps[0] == wraps[1]
+
+
+@pytest.mark.parametrize("operator", ["gather", "embedding", "roi_align"])
+def test_elements_are_asked_for_of_an_axis_of_nothing(operator: str) -> None:
+    (wanted,) = (
+        one for one in breakable(builtin(), (operator,))
+        if one[1] and one[1].name in ("in_range", "in_vocab", "batch")
+    )  # fmt: skip
+    found = [one for seed in range(3) for one in spoils(builtin(), seed, (), wanted)]
+    hollow = [one for one in found if isinstance(one.changed, Retype)]
+    assert hollow
+    for one in hollow:
+        assert isinstance(one.changed, Retype)
+        assert wanted[1]
+        assert 0 in one.changed.info.shape
+        assert one.fault.code == f"{operator}.{wanted[1].name}"
+        assert all(0 not in info.shape for _, info in one.graph.nodes[0].instance.outputs or ())

@@ -30,6 +30,7 @@ from irlang.diff.localise import Culprit, isolate
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
+from irlang.diff.reduce import HANG_SECONDS
 from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
@@ -363,13 +364,16 @@ def _each(
     session: Session, case: Case, target: str, nodes: Sequence[Node], outcome: Outcome
 ) -> list[tuple[Node, Case, Outcome]]:
     """Some calls, each as a program that was run. outcome: of the program that they are of, which
-    is that of its only call.
+    is that of its only call; where that hangs, its calls need not take all of its time again.
     """
     if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
         return [(nodes[0], case, outcome)]
     pairs = list(taken_apart(case, nodes))
     grad = case.graph.loss is not None
-    found = session.only(target).compare([one for _, one in pairs], grad=grad) if pairs else []
+    alone = session.only(target)
+    if any(verdict.verdict == "timeout" for verdict in outcome.verdicts[target]):
+        alone = alone.hurried(target, HANG_SECONDS)
+    found = alone.compare([one for _, one in pairs], grad=grad) if pairs else []
     return [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
 
 

@@ -54,6 +54,8 @@ _PIECES_AT_ONCE = 32  # pieces, whose findings are there before others are drawn
 _COVERED = 0.5  # of the calls of a piece that a known fault of several must be to explain it
 _AT_ONCE = 12  # programs of calls apart, whose findings are there before others are drawn
 _RUN_AT_ONCE = 2  # programs
+_TURN = 1 / 20  # of the time that is left one turn may take
+_SHORT = 0.01  # seconds that count as none
 _FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
@@ -106,7 +108,8 @@ def run_batch(
 
 @dataclass(slots=True)
 class _Turns:
-    """The turns of one kind of a batch: each is twice as many as the one before.
+    """The turns of one kind of a batch: each is twice as many as the one before, or as many as a
+    short campaign has the time for.
 
     take: has a turn of so much of a whole one; False where there is nothing left. weight: what part
     of the time is the kind's. taken: seconds, without those in which findings were made smaller.
@@ -121,8 +124,11 @@ class _Turns:
         """Has the next turn; False where there was nothing left."""
         start, looked = time.monotonic(), PACE.looked
         more = self.take(self.share)
-        self.taken += time.monotonic() - start - (PACE.looked - looked)
-        self.share = min(1.0, 2 * self.share)
+        took = time.monotonic() - start - (PACE.looked - looked)
+        self.taken += took
+        # What hangs, or compiles, would have half of a short campaign in one turn.
+        self.share *= min(2.0, _TURN * PACE.left() / max(took, _SHORT))
+        self.share = min(1.0, max(self.share, 1 / _SPOILT_AT_ONCE))
         return more
 
 

@@ -51,6 +51,9 @@ _TRIALS = 24  # smaller calls that are tried for one that is accepted
 # Faults that have ended this process's workers, and the ways: each costs two starts of a framework,
 # and one that takes all of their time costs that.
 _FATAL: set[tuple[str, str, str]] = set()
+# Targets, and what they have not answered: numbers of a kind of one fault, or what is beyond all
+# sizes of one operator. Others hang as well, and each takes all of its time.
+_SILENT: set[tuple[str, str]] = set()
 _ENDS = 3  # ways of one fault that may end a process, until it is passed over
 
 
@@ -119,6 +122,8 @@ def judge_invalid(
         for (asked, result), told in zip(heard, _judged(worker, heard), strict=True):
             said[asked.number][target] = told
             counts[target][told] += 1
+            if result.status == "timeout":
+                _SILENT.add((target, _silence(spoiled[asked.number][1])))
             got[asked.number, target] = result
             if result.status in ("crash", "timeout"):
                 ended = spoiled[asked.number][1]
@@ -240,8 +245,18 @@ def _way(one: Spoilt) -> str:
 
 def _has_ended(target: str, one: Spoilt, before: set[Symptom]) -> bool:
     """Whether a spoilt call need not be run, as others that break the same have ended processes."""
+    if (target, _silence(one)) in _SILENT:
+        return True
     fatal = {way for name, code, way in _FATAL if (name, code) == (target, one.fault.code)}
     return _symptom(target, one, "crash") in before or _way(one) in fatal or len(fatal) >= _ENDS
+
+
+def _silence(one: Spoilt) -> str:
+    """What a spoilt call shares with others that a target takes as long over."""
+    if _is_huge(one):
+        return one.graph.nodes[0].op.name
+    kind = way_of(one.changed)[2:] if isinstance(one.changed, SetAttr) else ()
+    return " ".join(map(str, (one.fault.code, *kind)))
 
 
 def _requirement(one: Spoilt) -> str:

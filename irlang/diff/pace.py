@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-_PROGRAM, _LEAST = 1 / 8, 4.0  # of the time that is left one program may take, or so many seconds
+_PROGRAM, _LEAST = 1 / 16, 4.0  # of the time that is left one program may take, or so many seconds
 _ONE = 1 / 8  # of the time that is left may go into one finding: a short campaign has others
 
 

@@ -7,11 +7,11 @@ where the requirement is on values.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,7 +33,7 @@ from irlang.gen.changes import (
 )  # fmt: skip
 from irlang.gen.draw import Limits
 from irlang.gen.judge import judge
-from irlang.gen.moves import Move, SetAttr, moved
+from irlang.gen.moves import Move, Retype, SetAttr, moved
 from irlang.gen.ranges import demands
 from irlang.gen.spoilt import OPEN, Call, Spoilt, alone, broken_by, holds, spoilt_call
 from irlang.graph import Graph, Node
@@ -54,6 +54,7 @@ _STATED = 0.5  # of the calls say what would follow by default from what is chan
 _TOGETHER = 0.5  # of the calls change attributes that are declared alike at once
 _MISSES = 12  # spoilt calls of one call that tell nothing
 _NUMBERS = 4  # of one call that break a requirement on values
+_EMPTY = 2  # of one call that are asked for elements of an axis of nothing
 _OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
 _BEYOND = 4  # calls with a number beyond all sizes, beside those that break what else there is
 _NOWHERE = 2**55  # elements that no memory holds
@@ -212,7 +213,9 @@ def _spoil(
         return []
     if any(statement is wanted for statement, _ in node.instance.deferred):
         assert wanted is not None
-        return [one for one in _of_values(node, given, demanded, wanted, catalog) if tells(one)]
+        found = _of_values(node, given, demanded, wanted, catalog)
+        of_nothing = islice(_of_nothing(node, given, demanded, wanted, catalog), _EMPTY)
+        return [one for one in (*found, *of_nothing) if tells(one)]
     added = wanted is not None and is_added(node.op, wanted)
     if wanted is not None and added and reads(node.op, wanted):
         return _of_values_added(node, given, wanted, catalog, tells)
@@ -323,6 +326,34 @@ def _sizes(node: Node, wanted: ast.Require | None) -> list[str]:
     return sorted(named & set(node.instance.binding.origins))
 
 
+def _of_nothing(
+    node: Node,
+    given: dict[str, Given],
+    demanded: dict[str, tuple[float, float]],
+    wanted: ast.Require,
+    catalog: Catalog,
+) -> Iterator[Spoilt]:
+    """The call with an axis of nothing, of which elements are asked for all the same."""
+    code = _code(node.op, wanted)
+    for formal, info in given.items():
+        if not isinstance(info, TensorInfo) or 0 in info.shape:
+            continue
+        for axis in range(len(info.shape)):
+            shape = (*info.shape[:axis], 0, *info.shape[axis + 1 :])
+            move = Retype(formal, None, replace(info, shape=shape))
+            types, attrs = moved(dict(given), dict(node.attrs), move)
+            instance = judge(node.op, types, attrs)
+            if instance is None or instance.faults or not instance.outputs:
+                continue
+            if any(0 in result.shape for _, result in instance.outputs):
+                continue
+            graph = alone(node, types, attrs, instance, demanded)
+            made = Spoilt(graph, (), Fault(code, "", 1.0, (formal,)), move)
+            why = broken_by(graph, made.values(0), catalog)
+            if why is not None and why.code == code:
+                yield replace(made, fault=replace(made.fault, message=why.message))
+
+
 def _of_values_added(
     node: Node, given: dict[str, Given], wanted: ast.Require, catalog: Catalog, tells: Tells
 ) -> list[Spoilt]:
@@ -364,7 +395,7 @@ def _of_values(
     lone = [((formal, n),) for formal, numbers in tried.items() for n in numbers]
     pairs = [
         ((one, n), (other, m))
-        for one, other in itertools.combinations(tried, 2)
+        for one, other in combinations(tried, 2)
         for n in tried[one]
         for m in tried[other]
     ]
