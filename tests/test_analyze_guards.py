@@ -46,11 +46,15 @@ GUARDED = {
 # Ways out of gradients that are infinite.
 SLOPES = {
     "l = reduce_l2(x; axes = [1])":
-        "sqrt(maximum(reduce_sum(square(x); axes = [1], keepdims = false), 1e-6))",
+        "sqrt(maximum(reduce_sum(square(x); axes = [1]), 1e-6))",
     "l = sqrt(reduce_sum(square(x); axes = [1]))":
         "sqrt(add(reduce_sum(square(x); axes = [1]), 1e-6))",
     "l = reduce_std(x; axes = [1])":
-        "sqrt(maximum(reduce_variance(x; axes = [1], keepdims = false, correction = 0), 1e-6))",
+        "sqrt(maximum(reduce_variance(x; axes = [1]), 1e-6))",
+    "l = reduce_std(x; axes = [1], correction = 1)":
+        "sqrt(maximum(reduce_variance(x; axes = [1], correction = 1), 1e-6))",
+    "l = reshape(reduce_std(x; keepdims = true); shape = [1])":
+        "sqrt(maximum(reduce_variance(x; keepdims = true), 1e-6))",
     "l = acos(multiply(x, 0.1))": "acos(clip(multiply(x, 0.1); min = -0.999999, max = 0.999999))",
 }  # fmt: skip
 

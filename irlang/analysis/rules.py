@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from irlang import ast
+from irlang.catalog import builtin
 from irlang.diagnostics import Edit, Span
 from irlang.dtypes import DTYPES, DType
 from irlang.equations import TensorInfo
@@ -179,10 +180,12 @@ class _Looser(Sequence[Rewriting]):
 class _Match:
     """What the names of a rule stand for; the calls that were met; those with a statement apart.
 
-    moved: those of the last whose operands are calls, which only one statement may hold.
+    moved: those of the last whose operands are calls, which only one statement may hold. unsaid:
+    the names of attributes that no call says, so that they stand for defaults.
     """
 
     names: dict[str, ast.Expr] = field(default_factory=dict)
+    unsaid: set[str] = field(default_factory=set)
     values: dict[str, str] = field(default_factory=dict)
     met: list[Node] = field(default_factory=list)
     inner: list[Node] = field(default_factory=list)
@@ -258,7 +261,7 @@ def _rewriting(
         return None
     if not all(_fit(match.values[n], ends, values, text) for n, ends in rule.within.items()):
         return None
-    new = print_expr(_filled(rule.after, match.names))
+    new = print_expr(_filled(rule.after, match.names, match.unsaid))
     unread = _unread(match, text)
     if any(_place(one.span) not in unread for one in match.moved):
         return None
@@ -377,7 +380,9 @@ def _setting(
     wanted: ast.Expr, given: ast.Expr | None, node: Node, key: str, rule: Rule, match: _Match
 ) -> bool:
     if given is None:  # not said in the call: its default
-        given = next((attr.default for attr in node.op.attrs if attr.name == key), None)
+        given = _default(node.op, key)
+        if isinstance(wanted, ast.Name) and wanted.id not in match.names:
+            match.unsaid.add(wanted.id)
     if given is None:
         return False
     if isinstance(wanted, ast.ListOf) and isinstance(given, ast.ListOf):
@@ -389,13 +394,28 @@ def _setting(
     return wanted == given
 
 
-def _filled(expr: Any, names: Mapping[str, ast.Expr]) -> Any:
-    """The expression with what its names stand for."""
+def _default(op: ast.Op | None, key: str) -> ast.Expr | None:
+    """What an attribute is by default."""
+    attrs = () if op is None else op.attrs
+    return next((attr.default for attr in attrs if attr.name == key), None)
+
+
+def _filled(expr: Any, names: Mapping[str, ast.Expr], unsaid: Set[str] = frozenset()) -> Any:
+    """The expression with what its names stand for; unsaid: which need not be said either, where
+    they are the default again.
+    """
     if isinstance(expr, ast.Name):
         return names.get(expr.id, expr)
     if isinstance(expr, ast.Call):
-        attrs = tuple((key, _filled(value, names)) for key, value in expr.attrs)
-        return ast.Call(expr.function, tuple(_filled(a, names) for a in expr.args), attrs)
+        op = builtin().op(expr.function)
+        attrs = tuple(
+            (key, filled)
+            for key, value in expr.attrs
+            if (filled := _filled(value, names)) != _default(op, key)
+            or not (isinstance(value, ast.Name) and value.id in unsaid)
+        )
+        args = tuple(_filled(arg, names, unsaid) for arg in expr.args)
+        return ast.Call(expr.function, args, attrs)
     if isinstance(expr, ast.Unary):
         return ast.Unary(expr.op, _filled(expr.operand, names))
     if isinstance(expr, ast.Binary):
