@@ -85,12 +85,21 @@ class Relations(Conditions):
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
-        known.append((expr, found))
+        return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
+
+    def _cancelled(
+        self, expr: eq.Apply, found: Numbers, known: Known, box: Limits, facts: Facts
+    ) -> Numbers:
+        """A sum or difference, less what is beyond what cancels in it."""
         ends = self.aside(partial(self.sum_ends, expr, box, facts), known, box, facts)
         found = self.cut(found, *ends, "elements cancel in a sum")
         if found.low < 0 < found.high and not self._level:
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
             found = self.cut(found, *ends, "it is a polynomial of its elements")
+        if expr.function == "-" and found.low < 0 < found.high and not self._level:
+            lost = self.aside(partial(self.left_over, expr, box), known, box, facts)
+            why = "what is taken away is there more than once"
+            found = self.cut(found, -lost, math.inf, why)
         return found
 
     def _use(

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
+from irlang.interp.holdings import Holdings
 from irlang.interp.interval import Numbers
-from irlang.interp.norms import Norms, Products
+from irlang.interp.norms import Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
 from irlang.interp.runs import along
@@ -28,7 +29,7 @@ _OF_TERMS = frozenset({"+", "-", "neg", "abs", "min", "max"})  # no larger than 
 _FACTORS = 3  # products that are looked into, one inside another
 
 
-class Weights(Norms):
+class Weights(Holdings):
     """An evaluator that knows what weighted numbers add up to."""
 
     def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:

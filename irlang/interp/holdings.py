@@ -1,0 +1,93 @@
+"""How many times over a number holds another: what is left of it when that is taken away.
+
+An intersection is no more than either set, so that both sizes together hold it twice: their union,
+the sizes less the intersection, is not negative, however each of the sums was rounded.
+"""
+
+from __future__ import annotations
+
+import math
+
+from irlang import equations as eq
+from irlang.interp.norms import Norms
+from irlang.interp.range_eval import Limits
+from irlang.interp.shares import is_sum
+from irlang.interp.unfolding import settled
+
+_DEPTH = 3  # expressions that are looked into, one inside another
+_LOST = 2.0  # of the least numbers that a product may have lost: of an eighth of `left_over` each
+
+
+class Holdings(Norms):
+    """An evaluator that knows how many times over a number holds another."""
+
+    def left_over(self, expr: eq.Apply, box: Limits) -> float:
+        """How far below 0 a difference is at most: what numbers lose that are rounded to denormal
+        ones, where what is taken away is there; infinite where that is not known.
+        """
+        whole, part = expr.args
+        held = self.times(whole, part, box) >= 1
+        return self.own.least / self.own.row.unit if held else math.inf
+
+    def times(self, expr: eq.Expr, part: eq.Expr, box: Limits, depth: int = _DEPTH) -> float:
+        """How many times the size of a part an expression is at least; 0 if that is not known."""
+        if not depth or self.done():
+            return 0.0
+        shares = (
+            self.share(expr, self.looks(one, box), False, False, box) / many
+            for one, many, lost in self._multiples(part, box)
+            if many and lost <= _LOST
+        )
+        best = max(shares, default=0.0)
+        term = self.meaning(expr, box)
+        if isinstance(term, eq.Reduce):
+            return max(best, self._of_sums((term,), part, box, depth))
+        if not isinstance(term, eq.Apply) or term.function != "+" or best >= 1:
+            return best
+        one, other = (self.meaning(arg, box) for arg in term.args)
+        less = 1 - 4 * self.own.row.unit
+        if all(self.value(arg, box, {}).low >= 0 for arg in term.args):
+            both = sum(self.times(arg, part, box, depth - 1) for arg in term.args)
+            best = max(best, both * less, self._of_squares(one, other, part, box) * less)
+        if isinstance(one, eq.Reduce) and isinstance(other, eq.Reduce):
+            best = max(best, self._of_sums((one, other), part, box, depth) * less)
+        return best
+
+    def _of_squares(self, one: eq.Expr, other: eq.Expr, part: eq.Expr, box: Limits) -> float:
+        """The same of two squares and the product of what they are the squares of."""
+        bases = [self.square_of(term, box) for term in (one, other)]
+        factors = self.meaning(part, box)
+        if None in bases or not isinstance(factors, eq.Apply) or factors.function != "*":
+            return 0.0
+        looks = [{*self.looks(base, box)} for base in bases if base is not None]
+        for args in (factors.args, factors.args[::-1]):
+            if all(look & {*self.looks(arg, box)} for look, arg in zip(looks, args, strict=True)):
+                return 2 * (1 - 4 * self.own.row.unit)
+        return 0.0
+
+    def _of_sums(
+        self, sums: tuple[eq.Reduce, ...], part: eq.Expr, box: Limits, depth: int
+    ) -> float:
+        """The same of one sum, or of two together, and a sum of as many terms, one by one."""
+        own = next((top for top in self.looks(part, box) if isinstance(top, eq.Reduce)), None)
+        inner = None if own is None else self.inner_box(own, box)
+        if own is None or own.body is None or inner is None or not all(map(is_sum, (own, *sums))):
+            return 0.0
+        names = [name for name, _ in own.binders]
+        count = math.prod(inner[name][1] + 1 for name in names)
+        bodies = []
+        for sum_ in sums:
+            its = self.inner_box(sum_, box)
+            if its is None or [its[n] for n, _ in sum_.binders] != [inner[n] for n in names]:
+                return 0.0
+            pairs = zip(sum_.binders, names, strict=True)
+            renamed: dict[str, eq.Expr] = {name: eq.Index(new) for (name, _), new in pairs}
+            assert sum_.body is not None
+            bodies.append(settled(eq.substitute(sum_.body, renamed)))
+        if count * self.own.row.unit > 0.125:
+            return 0.0
+        each = eq.Apply("+", (bodies[0], bodies[1])) if len(bodies) == 2 else bodies[0]
+        if any(self.value(body, inner, {}).low < 0 for body in bodies):
+            return 0.0
+        many = self.times(each, own.body, inner, depth - 1)
+        return many * (1 - 4 * (count + 4) * self.own.row.unit)
