@@ -7,38 +7,61 @@ the sizes less the intersection, is not negative, however each of the sums was r
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from irlang import equations as eq
+from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
 from irlang.interp.unfolding import settled
 
 _DEPTH = 3  # expressions that are looked into, one inside another
+_MANY = 1.125  # times that the divisor is the dividend, up to which a bound is as good as any
 _LOST = 2.0  # of the least numbers that a product may have lost: of an eighth of `left_over` each
 
 
 class Holdings(Norms):
     """An evaluator that knows how many times over a number holds another."""
 
+    _exactly = False  # whether nothing may be lost that is rounded to a denormal number
+
     def left_over(self, expr: eq.Apply, box: Limits) -> float:
         """How far below 0 a difference is at most: what numbers lose that are rounded to denormal
         ones, where what is taken away is there; infinite where that is not known.
         """
         whole, part = expr.args
+        if not self.own.flush:
+            self._exactly, before = True, self._exactly
+            held = self.times(whole, part, box) >= 1
+            self._exactly = before
+            if held:
+                return 0.0
         held = self.times(whole, part, box) >= 1
         return self.own.least / self.own.row.unit if held else math.inf
+
+    def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
+        """How large a quotient may be, by how many times its divisor holds the dividend."""
+        most = super()._most(expr, box, divisor)
+        if most <= _MANY:
+            return most
+        own, its = expr.args
+        apart = self._without_addend(own, its, box)
+        for top, bottom in [(own, its), *([] if apart is None else [apart])]:
+            for part, many, lost in self._multiples(top, box):
+                held = self.times(bottom, part, box) if lost <= _LOST else 0.0
+                if held:
+                    share = many / held * (1 + 16 * self.own.row.unit)
+                    share = share if bottom is its else max(1.0, share)
+                    few = self.own.least / self.own.row.unit / divisor.low
+                    most = min(most, share + 2 * max(1.0, share) * few)
+        return most
 
     def times(self, expr: eq.Expr, part: eq.Expr, box: Limits, depth: int = _DEPTH) -> float:
         """How many times the size of a part an expression is at least; 0 if that is not known."""
         if not depth or self.done():
             return 0.0
-        shares = (
-            self.share(expr, self.looks(one, box), False, False, box) / many
-            for one, many, lost in self._multiples(part, box)
-            if many and lost <= _LOST
-        )
-        best = max(shares, default=0.0)
+        best = max(self._shares(expr, part, box), default=0.0)
         term = self.meaning(expr, box)
         if isinstance(term, eq.Reduce):
             return max(best, self._of_sums((term,), part, box, depth))
@@ -53,8 +76,24 @@ class Holdings(Norms):
             best = max(best, self._of_sums((one, other), part, box, depth) * less)
         return best
 
+    def _shares(self, expr: eq.Expr, part: eq.Expr, box: Limits) -> Iterator[float]:
+        """The same by what the part is a multiple of, and what the expression holds of that."""
+        for one, many, lost in self._multiples(part, box):
+            tops = self.looks(one, box)
+            if not self._exactly:
+                if many and lost <= _LOST:
+                    yield self.share(expr, tops, False, False, box) / many
+            elif many <= 1 or not lost:  # a product with a number up to 1 is rounded to no more
+                for look in self.looks(expr, box):
+                    if self._is_size(look, tops, False, box, {}):
+                        yield 1.0
+                    elif isinstance(look, eq.Reduce):
+                        yield self._by_term(look, tops, box)
+
     def _of_squares(self, one: eq.Expr, other: eq.Expr, part: eq.Expr, box: Limits) -> float:
         """The same of two squares and the product of what they are the squares of."""
+        if self._exactly:
+            return 0.0
         bases = [self.square_of(term, box) for term in (one, other)]
         factors = self.meaning(part, box)
         if None in bases or not isinstance(factors, eq.Apply) or factors.function != "*":
