@@ -32,9 +32,33 @@ class Conditions(Extremes):
         for which, arm in ((True, chosen.args[1]), (False, chosen.args[2])):
             known = assume(self, chosen.args[0], which, box, facts)
             if known is not None:
-                arms.append(self.value(eq.Apply("/", (top, arm)), box, known))
+                arms.append(self.anew(eq.Apply("/", (top, arm)), box, known))
         made = join(*arms)
         return made if made.finite else found
+
+    def as_choice(self, term: eq.Expr, box: Limits) -> eq.Apply | None:
+        """An expression as a choice of two, also where a condition that counts as 0 or 1 chooses:
+        `c * a + (1 - c) * b` of finite numbers.
+        """
+        if not isinstance(term, eq.Apply):
+            return None
+        if term.function == "select":
+            return term
+        parts = [self.meaning(arg, box) for arg in term.args] if term.function == "+" else []
+        arms: dict[bool, eq.Expr] = {}
+        conditions = set()
+        for part in parts:
+            pairs = [part.args, part.args[::-1]] if _is_product(part) else [(part, eq.Const(1.0))]
+            for factor, arm in pairs:
+                mask = self.meaning(factor, box)
+                if is_truth(mask, self.kind) and self.value(arm, box, {}).finite:
+                    condition, holds = self._condition(mask.args[0], box)
+                    arms[holds] = arm
+                    conditions.add(condition)
+                    break
+        if len(arms) != len(parts) or not arms or len(conditions) != 1:
+            return None
+        return eq.Apply("select", (*conditions, arms[True], arms[False]))
 
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""
@@ -133,6 +157,10 @@ def _stands_beside(elements: Set[eq.Expr], body: eq.Expr) -> bool:
     if isinstance(body, eq.Apply) and SCALARS[body.function].kind == "bool":
         return False
     return body in elements or any(_stands_beside(elements, p) for p in eq.children(body))
+
+
+def _is_product(part: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(part, eq.Apply) and part.function == "*"
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:

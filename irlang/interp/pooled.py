@@ -119,16 +119,20 @@ class Pooled(Parts):
         """No value of some sums of so many terms, and the rest, is above this."""
         inner = self.inner_box(group[0][2], box)
         assert inner is not None  # as it has extents
-        total, size = Sum({}).plus(rest, 1 / count), 0.0
-        for _, factor, term in group:
+        total, size, exact = Sum({}).plus(rest, 1 / count), 0.0, True
+        for atom, factor, term in group:
             body = _under(term, group[0][2])
             numbers = self.value(body, inner, {})
             if not numbers.finite:
                 return math.inf
             total = total.plus(self.whole(body, inner), factor)
             size += abs(factor) * numbers.magnitude
-        rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
+            alone = abs(factor) == 1 and self.meaning(atom, box) == term
+            exact = exact and alone and numbers.whole
         end = self.upper(total, inner, facts, 2) + total.error
+        if exact and count * size * self.own.row.unit <= 1 and end <= 0 and rest == Sum({}):
+            return math.nextafter(count * end, 0.0)  # counts are added up as they are
+        rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
         return count * end * (1 + 1e-12 * math.copysign(1, end)) + rounding + self.own.least * count
 
 
