@@ -120,16 +120,20 @@ class Pooled(Parts):
         inner = self.inner_box(group[0][2], box)
         assert inner is not None  # as it has extents
         total, size, exact = Sum({}).plus(rest, 1 / count), 0.0, True
+        apart = total  # with what the terms are made of
         for atom, factor, term in group:
             body = _under(term, group[0][2])
             numbers = self.value(body, inner, {})
             if not numbers.finite:
                 return math.inf
             total = total.plus(self.whole(body, inner), factor)
+            apart = apart.plus(self.sum_of(body, inner, facts), factor)
             size += abs(factor) * numbers.magnitude
             alone = abs(factor) == 1 and self.meaning(atom, box) == term
             exact = exact and alone and numbers.whole
         end = self.upper(total, inner, facts, 2) + total.error
+        if len(apart.factors) < len(total.factors):
+            end = min(end, self.upper(apart, inner, facts, 2) + apart.error)
         if exact and count * size * self.own.row.unit <= 1 and end <= 0 and rest == Sum({}):
             return math.nextafter(count * end, 0.0)  # counts are added up as they are
         rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)

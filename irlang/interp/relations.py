@@ -22,7 +22,7 @@ from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.mixed import Mixed
 from irlang.interp.proofs import Known
-from irlang.interp.range_eval import Limits
+from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled
 from irlang.interp.weights import Average
@@ -47,10 +47,10 @@ class Relations(Mixed):
     ) -> Numbers:
         """A result, given those of its arguments, less what relations between them exclude."""
         function = expr.function
-        if function in ("==", "!=") and self._equal is not None and not any(a.nan for a in args):
+        if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
             one, other = (self.copies(arg, box) for arg in expr.args)
             if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
-                return truth([function == "=="])
+                return truth([OF_ITSELF[function]])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
