@@ -16,6 +16,7 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
 from irlang.scalar import SCALARS
 
+_OPPOSITES = {"<=": ">", "<": ">=", "!=": "=="}
 _CONDITIONS = 2  # by which a sum is taken apart
 
 
@@ -111,9 +112,20 @@ class Conditions(Extremes):
             if isinstance(term, eq.Apply) and term.function == "not":
                 condition, holds = term.args[0], not holds
             elif term == condition or not isinstance(term, eq.Apply):
-                return self.unfolded(term, box, 0), holds
+                turned = self._opposite(term, box)
+                return self.unfolded(turned or term, box, 0), holds == (turned is None)
             else:
                 condition = term
+
+    def _opposite(self, term: eq.Expr, box: Limits) -> eq.Expr | None:
+        """The comparison that holds where one does not, if that is how opposites are written; None
+        for others, and where there may be NaN, for which neither holds.
+        """
+        if not isinstance(term, eq.Apply) or term.function not in _OPPOSITES:
+            return None
+        if any(self.value(arg, box, {}).nan for arg in term.args):
+            return None
+        return eq.Apply(_OPPOSITES[term.function], term.args)
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""

@@ -134,6 +134,13 @@ class Pooled(Parts):
         end = self.upper(total, inner, facts, 2) + total.error
         if len(apart.factors) < len(total.factors):
             end = min(end, self.upper(apart, inner, facts, 2) + apart.error)
+        if exact and len(group) == 2 and all(factor == group[0][1] for _, factor, _ in group):
+            both = eq.Apply(
+                "+", (_under(group[0][2], group[0][2]), _under(group[1][2], group[0][2]))
+            )
+            made = self.anew(both, inner)  # as of a condition and its opposite
+            if made.finite and made.pieces:
+                end = min(end, made.high if group[0][1] > 0 else -made.low)
         if exact and count * size * self.own.row.unit <= 1 and end <= 0 and rest == Sum({}):
             return math.nextafter(count * end, 0.0)  # counts are added up as they are
         rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)

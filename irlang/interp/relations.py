@@ -167,6 +167,8 @@ class Relations(Mixed):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind == "max" and 0 <= found.low < 1.0:
+            found = self.aside(partial(self.by_one, expr, found, box))
         if expr.kind == "sum":
             found = self.aside(partial(self.by_single, expr, found, box))
             inner = self.inner_box(expr, box)

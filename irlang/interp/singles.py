@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from irlang import equations as eq
 from irlang.affine import Affine, affine
 from irlang.interp.elements import Elements
-from irlang.interp.interval import Numbers, join, meet, number
+from irlang.interp.interval import NOTHING, Numbers, join, meet, number
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 
@@ -39,6 +39,18 @@ class Singles(Elements):
             if made.finite and made.pieces:
                 found = self.cut(found, made.low, made.high, "one term of a sum counts")
         return found
+
+    def by_one(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A maximum of what is 1 at one index for sure: no less than that."""
+        inner = self.inner_box(expr, box)
+        if expr.kind != "max" or len(expr.binders) != 1 or inner is None or expr.body is None:
+            return found
+        name = expr.binders[0][0]
+        place = None if found.low >= 1 else self.place_of_one(expr.body, name, inner)
+        ends = NOTHING if place is None else self.interval(place, box, {})
+        if not (ends.finite and 0 <= ends.low <= ends.high <= inner[name][1]):
+            return found
+        return self.cut(found, 1.0, math.inf, "one of the terms is 1")
 
     def _by_several(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
         """A sum of sums over other indices, added up the other way round: of each row of one-hot
