@@ -112,12 +112,12 @@ class Conditions(Extremes):
             if isinstance(term, eq.Apply) and term.function == "not":
                 condition, holds = term.args[0], not holds
             elif term == condition or not isinstance(term, eq.Apply):
-                turned = self._opposite(term, box)
+                turned = self._denied(term, box)
                 return self.unfolded(turned or term, box, 0), holds == (turned is None)
             else:
                 condition = term
 
-    def _opposite(self, term: eq.Expr, box: Limits) -> eq.Expr | None:
+    def _denied(self, term: eq.Expr, box: Limits) -> eq.Expr | None:
         """The comparison that holds where one does not, if that is how opposites are written; None
         for others, and where there may be NaN, for which neither holds.
         """
