@@ -294,7 +294,7 @@ class Relations(Mixed):
         index from outside, where what a term compares is one element.
         """
         inner = self.inner_box(expr, box)
-        if inner is None or expr.body is None:
+        if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
             return 0.0
         *_, body = (expr.body, *self._written_out(expr.body, inner))
         names = [name for name, _ in expr.binders]
