@@ -14,6 +14,9 @@ Ends = tuple[float, float]
 _TURN_OF_LGAMMA = 1.4616321449683622  # where digamma is 0
 
 
+_QUARTER = 1.57  # of a turn, a little less
+
+
 def cosine(low: float, high: float) -> Ends:
     """Between the turns at the multiples of pi."""
     if not (math.isfinite(low) and math.isfinite(high)) or max(-low, high) > 1e15:
@@ -25,7 +28,11 @@ def cosine(low: float, high: float) -> Ends:
 
 
 def sine(low: float, high: float) -> Ends:
-    """As the cosine a quarter of a turn before, a little wider for that."""
+    """As the cosine a quarter of a turn before, a little wider for that; where it rises from end
+    to end, by these: it is as small as its argument is.
+    """
+    if -_QUARTER <= low <= high <= _QUARTER:
+        return math.sin(low), math.sin(high)
     least, largest = cosine(low - math.pi / 2, high - math.pi / 2)
     slack = 4e-16 * max(1.0, min(max(-low, high), 1e15))
     return max(least - slack, -1.0), min(largest + slack, 1.0)

@@ -209,7 +209,7 @@ def test_sarif_carries_place_and_fix(tmp_path: Path, capsys: Any) -> None:
     assert result["level"] == "error"
     assert result["fixes"]
     assert result["locations"][0]["logicalLocations"] == [{"name": "y"}]
-    assert "it may be 0\nwith a = " in result["message"]["text"]  # the reason and the input
+    assert "it may be 0\nwith a, b = " in result["message"]["text"]  # the reason and the input
     (rule,) = json.loads(said)["runs"][0]["tool"]["driver"]["rules"]
     assert rule["defaultConfiguration"] == {"level": "error"}
     assert "NaN or infinity" in rule["shortDescription"]["text"]

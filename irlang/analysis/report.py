@@ -32,6 +32,7 @@ _UNPROVED = (
     "that may settle it"
 )
 _SETTLED = "the change above settles this, too"
+_ONE_NUMBER = " everywhere"  # of a tensor
 _MOST_SHOWN = 8  # elements of a tensor that a person is shown
 # What the operand that decides is to the function; others are "what FUNCTION is applied to".
 _OPERAND = {
@@ -318,8 +319,14 @@ def told_range(found: Range) -> str:
 
 def told_witness(witness: Witness, subject: Subject, point: Point) -> list[str]:
     """The inputs that do it, who says so, and what the call is given there."""
+    alike: dict[str, list[str]] = {}  # what is one number is said once of all that are it
+    for name, array in witness.values.items():
+        told = told_tensor(array)
+        key = told if told.endswith(_ONE_NUMBER) else f"{told} {name}"
+        alike.setdefault(key, []).append(name)
     inputs = "; ".join(
-        f"{subject.called(name)} {told_tensor(array)}" for name, array in witness.values.items()
+        f"{', '.join(map(subject.called, names))} {told_tensor(witness.values[names[0]])}"
+        for names in alike.values()
     )
     lines = [f"with {inputs}" if inputs else "whatever the inputs are"]
     shown = witness.shown
@@ -359,7 +366,7 @@ def told_tensor(array: Array) -> str:
         return "empty"
     if np.all(wide == wide.reshape(-1)[0]):
         told = f"= {_short(array.reshape(-1)[0])}"
-        return told if not array.ndim else f"{told} everywhere"
+        return told if not array.ndim else told + _ONE_NUMBER
     if array.size <= _MOST_SHOWN:
         return f"= {_nested(array, _short)}".replace("'", "")
     counts = np.unique(wide, return_counts=True)

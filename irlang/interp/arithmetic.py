@@ -31,6 +31,7 @@ from irlang.interp.interval import (
 from irlang.scalar import SCALARS, Scalar
 
 _INF = math.inf
+_FEW = 2  # whole numbers, beside the first, that a function takes
 _STEEP = 2.0**10  # times a number that is next to 0, what a function makes of it
 # as IEEE 754 has them, with no detour by arrays; divisors are not 0 here
 _DOUBLE: dict[str, Callable[..., float]] = {"+": add, "-": sub, "*": mul, "/": truediv}
@@ -155,6 +156,8 @@ class Arithmetic:
         pieces = merged_pieces(found.pieces)
         if function in ("+", "-") and kind == "real" and not fused:
             pieces = self._beside_zero(pieces, args)
+        if whole and kind == "real" and row.derivative == ("",):
+            pieces = tuple(one for piece in pieces for one in _steps(*piece))
         if kind == "int":
             pieces = wrapped(pieces, INT64[0], 2**64 - 1)
         made = Numbers(pieces, found.nan, found.below, found.above, whole)
@@ -290,6 +293,13 @@ class Arithmetic:
         if values:
             ulps = row.ulps if row.name in ("max", "min") else max(row.ulps, 0.5)
             self.put(found, min(values), max(values), ulps, kind)
+
+
+def _steps(low: float, high: float) -> list[Piece]:
+    """The few whole numbers that a function takes which has no others, as a sign is."""
+    if high - low > _FEW:
+        return [(low, high)]
+    return [(float(at), float(at)) for at in range(math.ceil(low), math.floor(high) + 1)]
 
 
 def _of_numpy(row: Scalar) -> Callable[..., float]:

@@ -16,6 +16,7 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import small
 from irlang.scalar import SCALARS
 
+_OPPOSITES = {"<=": ">", "<": ">=", "!=": "=="}
 _CONDITIONS = 2  # by which a sum is taken apart
 
 
@@ -32,9 +33,33 @@ class Conditions(Extremes):
         for which, arm in ((True, chosen.args[1]), (False, chosen.args[2])):
             known = assume(self, chosen.args[0], which, box, facts)
             if known is not None:
-                arms.append(self.value(eq.Apply("/", (top, arm)), box, known))
+                arms.append(self.anew(eq.Apply("/", (top, arm)), box, known))
         made = join(*arms)
         return made if made.finite else found
+
+    def as_choice(self, term: eq.Expr, box: Limits) -> eq.Apply | None:
+        """An expression as a choice of two, also where a condition that counts as 0 or 1 chooses:
+        `c * a + (1 - c) * b` of finite numbers.
+        """
+        if not isinstance(term, eq.Apply):
+            return None
+        if term.function == "select":
+            return term
+        parts = [self.meaning(arg, box) for arg in term.args] if term.function == "+" else []
+        arms: dict[bool, eq.Expr] = {}
+        conditions = set()
+        for part in parts:
+            pairs = [part.args, part.args[::-1]] if _is_product(part) else [(part, eq.Const(1.0))]
+            for factor, arm in pairs:
+                mask = self.meaning(factor, box)
+                if is_truth(mask, self.kind) and self.value(arm, box, {}).finite:
+                    condition, holds = self._condition(mask.args[0], box)
+                    arms[holds] = arm
+                    conditions.add(condition)
+                    break
+        if len(arms) != len(parts) or not arms or len(conditions) != 1:
+            return None
+        return eq.Apply("select", (*conditions, arms[True], arms[False]))
 
     def has_masks(self, expr: eq.Expr) -> bool:
         """Whether truth values may count as numbers in what an expression hangs on."""
@@ -87,9 +112,20 @@ class Conditions(Extremes):
             if isinstance(term, eq.Apply) and term.function == "not":
                 condition, holds = term.args[0], not holds
             elif term == condition or not isinstance(term, eq.Apply):
-                return self.unfolded(term, box, 0), holds
+                turned = self._denied(term, box)
+                return self.unfolded(turned or term, box, 0), holds == (turned is None)
             else:
                 condition = term
+
+    def _denied(self, term: eq.Expr, box: Limits) -> eq.Expr | None:
+        """The comparison that holds where one does not, if that is how opposites are written; None
+        for others, and where there may be NaN, for which neither holds.
+        """
+        if not isinstance(term, eq.Apply) or term.function not in _OPPOSITES:
+            return None
+        if any(self.value(arg, box, {}).nan for arg in term.args):
+            return None
+        return eq.Apply(_OPPOSITES[term.function], term.args)
 
     def by_branch(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A sum in which a condition chooses: what it is if that holds, or not."""
@@ -133,6 +169,10 @@ def _stands_beside(elements: Set[eq.Expr], body: eq.Expr) -> bool:
     if isinstance(body, eq.Apply) and SCALARS[body.function].kind == "bool":
         return False
     return body in elements or any(_stands_beside(elements, p) for p in eq.children(body))
+
+
+def _is_product(part: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(part, eq.Apply) and part.function == "*"
 
 
 def _is_choice(part: eq.Expr) -> TypeGuard[eq.Apply]:

@@ -17,7 +17,7 @@ from irlang.interp.circles import Circles
 from irlang.interp.interval import number
 from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
-from irlang.interp.unfolding import instance, settled, small
+from irlang.interp.unfolding import instance, pinned, settled, small
 
 _FEW = 16  # elements that are tried one by one
 _DEEP = 6  # maxima inside one another
@@ -257,6 +257,4 @@ def is_truth(part: eq.Expr, kind: Callable[[eq.Expr], str]) -> TypeGuard[eq.Appl
 
 def _same_element(one: eq.Expr, other: eq.Expr, box: Limits) -> bool:
     """Whether two elements are one, the indices that are a single number being that."""
-    pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
-    first, second = (settled(eq.substitute(part, pins)) for part in (one, other))
-    return first == second
+    return pinned(one, box) == pinned(other, box)

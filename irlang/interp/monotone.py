@@ -311,9 +311,13 @@ class Monotone(Bounds):
     def _compared_both(
         self, pairs: Sequence[Sequence[eq.Expr]], below: bool, box: Limits, facts: Facts
     ) -> bool:
-        before, self._left, self._comparing = self._left, _LOOKED_AT_OF_TWO, True
+        before, self._comparing = self._left, True
         try:
-            return all(self._no_less(pair, below, box, facts) for pair in pairs)
+            for pair in pairs:
+                self._left = _LOOKED_AT_OF_TWO
+                if not self._no_less(pair, below, box, facts):
+                    return False
+            return True
         finally:
             self._left, self._comparing = before, False
 

@@ -11,7 +11,7 @@ away is not negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -83,7 +83,9 @@ class Parts(Runs):
             found: dict[str, eq.Expr] = {}
             if not match(pattern, target, free, found) or len(found) < len(free):
                 continue
-            if self.stays(found, free, own) and tell_apart(names, list(found.values())):
+            if self.stays(found, free, own) and tell_apart(names, list(found.values()), own):
+                if terms.whole and count * terms.high * self.own.row.unit <= 1:
+                    return 0.0  # counts are added up as they are
                 return 4 * count * self.own.row.unit * count * terms.high + count * self.own.least
         return math.inf
 
@@ -92,12 +94,12 @@ class Parts(Runs):
         best = super().together(made, box, facts, left)
         groups: dict[eq.Expr, list[tuple[eq.Expr, Part]]] = {}
         for atom in made.factors:
-            part = self._part_of(atom, box)
+            part = self.part_of(atom, box)
             if part is not None:
                 groups.setdefault(part.whole, []).append((atom, part))
         for group in groups.values():
             largest = max(made.factors[atom] for atom, _ in group)
-            if len(group) < 2 or not _apart([part.at for _, part in group]):
+            if len(group) < 2 or not apart([part.at for _, part in group]):
                 continue
             exact = group[0][1].more == 0 and len(group) == group[0][1].count
             if largest <= 0 and not exact:
@@ -112,7 +114,7 @@ class Parts(Runs):
 
     def beside_others(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A term by the sum that it is part of: the others leave it no more, and no less."""
-        part = self._part_of(expr, box)
+        part = self.part_of(expr, box)
         if part is None or part.count < 2 or not part.terms.finite:
             return found
         own = self.remembered(expr.args[0], box, facts)
@@ -127,7 +129,7 @@ class Parts(Runs):
             return found
         return self.cut(found, *ends, "the other terms of the divisor are known")
 
-    def _part_of(self, atom: eq.Expr, box: Limits) -> Part | None:
+    def part_of(self, atom: eq.Expr, box: Limits) -> Part | None:
         """An element as a part of a whole."""
         term = self.meaning(atom, box)
         if not isinstance(term, eq.Apply) or term.function != "/":
@@ -171,17 +173,38 @@ class Parts(Runs):
         return term, more
 
 
-def tell_apart(names: Iterable[str], at: Sequence[eq.Expr]) -> bool:
+def tell_apart(names: Iterable[str], at: Sequence[eq.Expr], box: Limits) -> bool:
     """Whether no two values of some indices lead to the same place: each of them is an index of the
-    place by itself, but for what is added to it.
+    place by itself, or a digit of one, but for what is added to it.
     """
-    forms = [form for form in map(affine, at) if form is not None]
-    own = set(names)
-    alone = [own & form.coefficients.keys() for form in forms]
-    return all({name} in alone for name in own)
+    unknown = set(names)
+    forms = [form for form in map(affine, _rejoined(at)) if form is not None]
+    for _ in forms:  # what is told by one index is a number in the others
+        for form in forms:
+            own = {name: form.coefficients[name] for name in unknown & form.coefficients.keys()}
+            if _digits(own, box):
+                unknown -= own.keys()
+    return not unknown
 
 
-def _apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:
+def _digits(times: Mapping[str, int], box: Limits) -> bool:
+    """Whether a sum of multiples of indices has another value for all other values of these."""
+    reach = 0
+    for name in sorted(times, key=lambda name: abs(times[name])):
+        if abs(times[name]) <= reach:
+            return False
+        reach += abs(times[name]) * (box[name][1] - box[name][0])
+    return True
+
+
+def _rejoined(at: Sequence[eq.Expr]) -> list[eq.Expr]:
+    """Indices, and what those are quotient and remainder of that stand side by side."""
+    parts = [one for one in at if isinstance(one, eq.Apply) and one.function in ("//", "%")]
+    quotients = [one.args for one in parts if one.function == "//"]
+    return [*at, *(one.args[0] for one in parts if one.function == "%" and one.args in quotients)]
+
+
+def apart(places: Sequence[tuple[eq.Expr, ...]]) -> bool:
     """Whether no two of some places are one, whatever the indices in them are."""
     return all(
         any(_differ(a, b) for a, b in zip(one, other, strict=True))

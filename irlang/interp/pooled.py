@@ -119,16 +119,31 @@ class Pooled(Parts):
         """No value of some sums of so many terms, and the rest, is above this."""
         inner = self.inner_box(group[0][2], box)
         assert inner is not None  # as it has extents
-        total, size = Sum({}).plus(rest, 1 / count), 0.0
-        for _, factor, term in group:
+        total, size, exact = Sum({}).plus(rest, 1 / count), 0.0, True
+        apart = total  # with what the terms are made of
+        for atom, factor, term in group:
             body = _under(term, group[0][2])
             numbers = self.value(body, inner, {})
             if not numbers.finite:
                 return math.inf
             total = total.plus(self.whole(body, inner), factor)
+            apart = apart.plus(self.sum_of(body, inner, facts), factor)
             size += abs(factor) * numbers.magnitude
-        rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
+            alone = abs(factor) == 1 and self.meaning(atom, box) == term
+            exact = exact and alone and numbers.whole
         end = self.upper(total, inner, facts, 2) + total.error
+        if len(apart.factors) < len(total.factors):
+            end = min(end, self.upper(apart, inner, facts, 2) + apart.error)
+        if exact and len(group) == 2 and all(factor == group[0][1] for _, factor, _ in group):
+            both = eq.Apply(
+                "+", (_under(group[0][2], group[0][2]), _under(group[1][2], group[0][2]))
+            )
+            made = self.anew(both, inner)  # as of a condition and its opposite
+            if made.finite and made.pieces:
+                end = min(end, made.high if group[0][1] > 0 else -made.low)
+        if exact and count * size * self.own.row.unit <= 1 and end <= 0 and rest == Sum({}):
+            return math.nextafter(count * end, 0.0)  # counts are added up as they are
+        rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
         return count * end * (1 + 1e-12 * math.copysign(1, end)) + rounding + self.own.least * count
 
 

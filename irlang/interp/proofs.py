@@ -38,7 +38,7 @@ class Proofs(Evaluator):
     _memory: dict[Any, tuple[Numbers, Limits, Facts]]
     _proved: dict[Any, Any]  # in the course of a proof: values by proofs inside it, and more
     _plain: dict[Any, Evaluated]  # by intervals alone
-    _values: dict[Any, tuple[Numbers, Limits]]  # of `anew`, with the box, kept for its id
+    _values: dict[Any, tuple[Numbers, Limits, Facts]]  # of `anew`, with what it hangs on
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -107,24 +107,25 @@ class Proofs(Evaluator):
         """
         return expr, id(box), id(facts) if facts else 0, self._equal
 
-    def anew(self, expr: eq.Expr, box: Limits) -> Numbers:
+    def anew(self, expr: eq.Expr, box: Limits, facts: Facts | None = None) -> Numbers:
         """A value inside a proof, by proofs of its own: not inside one that is evaluated so."""
-        key = expr, id(box)
+        facts = facts or {}
+        key = expr, id(box), id(facts) if facts else 0
         found = self._values.get(key)
         if found is not None:
             return found[0]
         if self._anew:
-            return self.value(expr, box, {})
+            return self.value(expr, box, facts)
         kept = self._level, self._left, self._memory, self._proved, self._equal, self.note
         reasons = list(self.reasons)
         self._level, self._equal, self.note, self._anew = 0, None, None, True
         try:
-            made = self.value(expr, box, {})
+            made = self.value(expr, box, facts)
         finally:
             self._level, self._left, self._memory, self._proved, self._equal, self.note = kept
             self.reasons[:] = reasons
             self._anew = False
-        self._values[key] = made, box
+        self._values[key] = made, box, facts
         return made
 
     @contextmanager

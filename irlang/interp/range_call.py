@@ -24,10 +24,12 @@ from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.spans import Span
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import (
+    instance,
     is_place,
     own_index,
     settled,
     small,
+    source,
     specialised,
     without_lone,
 )
@@ -321,8 +323,29 @@ class Call:
             dtype = self.tensors[term.tensor].info.dtype
             if dtype == "bool" and info.kind == "real":  # 0 and 1 are what they are in any type
                 return eq.Apply("real", (term,))
+            if info.kind == "real" and info.dtype == self.own.row.name:
+                chosen = self._chosen(term, box)
+                if chosen is not None:
+                    return chosen
             return term if dtype == info.dtype or self._holds(info, term, box) else None
-        return term if info.dtype in (self.own.row.name, "bool") else None
+        known = info.dtype in (self.own.row.name, "bool") or _is_choice(term, info)
+        return term if known else None
+
+    def _chosen(self, read: eq.Read, box: Limits) -> eq.Expr | None:
+        """Which of two whole numbers an element is, as real ones that the type holds: a one-hot
+        vector of integers is made real so.
+        """
+        read, region = source(read, box, self.tensors)
+        if region is None or region.term is None:
+            return None
+        known = _is_choice(region.term, self.tensors[read.tensor].info)
+        if not known or region.numbers.magnitude * self.own.row.unit > 1:
+            return None
+        made = instance(region.term, read)
+        assert isinstance(made, eq.Apply)
+        condition, *arms = made.args
+        ends = (eq.Const(float(arm.value)) for arm in arms if isinstance(arm, (eq.Const, eq.Size)))
+        return eq.Apply("select", (condition, *ends))
 
     def _holds(self, info: eq.TensorInfo, read: eq.Read, box: Limits) -> bool:
         """Whether a tensor of whole numbers has a type that holds those of another."""
@@ -477,6 +500,19 @@ def _without(term: eq.Expr | None, inside: Set[str]) -> eq.Expr | None:
 def _counts(body: eq.Expr) -> bool:
     """Whether a whole number says how many there are of something: the rank of a sorted element."""
     return isinstance(body, eq.Reduce) and body.kind == "count" and small(body)
+
+
+def _is_choice(term: eq.Expr, info: eq.TensorInfo) -> bool:
+    """Whether a whole number is one of two, as a condition says, that its type holds."""
+    if info.kind != "int" or not isinstance(term, eq.Apply) or term.function != "select":
+        return False
+    least, largest = integer_range(info.dtype)
+    return all(
+        isinstance(arm, (eq.Const, eq.Size))
+        and least <= arm.value <= largest
+        and arm.value == int(arm.value)
+        for arm in term.args[1:]
+    )
 
 
 def _tells(place: Place) -> bool:

@@ -29,7 +29,7 @@ from irlang.kinds import kind
 
 Limits = Mapping[str, Ends]  # of every index, both included
 # what comparisons say of a number and itself
-_OF_ITSELF = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False}
+OF_ITSELF = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">": False}
 _INNER = 8  # pieces that a reduction is cut into
 
 
@@ -230,8 +230,8 @@ class Evaluator:
             if decided is not None:
                 return decided
         args = [self.value(arg, box, facts) for arg in expr.args]
-        if function in _OF_ITSELF and expr.args[0] == expr.args[1] and not args[0].nan:
-            return truth([_OF_ITSELF[function]])
+        if function in OF_ITSELF and expr.args[0] == expr.args[1] and not args[0].nan:
+            return truth([OF_ITSELF[function]])
         own_kind = self.kind(expr)
         if own_kind == "real":
             args = [

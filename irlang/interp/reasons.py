@@ -60,7 +60,8 @@ def possible(function: str, operand: Numbers, own: Arithmetic) -> str:
     if row is not None and row.arity == 1:
         return _of_function(row, operand, own)
     if function not in _TERMS:
-        what = f"the operands of `{function}` are {span(operand, own)}"
+        given = "base and exponent" if function == "pow" else "the operands"
+        what = f"{given} of `{function}` are {span(operand, own)}"
         return f"{what}: for some of these it is infinite, or no number"
     terms, result = _TERMS[function]
     if operand.below or operand.above:

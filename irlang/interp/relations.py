@@ -17,26 +17,28 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.conditions import Conditions
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
+from irlang.interp.mixed import Mixed
 from irlang.interp.proofs import Known
-from irlang.interp.range_eval import Limits
+from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import pinned, settled
 from irlang.interp.weights import Average
 
+_INSIDE = 2  # elements of diagonals, one made of another
+_LOOKED_AT = 32  # sums, for the lower end of a quotient
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Conditions):
+class Relations(Mixed):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
-    _looked_into = False  # whether an element of a diagonal is taken apart
+    _looked_into = 0  # elements of diagonals that are taken apart, one made of another
 
     # ---- what improves on the interval of a function
 
@@ -45,10 +47,10 @@ class Relations(Conditions):
     ) -> Numbers:
         """A result, given those of its arguments, less what relations between them exclude."""
         function = expr.function
-        if function in ("==", "!=") and self._equal is not None and not any(a.nan for a in args):
+        if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
             one, other = (self.copies(arg, box) for arg in expr.args)
             if any(a in one and b in other for a, b in (self._equal, self._equal[::-1])):
-                return truth([function == "=="])
+                return truth([OF_ITSELF[function]])
         if self.done() or function not in ("+", "-", "*", "/") or self.kind(expr) != "real":
             return found
         none = function == "-" and args[1].pieces and args[1].low == args[1].high == 0
@@ -68,6 +70,8 @@ class Relations(Conditions):
                 why = "one factor is a multiple of the other"
                 alike = partial(self.likeness, expr, found, box, facts)
                 found = self._use(why, found, alike, known, box, facts)
+            shared = partial(self.of_parts, expr, found, box, facts)
+            found = self._use("two parts share one whole", found, shared, known, box, facts)
             scaled = partial(self._scaled, expr, found, box)
             return self._use(_NO_LESS, found, scaled, known, box, facts)
         if function == "/":
@@ -76,6 +80,8 @@ class Relations(Conditions):
         if function == "+":
             average = partial(self._average, expr, found, box, facts)
             found = self._use("a number is an average of two", found, average, known, box, facts)
+            mixture = partial(self.mixture, expr, found, box, facts)
+            found = self._use("numbers are mixed", found, mixture, known, box, facts)
         if (function == "+" or found.low < 0 < found.high) and self.has_masks(expr):
             found = self.by_truth(expr, found, box, facts)
         if function == "+" and 0.0 <= found.low < 1.0:
@@ -136,8 +142,10 @@ class Relations(Conditions):
         found = super()._read(expr, box, facts)
         if self._level or expr.default is not None or not found.pieces:
             return found
-        if found.low < 0 and len(set(expr.index)) < len(expr.index):
-            return self._on_diagonal(expr, found, box)
+        if found.low < 0:
+            read = pinned(self.source(expr, box)[0], box)
+            if isinstance(read, eq.Read) and len(set(read.index)) < len(read.index):
+                return self._on_diagonal(read, found, box)
         if not 0 <= found.low < 1.0:
             return found
         largest = self.largest(self.meaning(expr, box), box)
@@ -151,13 +159,13 @@ class Relations(Conditions):
     def _on_diagonal(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
         """An element at twice the same index: of what is multiplied there both may be one."""
         term = self.meaning(expr, box)
-        if term == expr or isinstance(term, eq.Read) or self._looked_into:
+        if term == expr or isinstance(term, eq.Read) or self._looked_into > _INSIDE:
             return found
-        self._looked_into = True
+        self._looked_into += 1
         try:
             made = meet(found, self.anew(term, box))
         finally:
-            self._looked_into = False
+            self._looked_into -= 1
         if made != found:
             self.because("what is on the diagonal is made of equal numbers")
         return made
@@ -168,6 +176,8 @@ class Relations(Conditions):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind == "max" and 0 <= found.low < 1.0:
+            found = self.aside(partial(self.by_one, expr, found, box))
         if expr.kind == "sum":
             found = self.aside(partial(self.by_single, expr, found, box))
             inner = self.inner_box(expr, box)
@@ -202,11 +212,13 @@ class Relations(Conditions):
         """A quotient by what is no less than the dividend is 1 at most."""
         top, bottom = (self.whole(arg, box) for arg in expr.args)
         divisor = self.remembered(expr.args[1], box, facts)
-        chosen = self.meaning(expr.args[1], box)
-        if isinstance(chosen, eq.Apply) and chosen.function == "select" and not found.finite:
+        chosen = None if found.finite else self.as_choice(self.meaning(expr.args[1], box), box)
+        if chosen is not None:
             found = self.split_divisor(expr.args[0], chosen, found, box, facts)
         if not found.finite and self._same(expr, box):
             found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
+        if not found.finite and not divisor.holds(0.0):
+            found = self.by_orders(expr, found, box, facts)
         if divisor.low <= 0:
             return found
         high = low = math.inf
@@ -218,6 +230,7 @@ class Relations(Conditions):
             low = 0.0
         elif found.low < -1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
+            self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
             low = self._times_one(self.upper(mirrored, box, facts), divisor)
         if high > 1.0:
             high = self._most(expr, box, divisor)
@@ -290,7 +303,7 @@ class Relations(Conditions):
         index from outside, where what a term compares is one element.
         """
         inner = self.inner_box(expr, box)
-        if inner is None or expr.body is None:
+        if inner is None or expr.body is None or self.value(expr.body, inner, facts).low < 0:
             return 0.0
         *_, body = (expr.body, *self._written_out(expr.body, inner))
         names = [name for name, _ in expr.binders]
@@ -298,15 +311,19 @@ class Relations(Conditions):
         if least > 0:
             return least
         by_place = any(_by_place(part, names) for part in eq.walk(body))
+        met = sum(map(_meets, eq.walk(body)))
         counts = isinstance(body, eq.Apply) and body.function == "real"
         ranked = isinstance(expr.body, eq.Read) and self.is_ranked(self.meaning(expr.body, inner))
-        if not (by_place or counts or ranked) or len(names) > _CORNERS:
+        beside = isinstance(body, eq.Apply) and any(map(_compares, eq.walk(body)))
+        if not (by_place or counts or ranked or beside) or len(names) > _CORNERS:
             return 0.0
         best = 0.0
         for at in product(*({*inner[name]} for name in names)):
             ends: dict[str, eq.Expr] = {n: eq.Const(end) for n, end in zip(names, at, strict=True)}
             term = expr.body if ranked else body
             term = settled(eq.substitute(term, ends))
+            if beside and not (by_place or counts) and sum(map(_meets, eq.walk(term))) <= met:
+                continue
             if counts and self._holds(term, box, facts):
                 return 1.0
             best = max(best, (self.anew(term, box) if ranked else self.value(term, box, facts)).low)
@@ -385,6 +402,14 @@ class Relations(Conditions):
 def _meets(part: eq.Expr) -> bool:
     """Whether an expression compares an element with itself, or takes it from itself."""
     return isinstance(part, eq.Apply) and part.function in _OF_TWO and part.args[0] == part.args[1]
+
+
+def _compares(part: eq.Expr) -> bool:
+    """Whether an expression compares two elements of one tensor, or takes one from the other."""
+    if not isinstance(part, eq.Apply) or part.function not in _OF_TWO:
+        return False
+    one, other = part.args
+    return isinstance(one, eq.Read) and isinstance(other, eq.Read) and one.tensor == other.tensor
 
 
 def _by_place(part: eq.Expr, names: list[str]) -> bool:

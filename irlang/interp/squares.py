@@ -97,6 +97,19 @@ class Squares(Pooled):
             return self.cut(found, least, largest, "the sum of two factors is known")
         return found
 
+    def of_parts(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A product of two parts of one whole: no more than if both were half of it."""
+        if not 0 <= found.low < 0.25 < found.high:
+            return found
+        one, other = (self.part_of(arg, box) for arg in expr.args)
+        if one is None or other is None or one.whole != other.whole:
+            return found
+        sum_ = self.whole(expr.args[0], box).plus(self.whole(expr.args[1], box))
+        if len(sum_.factors) != 2:
+            return found
+        end = self.upper(sum_, box, facts) ** 2 / 4 * (1 + 4 * self.own.row.unit)
+        return self.cut(found, -math.inf, end + self.own.least, "two parts share one whole")
+
     def likeness(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A product of two numbers of which one is a multiple of the other but for rounding."""
         terms = [self.meaning(arg, box) for arg in expr.args]

@@ -172,6 +172,12 @@ def settled(expr: eq.Expr) -> eq.Expr:
     return eq.rebuild(expr, settled)
 
 
+def pinned(expr: eq.Expr, box: Limits) -> eq.Expr:
+    """An expression with the indices that are one number in a box as that."""
+    pins: dict[str, eq.Expr] = {n: eq.Const(low) for n, (low, high) in box.items() if low == high}
+    return settled(eq.substitute(expr, pins)) if pins else expr
+
+
 def without_lone(expr: eq.Expr) -> eq.Expr:
     """An expression in which a reduction of a single term is that term."""
     if (

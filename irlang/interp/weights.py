@@ -46,12 +46,37 @@ class Weights(Holdings):
         end += 4 * count * math.sqrt(self.own.least)  # of what is rounded to a denormal number
         if end < found.magnitude:
             found = self.cut(found, -end, end, "numbers are weighted by parts of a whole")
+        if found.low < 0:
+            return self._among(expr.body, found, inner, names)
         if not 0 <= found.low < end:
             return found
         least = self._least_weight(expr.body, inner, names, _DEPTH)
         least *= 1 - 4 * (count + 2 * _DEPTH) * self.own.row.unit
         least -= 4 * count * math.sqrt(self.own.least)
         return self.cut(found, least, math.inf, "all parts of a whole are added up")
+
+    def _among(self, body: eq.Expr, found: Numbers, inner: Limits, names: Sequence[str]) -> Numbers:
+        """A sum of numbers that are weighted by parts of a whole: it is no further beside 0 than
+        they are, on either side, and among them if all parts are there.
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        for look in self.looks(body, inner):
+            if not isinstance(look, eq.Apply) or look.function != "*":
+                continue
+            for weight, number in (look.args, look.args[::-1]):
+                ends = self.interval(number, inner, {})
+                if self.interval(weight, inner, {}).low < 0 or not ends.finite or ends.empty:
+                    continue
+                most = self._weight(weight, inner, names, _DEPTH)
+                if not math.isfinite(most):
+                    continue
+                least = self._least_weight(weight, inner, names, _DEPTH)
+                slack = 4 * (count + 2 * _DEPTH) * self.own.row.unit * most * ends.magnitude
+                slack += 4 * count * (ends.magnitude + 1) * self.own.least
+                low = ends.low * (most if ends.low < 0 else least) - slack
+                high = ends.high * (least if ends.high < 0 else most) + slack
+                found = self.cut(found, low, high, "a mean of numbers lies among them")
+        return found
 
     def total_of_run(self, tensor: str) -> Numbers | None:
         """What the last of sums so far may be, by the parts of wholes that are added up: none of
@@ -94,7 +119,7 @@ class Weights(Holdings):
         made = [settled(eq.substitute(one, renamed)) for one in squares.factors]
         sign, met = self._flattened(made, own)
         for weight, number in (sum_.factors, sum_.factors[::-1]):
-            part = self._part_of(weight, own)
+            part = self.part_of(weight, own)
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
             if part is None or part.count != sum_.count or sorted(names) != sorted(sum_.names):
                 continue
@@ -134,10 +159,10 @@ class Weights(Holdings):
         best = math.inf
         if not depth or self.done():
             return best
-        part = self._part_of(expr, inner)
+        part = self.part_of(expr, inner)
         if part is not None:
             taken = {name for one in part.at for name in eq.indices(one) & set(names)}
-            if tell_apart(taken, part.at):  # none of the parts is met twice
+            if tell_apart(taken, part.at, inner):  # none of the parts is met twice
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
                 return float(math.prod(apart))
         for look in self.looks(expr, inner):
@@ -170,10 +195,10 @@ class Weights(Holdings):
         best = 0.0
         if not depth or self.done():
             return best
-        part = self._part_of(expr, inner)
+        part = self.part_of(expr, inner)
         if part is not None and not part.more:
-            taken = [one.name for one in part.at if isinstance(one, eq.Index)]
-            every = len(set(taken)) == len(part.at) and set(taken) <= set(names)
+            taken = {name for one in part.at for name in eq.indices(one)}
+            every = taken <= set(names) and tell_apart(taken, part.at, inner)
             if every and math.prod(inner[name][1] + 1 for name in taken) == part.count:
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
                 return float(math.prod(apart))
@@ -196,6 +221,9 @@ class Weights(Holdings):
         if self.interval(look, inner, {}).low < 0:
             return 0.0
         best = 0.0
+        for name, rest in self._at_one(look, inner, names):
+            others = [other for other in names if other != name]
+            best = max(best, self._least_weight(rest, inner, others, depth - 1))
         if look.function in ("*", "/"):
             pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
             for one, other in pairs:
@@ -212,6 +240,21 @@ class Weights(Holdings):
             both = [self._least_weight(one, inner, names, depth - 1) for one in (u, v)]
             best = max(best, min(both) * (total - error))
         return best
+
+    def _at_one(
+        self, look: eq.Apply, inner: Limits, names: Sequence[str]
+    ) -> Iterator[tuple[str, eq.Expr]]:
+        """Indices along which one term counts for sure, as a factor is 0 at all others, and what
+        that is multiplied by.
+        """
+        for one, rest in (look.args, look.args[::-1]) if look.function == "*" else ():
+            for name in names:
+                place = self.place_of_one(one, name, inner)
+                ends = None if place is None else self.interval(place, inner, {})
+                if ends is None or not ends.finite or name in eq.indices(rest):
+                    continue
+                if 0 <= ends.low <= ends.high <= inner[name][1]:
+                    yield name, rest
 
     def _mixtures(
         self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
@@ -236,9 +279,14 @@ class Weights(Holdings):
         further = self.inner_box(look, inner)
         if look.kind != "sum" or look.where is not None or look.body is None or further is None:
             return math.inf
-        count = math.prod(further[name][1] + 1 for name, _ in look.binders)
+        added = [name for name, _ in look.binders]
+        count = math.prod(further[name][1] + 1 for name in added)
         rounding = 1 + 2 * count * self.own.row.unit
-        return self._weight(look.body, further, names, depth - 1) * count * rounding
+        each = self._weight(look.body, further, names, depth - 1)
+        if each > 0 and count > 1:  # parts that differ in these indices, too, are other parts
+            every = self._weight(look.body, further, [*names, *added], depth - 1)
+            return min(each * count, every) * rounding
+        return each * count * rounding
 
     def _weight_of_place(self, look: eq.Apply, inner: Limits, names: Sequence[str]) -> float:
         """The same of terms that are 0 but where an index is one number."""
