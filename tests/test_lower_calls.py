@@ -223,6 +223,7 @@ _HOLLOW = {
         ("x: f32[0, 4, 2, 2]", "channel_shuffle(x; groups = 2)"),
     ),
     "jax": (("x: f32[2, 0, 1]", "dft(x; length = 3, onesided = true)"),),
+    "keras:torch": (("x: f32[2, 3]", "diagonal(x; offset = -5)"), ("x: f32[0, 3]", "cumsum(x)")),
 }
 
 

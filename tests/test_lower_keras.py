@@ -110,6 +110,10 @@ _CALLS = (
     ("x: f32[3, 6]", "corrcoef(x)", ("keras:tensorflow", "keras:torch"), "ops.corrcoef("),
     ("x: f32[1, 6]", "corrcoef(x)", ("keras:tensorflow", "keras:torch"), "ops.corrcoef("),
     ("x: f32[2, 3]", "bessel_i(x)", _BOTH[:1], "ops.i0("),
+    ("x: f32[3], i: i64[3] in [0, 1]", "segment_reduce(x, i; segments = 2)", _BACKENDS,
+     "ops.segment_sum(x, i, num_segments=2)"),  # in 32 bits -2**63 would be segment 0
+    ("x: f32[2, 3], i: i64[2] in [0, 2]", "in_top_k(x, i)", _BACKENDS, "ops.in_top_k(i, x"),
+    ("i: i64[3] in [0, 1]", "bincount(i; size = 2)", _BACKENDS, "ops.bincount(i, minlength=2)"),
     ("x: f32[1]", "cosine_window(; size = 6, periodic = false)", _BOTH[:1], "ops.hanning(6)"),
     ("x: f32[5, 2, 4], l: i64[2, 3] in [1, 3], n: i64[2] in [4, 5], m: i64[2] in [1, 2]",
      "ctc_logits(x, l, n, m)", ("keras:tensorflow", "keras:torch"), "ops.ctc_loss("),

@@ -51,7 +51,7 @@ def spell(
     apart: Callable[[Value, str], Value] | None = None,
     blunt: set[str] | None = None,
     whole: bool = True,
-    hollow: bool = True,
+    hollow: tuple[str, ...] = ("",),
 ) -> Body:
     """Spells every node; `values` holds inputs and parameters, and gets the results.
 
@@ -62,8 +62,8 @@ def spell(
     makes a tensor of its own of every real result, where it is asked what
     flows back to each. blunt: the functions that were spelt so far of which the target has no
     derivative, as the builder keeps them. whole: otherwise no definition is lowered, and what is
-    not native is unsupported: to know what is, that is not asked for. hollow: whether its own
-    operators are given tensors without elements, too.
+    not native is unsupported: to know what is, that is not asked for. hollow: with what the
+    names of those of its own operators begin that are given tensors without elements, too.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -74,7 +74,8 @@ def spell(
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
-            fitting = own_table if _is_ordinary(node, values, hollow) else {}
+            name = own_table[node.op.name].spelling if node.op.name in own_table else ""
+            fitting = own_table if _is_ordinary(node, values, name.startswith(hollow)) else {}
             results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole)
             if fed is not values and not own:  # its definition has all derivatives
                 results, own = _spell(node, builder, {}, catalog, values, used, sloped)

@@ -74,6 +74,12 @@ def bias(call: Keras, name: str = "b") -> list[Value]:
     return [call.input(name)] if call.has(name) else []
 
 
+def positions(call: Keras, name: str) -> Value:
+    """Positions in a type that every backend takes: in fewer bits they would be others."""
+    ids = call.input(name)
+    return ids if ids.dtype in ("i32", "i64") else call.build.cast(ids, "i64")
+
+
 def simple(kind: str, **attributes: str) -> Native:
     """A layer of one input, its arguments by the attributes' names."""
 

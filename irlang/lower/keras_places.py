@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.keras_call import KERAS_3, Keras, positions
 from irlang.lower.spelling import default, invoke, labelled_sequences, plain
 from irlang.lower.value import Value
 
@@ -101,7 +101,7 @@ def _segments(call: Keras) -> Value | None:
     if call["reduction"] not in ("sum", "max") or call.out.kind == "int":
         return None
     function = f"ops.segment_{call['reduction']}"
-    ids = call.build.cast(call.input("ids"), "i32")
+    ids = positions(call, "ids")
     return call.value(invoke(function, call.input("x"), ids, num_segments=call["segments"]))
 
 

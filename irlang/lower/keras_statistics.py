@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.keras_call import KERAS_3, Keras, positions
 from irlang.lower.spelling import invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
@@ -44,7 +44,7 @@ def _bucketize(call: Keras) -> Value | None:
 def _bincount(call: Keras) -> Value | None:
     if call.input("ids").rank != 1:
         return None
-    ids = call.build.cast(call.input("ids"), "i32")
+    ids = positions(call, "ids")
     return _whole(call, invoke("ops.bincount", ids, minlength=call["size"]))
 
 
@@ -68,7 +68,7 @@ def _trapezoid(call: Keras) -> Value:
 
 
 def _in_top_k(call: Keras) -> Value | None:
-    x, labels = call.input("predictions"), call.build.cast(call.input("labels"), "i32")
+    x, labels = call.input("predictions"), positions(call, "labels")
     if x.dtype != "f32":
         return None
     return call.value(invoke("ops.in_top_k", labels, x, k=call["k"]))

@@ -85,7 +85,9 @@ class _Python:
     table: Mapping[str, Native]
     layout: Callable[[str, tuple[int, ...]], python_program.Layout]
     shuns: frozenset[str]
-    hollow: bool = True  # layers of Keras are not: they are made for batches that have elements
+    # What the names of operators begin with that are given tensors without elements: not those of
+    # layers, which are made for batches that have some.
+    hollow: tuple[str, ...] = ("",)
 
 
 _WIDE_UNSIGNED = frozenset({"u16", "u32", "u64"})
@@ -94,16 +96,16 @@ _PYTHON = {
     "torch": _Python(TorchBuilder, to_torch.TABLE, to_torch.layout, _WIDE_UNSIGNED),
     "tf": _Python(TensorFlowBuilder, to_tf.TABLE, to_tf.layout, _NARROW),
     "jax": _Python(JaxBuilder, to_jax.TABLE, to_jax.layout, frozenset()),
-    "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW, False),
+    "keras": _Python(KerasBuilder, to_keras.TABLE, to_keras.layout, _NARROW, ("ops.",)),
     "mxnet": _Python(MxBuilder, mx_ops.TABLE, to_mx.layout, _NARROW),
 }
 # Modes whose programs have other words, by the framework's name and theirs.
 _MODES = {
     "keras:jax": replace(_PYTHON["keras"], builder=JaxKerasBuilder),
     "keras:torch": replace(_PYTHON["keras"], builder=TorchKerasBuilder),
-    "keras:theano": _Python(TheanoBuilder, to_keras2.THEANO, to_keras2.layout, _NARROW, False),
+    "keras:theano": _Python(TheanoBuilder, to_keras2.THEANO, to_keras2.layout, _NARROW, ()),
     "tf:keras": _Python(
-        to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW, False
+        to_keras2.OldKerasBuilder, to_keras2.TENSORFLOW, to_keras2.layout, _NARROW, ()
     ),
     "tf:tflite": replace(_PYTHON["tf"], builder=LiteBuilder),
 }
@@ -228,7 +230,7 @@ def _python(
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
-        blunt=builder.blunt, whole=whole, hollow=hollow or row.hollow,
+        blunt=builder.blunt, whole=whole, hollow=("",) if hollow else row.hollow,
     )  # fmt: skip
     code = ""
     if not body.unsupported:
