@@ -30,6 +30,7 @@ from irlang.diff.invalid import (
     _turn,
     judge_invalid,
 )
+from irlang.diff.pace import PACE
 from irlang.diff.report_issue import issue
 from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import Case, Session
@@ -1032,7 +1033,7 @@ def _spoiled_turns(monkeypatch: pytest.MonkeyPatch, turns: int, fruit: bool) -> 
         return ["a call"] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
-    programs, fruitless = invalid.Programs(catalog), Fruitless()
+    programs, fruitless = Programs(catalog), Fruitless()
     for turn in range(turns):
         invalid._spoiled(programs, ["torch"], [turn], ["one_hot"], turn, fruitless)
     return asked
@@ -1050,5 +1051,5 @@ def test_what_cannot_be_broken_is_tried_ever_more_seldom(monkeypatch: pytest.Mon
 
 
 def test_no_call_is_spoilt_after_the_end_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invalid.PACE, "until", 0.0)
+    monkeypatch.setattr(PACE, "until", 0.0)
     assert not _spoiled_turns(monkeypatch, 8, fruit=True)
