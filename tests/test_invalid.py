@@ -30,7 +30,9 @@ from irlang.diff.invalid import (
     _turn,
     judge_invalid,
 )
+from irlang.diff.pace import PACE
 from irlang.diff.report_issue import issue
+from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Symptom
 from irlang.gen.build import generate
@@ -1040,3 +1042,34 @@ def test_elements_are_asked_for_of_an_axis_of_nothing(operator: str) -> None:
         assert 0 in one.changed.info.shape
         assert one.fault.code == f"{operator}.{wanted[1].name}"
         assert all(0 not in info.shape for _, info in one.graph.nodes[0].instance.outputs or ())
+
+
+def _spoiled_turns(monkeypatch: pytest.MonkeyPatch, turns: int, fruit: bool) -> list[Any]:
+    """What is wanted of spoilt calls in so many turns, each of which gives something or nothing."""
+    catalog, asked = builtin(), []
+
+    def drawn(*args: Any) -> list[Any]:
+        asked.append(args[3])
+        return ["a call"] if fruit else []
+
+    monkeypatch.setattr(invalid, "spoils", drawn)
+    programs, fruitless = Programs(catalog), Fruitless()
+    for turn in range(turns):
+        invalid._spoiled(programs, ["torch"], [turn], ["one_hot"], turn, fruitless)
+    return asked
+
+
+def test_what_cannot_be_broken_is_tried_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is drawn is tried in vain each time, which takes seconds."""
+    plan = len(breakable(builtin(), ["one_hot"], narrower("torch")))
+    rounds = 16
+    each = Counter(map(str, _spoiled_turns(monkeypatch, rounds * plan, fruit=False)))
+    assert len(each) == plan
+    assert set(each.values()) == {4}  # the first, the third, the seventh and the fifteenth
+    each = Counter(map(str, _spoiled_turns(monkeypatch, rounds * plan, fruit=True)))
+    assert set(each.values()) == {rounds}
+
+
+def test_no_call_is_spoilt_after_the_end_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PACE, "until", 0.0)
+    assert not _spoiled_turns(monkeypatch, 8, fruit=True)

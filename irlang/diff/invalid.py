@@ -26,6 +26,7 @@ from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.pace import PACE
+from irlang.diff.rounds import Fruitless
 from irlang.diff.runner import is_turn
 from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
@@ -102,7 +103,7 @@ def judge_invalid(
     counts = {target: Counter[str]() for target in session.targets}
     programs = Programs(catalog)
     usual = [target for target in session.targets if session.shares[target] == 1]
-    spoiled = _spoiled(programs, usual, seeds, ops, first)
+    spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
     cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
@@ -158,19 +159,33 @@ def _spoiled(
     seeds: Sequence[int],
     ops: Sequence[str],
     first: int | None,
+    fruitless: Fruitless,
 ) -> list[tuple[int, Spoilt]]:
-    """The spoilt calls of every seed, each made for one of the targets in turn."""
+    """The spoilt calls of every seed, each made for one of the targets in turn, until the time is
+    over.
+
+    fruitless: the requirements of which nothing was found, for which all that is drawn was tried:
+    there may be no call that breaks one of these alone.
+    """
     known = {op.name for op in programs.catalog}
     own = {target: sorted(known & spelt(target)) for target in targets}
     found: list[tuple[int, Spoilt]] = []
     for number, seed in enumerate(seeds):
+        if PACE.over():
+            break
         target = targets[(seed if first is None else first + number) % len(targets)]
         names, turn = ops or own[target], None
         if first is not None:
             turn = _turn(programs.catalog, names, target, (first + number) // len(targets))
+            key = target, turn[0], turn[1].name if turn[1] is not None else ""
+            if not fruitless.is_due(key):
+                continue
         able = functools.partial(programs.has, target)
         tells = functools.partial(is_telling, programs, target)
-        found += [(seed, one) for one in spoils(programs.catalog, seed, names, turn, able, tells)]
+        made = spoils(programs.catalog, seed, names, turn, able, tells)
+        if first is not None:
+            fruitless.had(key, bool(made))
+        found += [(seed, one) for one in made]
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -41,3 +42,25 @@ class Rounds(Generic[Item]):
         first, all_ = len(self.native), len(self.names)
         around = (first + all_) / 2 if first else all_
         return number if count > around else self.turn(number * count)[1]
+
+
+@dataclass(slots=True)
+class Fruitless:
+    """Which turns have given nothing, though all was tried: each waits longer every time.
+
+    After one such turn another is passed over, after the second in a row three, then seven.
+    """
+
+    _times: Counter[Hashable] = field(default_factory=Counter)
+    _wait: Counter[Hashable] = field(default_factory=Counter)
+
+    def is_due(self, item: Hashable) -> bool:
+        """Whether an item has this turn of its own."""
+        waits = self._wait[item] > 0
+        self._wait[item] -= waits
+        return not waits
+
+    def had(self, item: Hashable, anything: bool) -> None:
+        """An item has had a turn, and whether that gave anything."""
+        self._times[item] = 0 if anything else self._times[item] + 1
+        self._wait[item] = 2 ** self._times[item] - 1

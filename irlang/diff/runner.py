@@ -31,13 +31,14 @@ from irlang.diff.outcome import (
     staged,
     with_open,
 )
+from irlang.diff.rounds import Fruitless
 from irlang.graph import Graph, Node
-from irlang.lower.launch import Target, on_gpu
+from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
-from irlang.lower.target import require_installed
+from irlang.lower.target import Description, require_installed
 
 _SECONDS = 3  # times as long as others a target may take that compiles for seconds
 
@@ -72,9 +73,10 @@ class Session:
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
         self._last: dict[str, tuple[list[Node], Catalog, Any, Lowered]] = {}
+        self.fruitless = Fruitless()  # requirements that could not be broken
         self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
-            name: (Pair if side_by_side and _takes_time(d.worker) else Worker)(
+            name: (Pair if side_by_side and _takes_time(d) else Worker)(
                 d.worker, limits or Limits()
             )
             for name, d in descriptions.items()
@@ -117,6 +119,7 @@ class Session:
         some._last = self._last
         some.thorough = self.thorough
         some.seconds = self.seconds
+        some.fruitless = self.fruitless
         return some
 
     def apart(self, target: str, seconds: float | None = None) -> Session | None:
@@ -316,9 +319,9 @@ class Session:
         return [None if lowered.unsupported else next(results) for lowered in made]
 
 
-def _takes_time(target: Target) -> bool:
+def _takes_time(target: Description) -> bool:
     """Whether a target is waited for, on one core; several processes would share one GPU."""
-    return target.patience > 1 and not on_gpu(target)
+    return target.share > 1 and not on_gpu(target.worker)
 
 
 def _unusable(target: str, error: WorkerError) -> InvalidInput:
