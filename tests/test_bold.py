@@ -6,15 +6,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import irlang
 from irlang.catalog import builtin
+from irlang.commands.cases import load_case
 from irlang.diff.apart import cases_apart
 from irlang.diff.finding import find
 from irlang.diff.localise import Culprit, isolate
+from irlang.diff.reduce_files import save
 from irlang.diff.report_program import program_of
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import Verdict
@@ -82,7 +85,7 @@ def test_a_refusal_of_what_is_dared_is_held_against_none() -> None:
     assert bold.results["onnxruntime"].status == "refused"
 
 
-def test_a_wrong_result_of_what_is_dared_is_a_finding() -> None:
+def test_a_wrong_result_of_what_is_dared_is_a_finding(tmp_path: Path) -> None:
     """TensorFlow documents one or the other, takes both and gives another shape."""
     usable("tf")
     usual = case("x: f32[1, 2, 5, 5] in [1, 2], w: f32[2, 1, 3, 3] in [1, 2]", _SPREAD)
@@ -92,6 +95,9 @@ def test_a_wrong_result_of_what_is_dared_is_a_finding() -> None:
         assert plain.verdicts["tf"][0].verdict == "agrees"
         assert daring.verdicts["tf"][0].verdict == "wrong"
         found = find(session, bold, 0, "tf", daring)
+        save(found.reduced, tmp_path / "finding.nnir", ("wrong: tf",))
+        again = load_case(str(tmp_path), (), (), None, 0)  # as `irlang diff FOLDER` has it
+        assert session.compare([again])[0].verdicts["tf"][0].verdict == "wrong"
     assert found.verdict.verdict == "wrong"
     assert found.reduced.bold
     program = program_of(found, "tf")

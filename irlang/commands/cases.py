@@ -21,6 +21,7 @@ def load_case(
     """The model of a file, or of a finding's folder. Inputs that are not given come from the file
     beside it, or are drawn.
     """
+    from irlang.diff.reduce_files import is_bold
     from irlang.diff.runner import Case
     from irlang.interp.values import initial_values, inputs
 
@@ -30,7 +31,8 @@ def load_case(
         file = str(finding) if finding.is_file() else file
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**_inputs_beside(file, graph), **arrays}
-    return Case(graph, inputs(graph, seed, known), initial_values(graph, seed), catalog)
+    values, params = inputs(graph, seed, known), initial_values(graph, seed)
+    return Case(graph, values, params, catalog, bold=is_bold(Path(file)))
 
 
 def _inputs_beside(file: str, graph: Graph) -> dict[str, Array]:

@@ -6,6 +6,7 @@ That holds the inputs, and the parameters that are too long for the text. It is 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +29,8 @@ from irlang.parser.printer import print_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BYTES = 1 << 30  # of a file of inputs that is read
+_BOLD = "in forms that targets may refuse"
+_HEAD = 4096  # bytes of a file that may hold its first lines
 _NAMES = {
     "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
     **{f"{sign.lower()}{bits}": f"{sign}{bits}" for sign in "IU" for bits in (8, 16, 32, 64)},
@@ -71,7 +74,9 @@ def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
     """Writes `path` (a `.nnir` file) and its `.safetensors`.
 
     What has values that leave its range, as those at the ends of a type may, has none in the text.
+    A case whose calls are handed on in forms that targets may refuse says so in a line.
     """
+    notes = (*notes, *((_BOLD,) if case.bold else ()))
     beside, words = path.with_suffix(".safetensors"), spelled(case.graph)
     long = {
         name: case.params[name] for name, param in case.graph.params.items() if _is_array(param)
@@ -115,6 +120,17 @@ def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:
     text = json.dumps(header).encode("utf-8")
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + body
+
+
+def is_bold(path: Path) -> bool:
+    """Whether a `.nnir` file says that its calls are handed on in forms that targets may refuse."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD).decode("utf-8", "replace")
+    except OSError:  # it is told when it is read as a model
+        return False
+    lines = itertools.takewhile(lambda line: line.startswith("#"), head.splitlines())
+    return f"# {_BOLD}" in lines
 
 
 def load_beside(path: Path) -> dict[str, Array]:
