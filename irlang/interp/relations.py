@@ -142,9 +142,9 @@ class Relations(Mixed):
         found = super()._read(expr, box, facts)
         if self._level or expr.default is not None or not found.pieces:
             return found
-        if found.low < 0:
-            read = pinned(self.source(expr, box)[0], box)
-            if isinstance(read, eq.Read) and len(set(read.index)) < len(read.index):
+        if found.low < 0 and len(expr.index) > 1:
+            read = self._twice_at(self.source(expr, box)[0], box)
+            if read is not None:
                 return self._on_diagonal(read, found, box)
         if not 0 <= found.low < 1.0:
             return found
@@ -155,6 +155,41 @@ class Relations(Mixed):
         if reached != found:
             self.because("the first of sorted numbers is the largest")
         return reached
+
+    def _twice_at(self, read: eq.Read, box: Limits) -> eq.Read | None:
+        """An element at twice the same index, of axes that have others; None for another, and for
+        one at a corner of what is computed place by place, as by a convolution.
+        """
+        shape = self.tensors[read.tensor].info.shape
+        if sum(size > 1 for size in shape) < 2:
+            return None
+        there = pinned(read, box)
+        if not isinstance(there, eq.Read):
+            return None
+        several = [at for at, size in zip(there.index, shape, strict=True) if size > 1]
+        if len(set(several)) == len(several):
+            return None
+        written = len(set(read.index)) < len(read.index)
+        return there if written or self._tells_places(read, box, _INSIDE) else None
+
+    def _tells_places(self, read: eq.Read, box: Limits, depth: int) -> bool:
+        """Whether an element is made of two of one tensor, or as a comparison of indices says."""
+        term = self.meaning(read, box)
+        if term == read:
+            return False
+        places: dict[str, set[tuple[eq.Expr, ...]]] = {}
+        for part in eq.walk(term):
+            if isinstance(part, eq.Read):
+                places.setdefault(part.tensor, set()).add(part.index)
+            elif isinstance(part, eq.Apply) and part.function == "==" and not eq.reads(part):
+                return True
+        if any(len(met) > 1 for met in places.values()):
+            return True
+        return depth > 0 and any(
+            self._tells_places(eq.Read(name, index), box, depth - 1)
+            for name, met in places.items()
+            for index in met
+        )
 
     def _on_diagonal(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
         """An element at twice the same index: of what is multiplied there both may be one."""
