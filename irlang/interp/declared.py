@@ -19,7 +19,7 @@ from irlang.interp.interval import Numbers, interval
 from irlang.interp.regions import Region, Tensor, merged, whole
 from irlang.interp.spans import Known
 from irlang.interp.unfolding import own_index
-from irlang.interp.values import DEFAULT_RANGE, initial_values
+from irlang.interp.values import DEFAULT_RANGE, Array, initial_values
 from irlang.laws import LAWS
 
 INPUTS = (-50.0, 50.0)
@@ -42,19 +42,28 @@ def given_tensor(
     info = given.info
     within = given.within or ranges.get(name)
     if within is None and isinstance(given, Param) and given.initial is not None:
-        kind, args = given.initial.kind, given.initial.args
-        if kind not in LAWS:
-            one = Graph(graph.name, params={name: given}, folder=graph.folder)
-            array = initial_values(one, 0)[name]
+        array = known_array(graph, name, given, ranges)
+        if array is not None:
             made = known_tensor(info, array, domain)
             made.known = Known(array) if info.kind == "real" and made.hull.finite else None
             return made
-        within = LAWS[kind].support(*map(float, args))
+        within = LAWS[given.initial.kind].support(*map(float, given.initial.args))
     if within is None:
         within = DEFAULT_RANGE[info.kind]
         if info.kind == "real":
             within = PARAMETERS if isinstance(given, Param) else INPUTS
     return whole(info, numbers_within(info, within))
+
+
+def known_array(
+    graph: Graph, name: str, param: Param, ranges: Mapping[str, tuple[float, float]]
+) -> Array | None:
+    """The value of a parameter of which no range is declared; None where a law draws it. Raises
+    `InvalidInput` where data cannot be read.
+    """
+    if param.within or name in ranges or param.initial is None or param.initial.kind in LAWS:
+        return None
+    return initial_values(Graph(graph.name, params={name: param}, folder=graph.folder), 0)[name]
 
 
 def numbers_within(info: eq.TensorInfo, within: tuple[float, float]) -> Numbers:

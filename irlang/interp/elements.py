@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -103,8 +103,24 @@ class Elements(Proofs):
         """The element that a read comes to, through copies, and the region that it lies in."""
         found = self._sources.get((read, id(box)))
         if found is None:
-            found = self._sources[read, id(box)] = (*source(read, box, self.tensors), box)
+            found = self._sources[read, id(box)] = (*self._source(read, box), box)
         return found[0], found[1]
+
+    def _source(self, read: eq.Read, box: Limits) -> tuple[eq.Read, Region | None]:
+        """The same, found anew: also through indices that are read from data and known."""
+        while True:
+            read, region = source(read, box, self.tensors)
+            told = tuple(self._told(index, box) for index in read.index)
+            if told == read.index:
+                return read, region
+            read = replace(read, index=told)
+
+    def _told(self, index: eq.Expr, box: Limits) -> eq.Expr:
+        """An index that is read from data, where that is one number."""
+        if not eq.reads(index):
+            return index
+        only = self.interval(index, box, {}).only
+        return index if only is None else eq.Const(int(only))
 
     def meaning(self, expr: eq.Expr, box: Limits) -> eq.Expr:
         """What an element is computed as; itself where that is not known."""

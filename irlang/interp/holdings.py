@@ -14,7 +14,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import pinned, settled
 
 _DEPTH = 3  # expressions that are looked into, one inside another
 _MANY = 1.125  # times that the divisor is the dividend, up to which a bound is as good as any
@@ -24,13 +24,11 @@ _LOST = 2.0  # of the least numbers that a product may have lost: of an eighth o
 class Holdings(Norms):
     """An evaluator that knows how many times over a number holds another."""
 
-    _exactly = False  # whether nothing may be lost that is rounded to a denormal number
-
     def left_over(self, expr: eq.Apply, box: Limits) -> float:
         """How far below 0 a difference is at most: what numbers lose that are rounded to denormal
         ones, where what is taken away is there; infinite where that is not known.
         """
-        whole, part = expr.args
+        whole, part = (pinned(arg, box) for arg in expr.args)
         if not self.own.flush:
             self._exactly, before = True, self._exactly
             held = self.times(whole, part, box) >= 1
@@ -42,10 +40,12 @@ class Holdings(Norms):
 
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be, by how many times its divisor holds the dividend."""
-        most = super()._most(expr, box, divisor)
+        there = pinned(expr, box)
+        assert isinstance(there, eq.Apply)
+        most = super()._most(there, box, divisor)
         if most <= _MANY:
             return most
-        own, its = expr.args
+        own, its = there.args
         apart = self._without_addend(own, its, box)
         for top, bottom in [(own, its), *([] if apart is None else [apart])]:
             for part, many, lost in self._multiples(top, box):
@@ -79,16 +79,9 @@ class Holdings(Norms):
     def _shares(self, expr: eq.Expr, part: eq.Expr, box: Limits) -> Iterator[float]:
         """The same by what the part is a multiple of, and what the expression holds of that."""
         for one, many, lost in self._multiples(part, box):
-            tops = self.looks(one, box)
-            if not self._exactly:
-                if many and lost <= _LOST:
-                    yield self.share(expr, tops, False, False, box) / many
-            elif many <= 1 or not lost:  # a product with a number up to 1 is rounded to no more
-                for look in self.looks(expr, box):
-                    if self._is_size(look, tops, False, box, {}):
-                        yield 1.0
-                    elif isinstance(look, eq.Reduce):
-                        yield self._by_term(look, tops, box)
+            # a product with a number up to 1 is rounded to no more
+            if many and (many <= 1 or not lost if self._exactly else lost <= _LOST):
+                yield self.share(expr, self.looks(one, box), False, False, box) / max(1.0, many)
 
     def _of_squares(self, one: eq.Expr, other: eq.Expr, part: eq.Expr, box: Limits) -> float:
         """The same of two squares and the product of what they are the squares of."""

@@ -20,6 +20,7 @@ from irlang.adjoint_graph import Pullback, gradient_graph, prepare
 from irlang.graph import Graph, Node, Param, Port
 from irlang.instance import Definitions
 from irlang.interp.declared import given_tensor
+from irlang.interp.fixed import Fixed
 from irlang.interp.interval import Numbers
 from irlang.interp.range_call import Call
 from irlang.interp.range_eval import Place
@@ -210,15 +211,18 @@ def analyse(
             for name, same in equal.items():
                 tensors[name] = copied(tensors[name], same)
         start = dict(tensors)
+        fixed = Fixed(whole, definitions, ranges or {}) if domain == "relations" else None
         first: dict[Any, Node] = {}
         for node in whole.nodes:
             twin = _twin(node, first, equal, definitions) if domain == "relations" else ()
             look = _look(node, whole, start), twin
+            exact = {} if fixed is None else fixed.results(node, domain)
             step = others.step(tuple(node.outputs), look, (*node.operands(), *twin))
             if step is None:
                 tensors.before.clear()
                 number = others.number()
                 own = _judged(node, number, definitions, tensors, domain, flush, trials)
+                tensors.update(exact)
                 step = Step(tuple(node.outputs), number, look, tensors.changed(), *own)
                 others.judged(step)
             tensors.update(step.tensors)

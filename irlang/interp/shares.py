@@ -27,6 +27,7 @@ _NO_LESS = "the divisor is no less than the dividend"
 class Shares(Forms):
     """An evaluator that knows how much of an element another one holds."""
 
+    _exactly = False  # whether nothing may be lost that is rounded to a denormal number
     _ordered: dict[Any, tuple[float, Limits]]  # sums that are compared term by term
 
     def forget(self) -> None:
@@ -200,7 +201,7 @@ class Shares(Forms):
         ):
             for arg in args:
                 yield arg, 1.0
-        elif look.function in ("*", "/"):
+        elif look.function in ("*", "/") and not self._exactly:
             for one, other in (args, args[::-1]) if look.function == "*" else (args,):
                 times = self.value(other, box, {})
                 if times.finite and times.low > 0:
