@@ -110,6 +110,8 @@ class Elements(Proofs):
         """The same, found anew: also through indices that are read from data and known."""
         while True:
             read, region = source(read, box, self.tensors)
+            if region is not None or not any(map(eq.reads, read.index)):
+                return read, region
             told = tuple(self._told(index, box) for index in read.index)
             if told == read.index:
                 return read, region
