@@ -14,7 +14,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
-from irlang.interp.unfolding import pinned, settled
+from irlang.interp.unfolding import pinned
 
 _DEPTH = 3  # expressions that are looked into, one inside another
 _MANY = 1.125  # times that the divisor is the dividend, up to which a bound is as good as any
@@ -30,11 +30,12 @@ class Holdings(Norms):
         """
         whole, part = (pinned(arg, box) for arg in expr.args)
         if not self.own.flush:
-            self._exactly, before = True, self._exactly
-            held = self.times(whole, part, box) >= 1
-            self._exactly = before
-            if held:
-                return 0.0
+            self._exactly = True
+            try:
+                if self.times(whole, part, box) >= 1:
+                    return 0.0
+            finally:
+                self._exactly = False
         held = self.times(whole, part, box) >= 1
         return self.own.least / self.own.row.unit if held else math.inf
 
@@ -102,24 +103,17 @@ class Holdings(Norms):
     ) -> float:
         """The same of one sum, or of two together, and a sum of as many terms, one by one."""
         own = next((top for top in self.looks(part, box) if isinstance(top, eq.Reduce)), None)
-        inner = None if own is None else self.inner_box(own, box)
-        if own is None or own.body is None or inner is None or not all(map(is_sum, (own, *sums))):
+        if own is None or own.body is None or not all(map(is_sum, (own, *sums))):
             return 0.0
-        names = [name for name, _ in own.binders]
-        count = math.prod(inner[name][1] + 1 for name in names)
         bodies = []
         for sum_ in sums:
-            its = self.inner_box(sum_, box)
-            if its is None or [its[n] for n, _ in sum_.binders] != [inner[n] for n in names]:
+            paired = self.term_beside(own, sum_, box)
+            if paired is None:
                 return 0.0
-            pairs = zip(sum_.binders, names, strict=True)
-            renamed: dict[str, eq.Expr] = {name: eq.Index(new) for (name, _), new in pairs}
-            assert sum_.body is not None
-            bodies.append(settled(eq.substitute(sum_.body, renamed)))
-        if count * self.own.row.unit > 0.125:
-            return 0.0
+            body, inner, count = paired
+            if self.value(body, inner, {}).low < 0:
+                return 0.0
+            bodies.append(body)
         each = eq.Apply("+", (bodies[0], bodies[1])) if len(bodies) == 2 else bodies[0]
-        if any(self.value(body, inner, {}).low < 0 for body in bodies):
-            return 0.0
         many = self.times(each, own.body, inner, depth - 1)
         return many * (1 - 4 * (count + 4) * self.own.row.unit)

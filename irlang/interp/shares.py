@@ -173,18 +173,10 @@ class Shares(Forms):
 
     def _each_no_less(self, look: eq.Reduce, own: eq.Reduce, box: Limits) -> float:
         """The same of two sums."""
-        inner, its = self.inner_box(look, box), self.inner_box(own, box)
-        if inner is None or its is None or own.body is None or look.body is None:
+        paired = self.term_beside(look, own, box)
+        if paired is None or look.body is None:
             return 0.0
-        names = [name for name, _ in look.binders]
-        extents = [its[name] for name, _ in own.binders]
-        count = math.prod(inner[name][1] + 1 for name in names)
-        if extents != [inner[name] for name in names] or count * self.own.row.unit > 0.125:
-            return 0.0
-        renamed: dict[str, eq.Expr] = {
-            name: eq.Index(new) for (name, _), new in zip(own.binders, names, strict=True)
-        }
-        body = settled(eq.substitute(own.body, renamed))
+        body, inner, count = paired
         if not self.interval(body, inner, {}).low >= 0:
             return 0.0
         left, self._left = self._left, _LOOKED_AT
@@ -192,6 +184,25 @@ class Shares(Forms):
         above = self.upper(gap, inner, {}) > 0
         self._left = left
         return 0.0 if above else 1 - 2 * (count + 2) * self.own.row.unit
+
+    def term_beside(
+        self, look: eq.Reduce, own: eq.Reduce, box: Limits
+    ) -> tuple[eq.Expr, Limits, int] | None:
+        """A term of one sum with the indices of another, which has as many, the box with these, and
+        how many they are; None where the sums are not alike, or too long for what rounding adds.
+        """
+        inner, its = self.inner_box(look, box), self.inner_box(own, box)
+        if inner is None or its is None or own.body is None:
+            return None
+        names = [name for name, _ in look.binders]
+        extents = [its[name] for name, _ in own.binders]
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if extents != [inner[name] for name in names] or count * self.own.row.unit > 0.125:
+            return None
+        renamed: dict[str, eq.Expr] = {
+            name: eq.Index(new) for (name, _), new in zip(own.binders, names, strict=True)
+        }
+        return settled(eq.substitute(own.body, renamed)), inner, count
 
     def _parts(self, look: eq.Apply, box: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """Expressions that, times a factor, a result is no less than."""
