@@ -29,7 +29,8 @@ from irlang.diff.apart import APART
 from irlang.diff.batch import _spoilt
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
-from irlang.diff.finding import Found, find
+from irlang.diff.finding import find
+from irlang.diff.found import Found
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH, make_case, program_seed

@@ -7,7 +7,7 @@ import pytest
 
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
-from irlang.diff.finding import Found
+from irlang.diff.found import Found
 from irlang.diff.verdict import Verdict, judge
 from irlang.equations import TensorInfo
 from irlang.interp.balls import Ball

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from irlang.catalog import builtin
 from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case
-from irlang.diff.finding import find, write
+from irlang.diff.finding import find
 from irlang.diff.flat import SLOPES, told, with_flat
+from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.diff.verdict import Verdict, judge
 from irlang.dtypes import DTYPES

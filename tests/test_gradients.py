@@ -27,10 +27,11 @@ from irlang.commands.cases import load_case
 from irlang.commands.diff import command as diff
 from irlang.diff import gradients, runner
 from irlang.diff.apart import case_apart
-from irlang.diff.finding import find, find_gradient, write
+from irlang.diff.finding import find, find_gradient
 from irlang.diff.programs import trainable
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.reduce_names import short
+from irlang.diff.report_folder import write
 from irlang.diff.runner import Case, Session
 from irlang.diff.stages import by_calls
 from irlang.diff.verdict import FINDINGS

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from irlang.diff import batch, gradients, runner, substitute
-from irlang.diff.finding import Found
+from irlang.diff.found import Found
 from irlang.diff.programs import Settings
 from tests.planted import FAULTS, planted
 

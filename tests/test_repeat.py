@@ -14,7 +14,9 @@ from click.testing import CliRunner
 from irlang.commands.fuzz import command as fuzz
 from irlang.commands.report import command as report
 from irlang.diff import gradients, runner, substitute
-from irlang.diff.finding import Found, find, write
+from irlang.diff.finding import find
+from irlang.diff.found import Found
+from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.lower.lower import Lowered
 from tests.planted import Fault, planted

@@ -24,7 +24,8 @@ from irlang import ast
 from irlang.catalog import builtin
 from irlang.commands.report import command as report_command
 from irlang.diagnostics import InvalidInput
-from irlang.diff.finding import Found, find
+from irlang.diff.finding import find
+from irlang.diff.found import Found
 from irlang.diff.outcome import _reason
 from irlang.diff.reduce_files import packed
 from irlang.diff.report_folder import write

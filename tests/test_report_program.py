@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irlang.catalog import builtin
 from irlang.diff.calls import Case
-from irlang.diff.finding import Found
+from irlang.diff.found import Found
 from irlang.diff.report_program import program_of
 from irlang.diff.verdict import Verdict
 from irlang.interp.shape import check

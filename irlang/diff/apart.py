@@ -25,7 +25,8 @@ import numpy as np
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
-from irlang.diff.finding import Found, find
+from irlang.diff.finding import find
+from irlang.diff.found import Found
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE

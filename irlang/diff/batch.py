@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
 from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart, judge_apart
-from irlang.diff.finding import Found, charge, find, find_accepted, find_gradient
+from irlang.diff.finding import charge, find, find_accepted, find_gradient
+from irlang.diff.found import Found
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
 from irlang.diff.outcome import Outcome

@@ -19,7 +19,7 @@ from typing import Any
 from irlang.catalog import builtin
 from irlang.diagnostics import fail
 from irlang.diff.batch import SEEN, close_sessions
-from irlang.diff.finding import Found
+from irlang.diff.found import Found
 from irlang.diff.guard import Fault, run_guarded, write_guarded
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH

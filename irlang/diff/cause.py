@@ -8,34 +8,27 @@ that leaves the finding as it is: where one is left that does not fit, the findi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from irlang.diff.verdict import at_edge
+from irlang.diff.verdict import Verdict, at_edge
 from irlang.lower.profile import is_short
-
-if TYPE_CHECKING:
-    from irlang.diff.finding import Found
 
 SHORTENED = "whole numbers of 64 bits in 32"
 _LEAST, _MOST = -(2**31), 2**31 - 1
 
 
-def cause(found: Found) -> str:
-    """The cause, in words; empty where nothing but the operator explains the finding."""
-    v = found.verdict
-    if at_edge(v.verdict) != "edge" or v.stage == "backward" or v.got is None:
+def cause(target: str, verdict: Verdict, numbers: Iterable[Any]) -> str:
+    """The cause, in words; empty where nothing but the operator explains the finding.
+
+    numbers: all that the smallest program is fed with, and what is right.
+    """
+    if at_edge(verdict.verdict) != "edge" or verdict.stage == "backward" or verdict.got is None:
         return ""
-    if not _LEAST <= v.got <= _MOST or not is_short(found.target):
+    if not _LEAST <= verdict.got <= _MOST or not is_short(target):
         return ""  # what is kept in 32 bits gives no more
-    return SHORTENED if any(map(_is_long, _numbers(found))) else ""
-
-
-def _numbers(found: Found) -> Iterable[Any]:
-    """All that the smallest program is fed with, and what is right."""
-    yield from found.reduced.values.values()
-    yield from (ball.value for ball in found.expected.values())
+    return SHORTENED if any(map(_is_long, numbers)) else ""
 
 
 def _is_long(numbers: Any) -> bool:

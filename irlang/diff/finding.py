@@ -5,115 +5,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-
-from irlang.diff.cause import cause
 from irlang.diff.flat import told
+from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.outcome import Outcome
-from irlang.diff.reduce import HANG_SECONDS, number_kinds, reduce, symptom, written_out
+from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
 from irlang.diff.reduce import worst as _worst
-from irlang.diff.reduce_files import to_text as to_text
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
-from irlang.diff.report_folder import write as write
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
 from irlang.diff.unfold import is_composed, unfolded
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
-from irlang.interp.balls import Ball
 from irlang.scope import show
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
 _HANG = "timeout"
 _WITHOUT_VALUES = frozenset({"refused", "crash", _HANG, "memory"})
-_ONCE = " once"  # at the end of the signature of what was not repeated
 _LATE = 5.0  # seconds after which the smallest program of one that hung has no answer either
 _NAMED = 12  # calls whose names together say what is wrong: a fusion takes a dozen at most
-
-
-@dataclass(slots=True)
-class Found:
-    """One disagreement.
-
-    operator: the culprit's; operators that are wrong only together as `pad + max_pool`, all that
-    the reduction has left; `program` where they are more than a fusion takes. attributes: those
-    that a reduction has left. reduced: the smallest case that still shows it. others: the verdicts
-    of other targets on that. expected: the oracle's
-    balls, got: the target's values, both of the reduced case. versions: of all targets, with
-    those of Python and NumPy. fault: what makes the program invalid, and
-    requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
-    operator in whose composition it was met. repeated: whether the reduced program shows it again
-    in a process that has run nothing else. output: what the process has printed that was lost.
-    signature: what makes two findings one.
-    """
-
-    seed: int
-    target: str
-    verdict: Verdict
-    operator: str
-    attributes: dict[str, str]
-    version: str
-    reduced: Case
-    whole: Case
-    trials: int = 0
-    others: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    expected: dict[str, Ball] = field(default_factory=dict)
-    got: dict[str, Array] = field(default_factory=dict)
-    fault: str = ""
-    requirement: str = ""
-    within: Found | None = None
-    repeated: bool = True
-    output: str = ""
-
-    @property
-    def cause(self) -> str:
-        """What explains it whatever the operator (`irlang.diff.cause`); empty if nothing does."""
-        return cause(self)
-
-    @property
-    def signature(self) -> str:
-        """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
-        Where the operator is not what explains it, the target and the cause alone.
-
-        Of an edge value also what kind of number was expected, and what was got, whatever the sign
-        of an infinity. One that was not repeated hides none that is.
-        """
-        pattern = sorted(said_of(name, value) for name, value in self.attributes.items())
-        if self.verdict.verdict == "edge":
-            kinds = number_kinds(self.verdict.expected, self.verdict.got)
-            pattern.append(f"{kinds[0]} not {kinds[1]}")
-        if self.verdict.stage == "backward":
-            pattern = [self.verdict.stage, *pattern]
-        if self.fault:
-            pattern = ["invalid", self.requirement, *pattern]
-        said = " ".join([self.target, self.verdict.verdict, self.operator, *pattern])
-        if self.cause:
-            said = f"{self.target} {self.cause}"
-        return said if self.repeated else f"{said}{_ONCE}"
-
-    def identity(self) -> dict[str, str]:
-        """What a list of known findings speaks of."""
-        return {
-            "target": self.target, "operator": self.operator,
-            "verdict": self.verdict.verdict, "signature": self.signature.removesuffix(_ONCE),
-        }  # fmt: skip
-
-
-def said_of(name: str, value: str) -> str:
-    """What tells attributes of findings apart: a choice by its value, a number by its name."""
-    return f"{name}={value}" if value.isidentifier() else name
 
 
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:

@@ -14,8 +14,9 @@ from typing import Any
 
 from irlang.diagnostics import InvalidInput
 from irlang.diff.batch import close_sessions, run_batch
-from irlang.diff.finding import Found, write
+from irlang.diff.found import Found
 from irlang.diff.programs import Settings
+from irlang.diff.report_folder import write
 
 # Diagnostics that speak of what irlang has made by itself: the programs of a campaign are its own.
 _OWN = ("lower.contract", "definition.")

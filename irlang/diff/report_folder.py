@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from irlang.diagnostics import fail
+from irlang.diff.calls import Case
+from irlang.diff.found import Found
 from irlang.diff.gradients import ask, with_loss_shown
 from irlang.diff.reduce_files import save, to_text
 from irlang.diff.report_issue import issue, title, wanted
@@ -23,11 +25,7 @@ from irlang.diff.report_program import program_of
 from irlang.diff.report_script import script
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.dtypes import DTYPES
-
-if TYPE_CHECKING:
-    from irlang.diff.calls import Case
-    from irlang.diff.finding import Found
-    from irlang.graph import Graph
+from irlang.graph import Graph
 
 _MOST = 64  # elements of a result that the entry of a finding shows
 

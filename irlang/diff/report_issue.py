@@ -7,7 +7,7 @@ import platform
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from irlang.adjoint_graph import PREFIX, Pullback, gradient_graph, prepare
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import open_values
 from irlang.diff.flat import SLOPES
+from irlang.diff.found import Found
 from irlang.diff.reduce_files import to_text
 from irlang.diff.report_numbers import all_expected, all_got, dtype_of, expected, got
 from irlang.diff.report_program import program_of
@@ -27,6 +28,7 @@ from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
 from irlang.equation_text import show as equations_of
 from irlang.equations import Draw
+from irlang.graph import Graph, Node
 from irlang.graph_text import to_ast
 from irlang.interp import reference
 from irlang.interp.plain import load
@@ -34,10 +36,6 @@ from irlang.interp.program import run
 from irlang.lower.direct import named, operators, signs
 from irlang.lower.lower import lower
 from irlang.parser.printer import print_statement
-
-if TYPE_CHECKING:
-    from irlang.diff.finding import Found
-    from irlang.graph import Graph, Node
 
 _SHORT = 100  # characters of a title that attributes, or what a framework says, may take
 _LONG = 120  # lines of a script that is named rather than shown

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from irlang.diff.found import Found
 from irlang.diff.handed import own_program
 from irlang.lower.lower import Lowered, lower
-
-if TYPE_CHECKING:
-    from irlang.diff.finding import Found
 
 
 def program_of(found: Found, target: str) -> Lowered | None:

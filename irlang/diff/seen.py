@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from irlang.diff.finding import Found, said_of
+from irlang.diff.found import Found, said_of
 from irlang.diff.reduce import number_kinds
 from irlang.diff.verdict import Verdict, at_edge, reason_of
 from irlang.graph import Graph, Node
