@@ -18,7 +18,7 @@ from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
-from irlang.diff.unfold import is_composed, unfolded
+from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
@@ -71,7 +71,7 @@ def find_gradient(session: Session, case: Case, seed: int, target: str) -> Found
     if start is None:
         return None
     made = _reduced(session, case, first, seed, target, start.node, start.verdict)
-    return _tried_again(session, made)
+    return _tried_again(session, _in_parts(session, made))
 
 
 def find_accepted(session: Session, accepted: Accepted, seed: int) -> Found:
@@ -108,21 +108,33 @@ def _tried_again(session: Session, found: Found) -> Found:
 
 
 def _in_parts(session: Session, found: Found) -> Found:
-    """Of a call that a target composes, the finding of the operator that is wrong in there, if that
-    one is the target's own; else the finding as it is.
+    """Of a call that a target composes, or whose gradient it does, the finding of the operator that
+    is wrong in there, if that one is the target's own; else the finding as it is.
     """
-    case, target = found.reduced, found.target
-    forward = found.verdict.verdict in _OF_VALUES and found.verdict.stage != "backward"
-    if not forward or len(case.graph.nodes) > 1 or not is_composed(case, target):
+    parts = _parts(found)
+    if parts is None:
         return found
-    parts = unfolded(case, target)
-    culprit = localise(session.only(target), parts, target) if parts is not None else None
-    if parts is None or culprit is None or culprit.node.op.name == found.operator:
+    target = found.target
+    culprit = localise(session.only(target), parts, target)
+    if culprit is None or culprit.node.op.name == found.operator:
         return found
     alone, node = isolate(parts, culprit), culprit.node
     made = _reduced(session, found.whole, alone, found.seed, target, node, culprit.verdict)
     own = len(made.reduced.graph.nodes) == 1 and not is_composed(made.reduced, target)
     return replace(made, within=found) if own else found
+
+
+def _parts(found: Found) -> Case | None:
+    """The operators that a target computes a call, or its gradient, by; None where it has one for
+    it, or the finding is of no values or of several calls.
+    """
+    case, target = found.reduced, found.target
+    if found.verdict.verdict not in _OF_VALUES or len(but_the_sum(case.graph)) > 1:
+        return None
+    if found.verdict.stage == "backward":
+        return unfolded_gradient(case, target)
+    alone = len(case.graph.nodes) == 1 and is_composed(case, target)
+    return unfolded(case, target) if alone else None
 
 
 def _reduced(

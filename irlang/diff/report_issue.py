@@ -177,7 +177,9 @@ def _what(found: Found) -> list[str]:
             f"The target keeps {found.cause}: what else is wrong for that is not reported again."
         )
     if found.within is not None:
-        lines.append(f"It was met in `{found.within.operator}`, which is computed by it there.")
+        of = "the gradient of " * (found.within.verdict.stage == "backward")
+        met = f"{of}`{found.within.operator}`"
+        lines.append(f"It was met in {met}, which is computed by it there.")
     return lines + _composed(found)
 
 

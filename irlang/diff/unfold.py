@@ -10,13 +10,14 @@ from __future__ import annotations
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
+from irlang.diff.gradients import ask
 from irlang.graph import Graph
 from irlang.importers import onnx_file, onnx_model
 from irlang.importers.files import Imported
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values
 from irlang.lower.direct import is_direct
-from irlang.lower.lower import lower
+from irlang.lower.lower import Lowered, lower
 from irlang.lower.target import describe
 from irlang.parser import parse
 
@@ -35,8 +36,27 @@ def unfolded(case: Case, target: str) -> Case | None:
     For a runtime of ONNX models these are the very operators that it ran. For others they are
     those that follow from the definition.
     """
-    via = target if describe(target).framework == _VIA else _VIA
-    model = lower(case.graph, via, case.catalog, case.params, native=via == target, bold=case.bold)
+    via = _via(target)
+    native = via == target
+    return _read_back(
+        case, lower(case.graph, via, case.catalog, case.params, native=native, bold=case.bold)
+    )
+
+
+def unfolded_gradient(case: Case, target: str) -> Case | None:
+    """The case and its gradients in the operators that a target computed them by; None of a target
+    that differentiates by itself, or whose programs cannot be read back.
+    """
+    if not ask(case.graph, target, case).slopes:
+        return None
+    return _read_back(case, ask(case.graph, _via(target), case).lowered)
+
+
+def _via(target: str) -> str:
+    return target if describe(target).framework == _VIA else _VIA
+
+
+def _read_back(case: Case, model: Lowered) -> Case | None:
     if model.unsupported or not isinstance(model.code, bytes):
         return None
     try:
