@@ -14,17 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+import irlang.interp.constants as constants
 import irlang.interp.norms as norms
-import irlang.interp.spans as spans
 from irlang import equations as eq
 from irlang.analysis.trace import trace
 from irlang.api import load
 from irlang.catalog import builtin
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
+from irlang.interp.constants import Known
 from irlang.interp.range import analyse
 from irlang.interp.range_call import Call
-from irlang.interp.spans import Known, repeated, span
+from irlang.interp.spans import repeated, span
 from irlang.interp.values import initial_values, inputs
 from tests.test_range import possible
 
@@ -59,7 +60,7 @@ def test_numbers_whose_squares_are_nothing_have_a_length(
 def test_of_very_many_numbers_the_largest_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0).normal(0, 1, (6, 5, 2)).astype(np.float32)
     norm, row = Known(numbers).spectral([], [0], [1, 2]), Known(numbers).row([1])
-    monkeypatch.setattr(spans, "_MOST", 10)
+    monkeypatch.setattr(constants, "_MOST", 10)
     largest = np.abs(numbers).max()
     assert norm <= Known(numbers).spectral([], [0], [1, 2]) <= 1.001 * largest * math.sqrt(60)
     assert row <= Known(numbers).row([1]) <= 1.001 * largest * math.sqrt(5)

@@ -15,9 +15,9 @@ from irlang import equations as eq
 from irlang.dtypes import DTYPES, integer_range
 from irlang.graph import Graph, Param, Port
 from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.constants import Known
 from irlang.interp.interval import Numbers, interval
 from irlang.interp.regions import Region, Tensor, merged, whole
-from irlang.interp.spans import Known
 from irlang.interp.unfolding import own_index
 from irlang.interp.values import DEFAULT_RANGE, Array, initial_values
 from irlang.laws import LAWS

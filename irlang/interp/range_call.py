@@ -19,9 +19,8 @@ from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
 from irlang.interp.recall import NONE, Recall, Trials
-from irlang.interp.regions import Region, Tensor, merged, parted, whole
+from irlang.interp.regions import Region, Span, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
-from irlang.interp.spans import Span
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import (
     instance,

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
-from typing import TYPE_CHECKING
 
 from irlang import equations as eq
 from irlang.affine import Affine, affine
+from irlang.interp.arithmetic import Arithmetic
+from irlang.interp.constants import Known
 from irlang.interp.interval import NOTHING, REPORTED, Numbers, join
-
-if TYPE_CHECKING:
-    from irlang.interp.spans import Known, Span
 
 Box = tuple[tuple[int, int], ...]  # for every axis the first index and the one after the last
 Ends = tuple[int, int]  # both included
@@ -33,6 +31,17 @@ class Region:
     box: Box
     numbers: Numbers
     term: eq.Expr | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """How long a tensor is, found once it is asked for. reads: what it is made of."""
+
+    body: eq.Expr
+    box: Mapping[str, Ends]
+    reads: Mapping[str, Tensor]
+    own: Arithmetic
+    found: float | None = None
 
 
 @dataclass(slots=True)
