@@ -45,10 +45,11 @@ from irlang.gen.changes import (
     way_of,
 )  # fmt: skip
 from irlang.gen.draw import Limits as Sizes
+from irlang.gen.judge import judge
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import breakable, spoils, spoilt
-from irlang.gen.spoilt import OPEN, RULED_OUT, Spoilt
+from irlang.gen.spoilt import OPEN, RULED_OUT, Spoilt, spoilt_call, types_of
 from irlang.graph import Graph
 from irlang.graph_text import to_ast
 from irlang.interp.program import run
@@ -1023,6 +1024,8 @@ def test_a_mode_may_document_more_than_its_framework() -> None:
     assert "clamped" in admitted("tf:xla", "gather", "gather.in_range")
     assert "divided by 0" in admitted("tf:xla", "floor_divide", "floor_divide.divisor")
     assert not admitted("tf", "gather", "gather.in_range")
+    assert "both directions" in admitted("onnxruntime", "broadcast_to", "broadcast_to.fits")
+    assert not admitted("onnxruntime", "broadcast_to", "broadcast_to.shape")
     wraps = [admitted(target, "divide", "divide.quotient") for target in ("tf", "tf:xla")]
     assert wraps[0] == wraps[1]
 
@@ -1073,3 +1076,23 @@ def test_what_cannot_be_broken_is_tried_ever_more_seldom(monkeypatch: pytest.Mon
 def test_no_call_is_spoilt_after_the_end_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PACE, "until", 0.0)
     assert not _spoiled_turns(monkeypatch, 8, fruit=True)
+
+
+def test_a_program_of_a_valid_call_says_nothing_of_an_invalid_one() -> None:
+    """A window of 1 is no longer than what is padded at both ends; but ONNX's MaxPool that pads by
+    itself is told of neither end.
+    """
+    text = """
+    model m(x: f32[1, 1, 4]) -> y: f32[1, 1, 2] {
+      y = max_pool(x; window = [2], pad = same, before = 1, after = 1)
+    }"""
+    graph = check(parse(text), builtin()).graphs[0]
+    node, types = graph.nodes[0], types_of(graph)
+    attrs = {**node.attrs, "window": (1,)}
+    instance = judge(node.op, types, attrs)
+    assert instance is not None
+    assert [fault.code for fault in instance.faults] == ["max_pool.halo"]
+    one = spoilt_call(node, graph, {}, SetAttr("window", (1,)), instance, types, attrs)
+    own = Programs(builtin())
+    assert own.has("onnxruntime", one.graph)
+    assert not is_telling(own, "onnxruntime", one)

@@ -246,12 +246,12 @@ def spoilt_call(
     others = []
     if isinstance(move, SetAttr):
         others.append(valid)
-    for name, other in _less(attrs, fault.sources):
+    for names, other in _less(attrs, fault.sources, move.name):
         without = judge(node.op, types, other)
         if without is None or fault.code in (one.code for one in without.faults):
-            continue  # it is invalid without that attribute, too
+            continue  # it is invalid without them, too
         plain = _named(without, node.instance, without.outputs or outputs)
-        if not _unchanged(name, whole, plain):
+        if not all(_unchanged(name, whole, plain) for name in names):
             others.append(alone(node, types, other, plain, demanded))
     return Spoilt(graph, tuple(others), fault, move)
 
@@ -269,15 +269,26 @@ def _named(
     return Instance(replace(binding, scope=scope), tuple(outputs))
 
 
-def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The attributes without one of `names`, or without one of its numbers, and that name."""
-    for name in dict.fromkeys(names):
-        value = attrs.get(name)
-        if name in attrs:
-            yield name, {key: kept for key, kept in attrs.items() if key != name}
+def _less(
+    attrs: Mapping[str, Any], names: Sequence[str], changed: str
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The attributes without one of `names`, without one of its numbers, or without all of them but
+    the one that was changed; and which these are.
+    """
+    said = [name for name in dict.fromkeys(names) if name in attrs]
+    for name in said:
+        value = attrs[name]
+        yield (name,), _without(attrs, [name])
         if isinstance(value, tuple):
             for place in range(len(value)):
-                yield name, {**attrs, name: value[:place] + value[place + 1 :]}
+                yield (name,), {**attrs, name: value[:place] + value[place + 1 :]}
+    others = tuple(name for name in said if name != changed)
+    if len(others) > 1:  # of both ends of an axis one is invalid without the other, too
+        yield others, _without(attrs, others)
+
+
+def _without(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in attrs.items() if name not in names}
 
 
 def _unchanged(name: str, said: Instance, left: Instance) -> bool:
