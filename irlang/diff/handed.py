@@ -22,7 +22,7 @@ from irlang.gen.changes import SetElements
 from irlang.gen.judge import judge
 from irlang.gen.moves import SetAttr
 from irlang.gen.pattern import pattern
-from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of
+from irlang.gen.spoilt import Spoilt, alone, broken_by, following, types_of, unsaid
 from irlang.graph import Graph
 from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
@@ -103,7 +103,28 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
                 return False  # one number is one for all axes, and none is none given
     text = says(lowered)
     others = (programs.own(target, graph) for graph in one.beside)
-    return all(other is None or says(other) != text for other in others)
+    if not all(other is None or says(other) != text for other in others):
+        return False
+    return one.added or not _is_gone_untold(one, text, target, programs)
+
+
+def _is_gone_untold(one: Spoilt, text: Any, target: str, programs: Programs) -> bool:
+    """Whether nothing is wrong without those attributes that a target is not told: what pads by
+    itself has no amounts that a window may lie in.
+    """
+    node = one.graph.nodes[0]
+    declared, untold = pattern(node.op).attrs, []
+    for name in one.fault.sources:
+        if name in node.attrs and name != _changed(one) and declared[name].default is not None:
+            graph = unsaid(one, (name,))
+            lowered = programs.own(target, graph) if graph is not None else None
+            if lowered is not None and says(lowered) == text:
+                untold.append(name)
+    left = unsaid(one, untold) if untold else None
+    if left is None or left.nodes[0].instance.faults:
+        return False
+    elements = isinstance(one.changed, SetElements)
+    return not elements or broken_by(left, one.values(0), programs.catalog) is None
 
 
 def is_wrapped(one: Spoilt, lowered: Lowered) -> bool:

@@ -246,12 +246,12 @@ def spoilt_call(
     others = []
     if isinstance(move, SetAttr):
         others.append(valid)
-    for names, other in _less(attrs, fault.sources, move.name):
+    for name, other in _less(attrs, fault.sources):
         without = judge(node.op, types, other)
         if without is None or fault.code in (one.code for one in without.faults):
-            continue  # it is invalid without them, too
+            continue  # it is invalid without that attribute, too
         plain = _named(without, node.instance, without.outputs or outputs)
-        if not all(_unchanged(name, whole, plain) for name in names):
+        if not _unchanged(name, whole, plain):
             others.append(alone(node, types, other, plain, demanded))
     return Spoilt(graph, tuple(others), fault, move)
 
@@ -269,26 +269,15 @@ def _named(
     return Instance(replace(binding, scope=scope), tuple(outputs))
 
 
-def _less(
-    attrs: Mapping[str, Any], names: Sequence[str], changed: str
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """The attributes without one of `names`, without one of its numbers, or without all of them but
-    the one that was changed; and which these are.
-    """
-    said = [name for name in dict.fromkeys(names) if name in attrs]
-    for name in said:
-        value = attrs[name]
-        yield (name,), _without(attrs, [name])
+def _less(attrs: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attributes without one of `names`, or without one of its numbers, and that name."""
+    for name in dict.fromkeys(names):
+        value = attrs.get(name)
+        if name in attrs:
+            yield name, {key: kept for key, kept in attrs.items() if key != name}
         if isinstance(value, tuple):
             for place in range(len(value)):
-                yield (name,), {**attrs, name: value[:place] + value[place + 1 :]}
-    others = tuple(name for name in said if name != changed)
-    if len(others) > 1:  # of both ends of an axis one is invalid without the other, too
-        yield others, _without(attrs, others)
-
-
-def _without(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in attrs.items() if name not in names}
+                yield name, {**attrs, name: value[:place] + value[place + 1 :]}
 
 
 def _unchanged(name: str, said: Instance, left: Instance) -> bool:
@@ -338,6 +327,19 @@ def alone(
     graph.outputs[outputs[0]] = outputs[0]  # targets have operators without the further ones
     graph.nodes.append(Node(outputs[0], node.op, operands, dict(attrs), outputs, instance))
     return graph
+
+
+def unsaid(one: Spoilt, names: Collection[str]) -> Graph | None:
+    """The program of a spoilt call that does not say some of its attributes, whatever is wrong with
+    it then; None where the definition has no value for that.
+    """
+    node, types = one.graph.nodes[0], types_of(one.graph)
+    attrs = {name: value for name, value in node.attrs.items() if name not in names}
+    instance = judge(node.op, types, attrs)
+    if instance is None:
+        return None
+    outputs = instance.outputs or node.instance.outputs or ()
+    return alone(node, types, attrs, _named(instance, node.instance, outputs), {})
 
 
 def types_of(graph: Graph) -> dict[str, Given]:

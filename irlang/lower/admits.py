@@ -42,6 +42,9 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cov": {"x.rank": "torch.cov: a vector is one row"},
         "corrcoef": {"x.rank": "torch.corrcoef: a vector is one row"},
         "kron": {"ranks": "torch.kron: the smaller rank gets axes in front"},
+        "cdist": dict.fromkeys(
+            ("b", "b.rank"), "torch.cdist: axes of a batch need not be the same"
+        ),
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
         "adaptive_max_pool": {"size": "output_size may be 0, as in other operators with no batch"},
