@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from irlang import equations as eq
-from irlang.dtypes import integer_range
 from irlang.equation_rules import conjuncts, simplify
 from irlang.graph import Node
 from irlang.instance import Definitions
@@ -19,24 +17,20 @@ from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
 from irlang.interp.recall import NONE, Recall, Trials
+from irlang.interp.region_terms import Terms
 from irlang.interp.regions import Region, Span, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
 from irlang.interp.stepwise import precision
 from irlang.interp.unfolding import (
-    instance,
     is_place,
     own_index,
     settled,
     small,
-    source,
-    specialised,
     without_lone,
 )
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
-_NEUTRAL = {"+": 0, "-": 0, "*": 1, "/": 1, "min": math.inf, "max": -math.inf}
-_EITHER = frozenset({"+", "*", "min", "max"})  # of which both arguments may be the neutral one
 _STEPS = 16  # of a recurrence that is unrolled into regions
 
 
@@ -82,6 +76,7 @@ class Call:
         if isinstance(self.walk, Recall):
             self.walk.left = self.walk.left if proofs is None else proofs
             self.walk.before = before
+        self.terms = Terms(self.walk, self.own, tensors)
         self._origins: dict[int, Origin] = {}
         self._bodies: list[eq.Expr] = []  # kept, so that their parts keep their ids
 
@@ -301,83 +296,14 @@ class Call:
         """What the equation gives, box by box. terms: whether its elements are worth knowing."""
         names = list(box)
         self.walk.forget()
-        split = self.domain != "tensor"
+        split, related = self.domain != "tensor", self.domain == "relations"
         regions = []
         for one in parted(body, box, self.tensors) if split else [dict(box)]:
             self._box = tuple((one[name][0], one[name][1] + 1) for name in names)
             found = stored(self.walk.value(body, one, {}), equation.info.dtype, self.own)
-            term = self._term(body, one, equation.info) if terms else None
+            term = self.terms.of(body, one, equation.info) if terms and related else None
             regions.append(Region(self._box, found, term))
         return regions
-
-    def _term(self, body: eq.Expr, box: Limits, info: eq.TensorInfo) -> eq.Expr | None:
-        """What an element is, where that is a copy, or short and computed in the tensor's type."""
-        if self.domain != "relations" or not small(body):
-            return None
-        term = specialised(body, box, self.tensors, self.walk.decided)
-        while isinstance(term, eq.Apply) and term.function == "constant":  # of the same value
-            term = term.args[0]
-        term = self._without_neutral(term, box)
-        if isinstance(term, eq.Read):
-            dtype = self.tensors[term.tensor].info.dtype
-            if dtype == "bool" and info.kind == "real":  # 0 and 1 are what they are in any type
-                return eq.Apply("real", (term,))
-            if info.kind == "real" and info.dtype == self.own.row.name:
-                chosen = self._chosen(term, box)
-                if chosen is not None:
-                    return chosen
-            return term if dtype == info.dtype or self._holds(info, term, box) else None
-        known = info.dtype in (self.own.row.name, "bool") or _is_choice(term, info)
-        return term if known else None
-
-    def _chosen(self, read: eq.Read, box: Limits) -> eq.Expr | None:
-        """Which of two whole numbers an element is, as real ones that the type holds: a one-hot
-        vector of integers is made real so.
-        """
-        read, region = source(read, box, self.tensors)
-        if region is None or region.term is None:
-            return None
-        known = _is_choice(region.term, self.tensors[read.tensor].info)
-        if not known or region.numbers.magnitude * self.own.row.unit > 1:
-            return None
-        made = instance(region.term, read)
-        assert isinstance(made, eq.Apply)
-        condition, *arms = made.args
-        ends = (eq.Const(float(arm.value)) for arm in arms if isinstance(arm, (eq.Const, eq.Size)))
-        return eq.Apply("select", (condition, *ends))
-
-    def _holds(self, info: eq.TensorInfo, read: eq.Read, box: Limits) -> bool:
-        """Whether a tensor of whole numbers has a type that holds those of another."""
-        if info.kind != "int" or self.tensors[read.tensor].info.kind != "int":
-            return False
-        numbers, (least, largest) = self.walk.plainly(read, box), integer_range(info.dtype)
-        return numbers.finite and least <= numbers.low and numbers.high <= largest
-
-    def _without_neutral(self, term: eq.Expr, box: Limits) -> eq.Expr:
-        """A term without what leaves it as it is: 0 that is added, 1 as a factor, no bound."""
-        told, self.walk.note = self.walk.note, None
-        try:
-            while isinstance(term, eq.Apply) and term.function in _NEUTRAL and not self.own.flush:
-                pairs = list(zip(term.args, term.args[::-1], strict=True))
-                kept = [
-                    one
-                    for one, other in (pairs if term.function in _EITHER else pairs[:1])
-                    if self._is_neutral(other, _NEUTRAL[term.function], box)
-                ]
-                if not kept:
-                    break
-                term = kept[0]
-        finally:
-            self.walk.note = told
-        return term
-
-    def _is_neutral(self, expr: eq.Expr, neutral: float, box: Limits) -> bool:
-        """Whether an expression is a number for sure."""
-        if math.isinf(neutral):  # as a bound that is none stands in the text
-            return isinstance(expr, (eq.Const, eq.Size)) and expr.value == neutral
-        if eq.reduces(expr):
-            return False  # which would be evaluated once more
-        return self.walk.plainly(expr, box).only == neutral
 
     def _recurrence(self, group: Recurrence) -> None:
         """Step by step where it is short; else all steps at once until nothing is new."""
@@ -499,19 +425,6 @@ def _without(term: eq.Expr | None, inside: Set[str]) -> eq.Expr | None:
 def _counts(body: eq.Expr) -> bool:
     """Whether a whole number says how many there are of something: the rank of a sorted element."""
     return isinstance(body, eq.Reduce) and body.kind == "count" and small(body)
-
-
-def _is_choice(term: eq.Expr, info: eq.TensorInfo) -> bool:
-    """Whether a whole number is one of two, as a condition says, that its type holds."""
-    if info.kind != "int" or not isinstance(term, eq.Apply) or term.function != "select":
-        return False
-    least, largest = integer_range(info.dtype)
-    return all(
-        isinstance(arm, (eq.Const, eq.Size))
-        and least <= arm.value <= largest
-        and arm.value == int(arm.value)
-        for arm in term.args[1:]
-    )
 
 
 def _tells(place: Place) -> bool:
