@@ -121,7 +121,7 @@ class Weights(Holdings):
         for weight, number in (sum_.factors, sum_.factors[::-1]):
             part = self.part_of(weight, own)
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
-            if part is None or part.count != sum_.count or sorted(names) != sorted(sum_.names):
+            if part is None or part.off or part.count != sum_.count or sorted(names) != sorted(sum_.names):
                 continue
             twice = self._flattened([number], own)[1] * 2
             if sign > 0 and self._alike([weight, *twice], met, own):
@@ -164,7 +164,7 @@ class Weights(Holdings):
             taken = {name for one in part.at for name in eq.indices(one) & set(names)}
             if tell_apart(taken, part.at, inner):  # none of the parts is met twice
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
-                return float(math.prod(apart))
+                return math.prod(apart) * (1 + part.count * part.off)
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 best = min(best, self._weight_of_sum(look, inner, names, depth))
@@ -201,7 +201,7 @@ class Weights(Holdings):
             every = taken <= set(names) and tell_apart(taken, part.at, inner)
             if every and math.prod(inner[name][1] + 1 for name in taken) == part.count:
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
-                return float(math.prod(apart))
+                return math.prod(apart) * max(0.0, 1 - part.count * part.off)
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 further = self.inner_box(look, inner)
