@@ -23,6 +23,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.matching import match, within
 from irlang.interp.range_eval import Limits
 from irlang.interp.runs import Runs
+from irlang.interp.unfolding import specialised
 from irlang.scalar import SCALARS
 
 _GROWN = 2  # numbers that a sum is made larger by
@@ -150,7 +151,7 @@ class Parts(Runs):
             return None
         number, taken = term.args
         ways: list[tuple[eq.Expr, eq.Expr, float]] = [(number, taken, 0.0)]
-        both = self.meaning(taken, box)
+        both = specialised(self.meaning(taken, box), box, self.tensors, self.decided)
         if isinstance(both, eq.Apply) and both.function == "+":
             # (x - m) - log(s) as x - (m + log(s)), which is rounded before it is taken away
             size = self.interval(taken, box, {})
@@ -162,6 +163,7 @@ class Parts(Runs):
             if not isinstance(inner, eq.Apply) or inner.function != "log":
                 continue
             reach = self.interval(logarithm, box, {})
+            reach = reach if reach.finite else self.anew(logarithm, box)
             if not reach.finite or reach.empty:
                 continue
             # what the logarithm was rounded by, and what the exponents were: e^-a differs from
@@ -169,20 +171,27 @@ class Parts(Runs):
             unit = self.own.row.unit
             error += 2 * (SCALARS["log"].ulps + 1) * unit * max(reach.magnitude, 1.0)
             off = math.expm1(error) + 2 * (SCALARS["exp"].ulps + 4) * unit + self.own.least
-            part = self._quotient_part(eq.Apply("exp", (least,)), inner.args[0], box) if off < 0.1 else None
+            top = eq.Apply("exp", (least,))
+            part = self._quotient_part(top, inner.args[0], box, True) if off < 0.1 else None
             if part is not None:
                 return replace(part, off=off)
         return None
 
-    def _quotient_part(self, top: eq.Expr, divisor_: eq.Expr, box: Limits) -> Part | None:
-        """A quotient as a part of a whole."""
-        whole = self.copies(divisor_, box)[-1]
-        divisor = self.remembered(whole, box, {})
+    def _quotient_part(
+        self, top: eq.Expr, divisor: eq.Expr, box: Limits, positive: bool = False
+    ) -> Part | None:
+        """A quotient as a part of a whole. positive: whether the divisor is known to be finite and
+        no 0.
+        """
+        whole = self.copies(divisor, box)[-1]
         total, more = self._grown(self.meaning(whole, box), box)
         if not isinstance(total, eq.Reduce) or total.kind != "sum" or total.where is not None:
             return None
         inner = self.inner_box(total, box)
-        if inner is None or total.body is None or divisor.low <= 0 or not divisor.finite:
+        if inner is None or total.body is None:
+            return None
+        reach = None if positive else self.remembered(whole, box, {})
+        if reach is not None and (reach.low <= 0 or not reach.finite):
             return None
         count = math.prod(inner[name][1] + 1 for name, _ in total.binders)
         terms = self.value(total.body, inner, {})
@@ -211,18 +220,14 @@ class Parts(Runs):
         """
         if match(pattern, target, free, found):
             return True
-        exponentials = (
-            isinstance(pattern, eq.Apply)
-            and isinstance(target, eq.Apply)
-            and pattern.function == target.function == "exp"
-        )
-        if not (exponentials and isinstance(pattern, eq.Apply) and isinstance(target, eq.Apply)):
+        both = pattern, target
+        if not all(isinstance(one, eq.Apply) and one.function == "exp" for one in both):
             return False
-        for one, other in product(
-            self.looks(pattern.args[0], inner), self.looks(target.args[0], box)
-        ):
+        own, its = (one.args[0] for one in both if isinstance(one, eq.Apply))
+        for one, other in product(self.looks(own, inner), self.looks(its, box)):
             met: dict[str, eq.Expr] = {}
-            if match(one, other, free, met) or self._is_difference(one, other, free, met, inner, box):
+            same = match(one, other, free, met)
+            if same or self._is_difference(one, other, free, met, inner, box):
                 found.update(met)
                 return True
         return False

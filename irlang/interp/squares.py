@@ -8,7 +8,7 @@ the mean of the squares.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -22,6 +22,7 @@ from irlang.interp.unfolding import settled
 
 _OPENED = 6  # sums that are taken apart, to see a multiple of another in one
 _FACTORS = 3  # products that are looked into, one inside another
+_CANCELLED = 8  # factors of two products of which those are left out that stand in both
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
@@ -72,6 +73,45 @@ class Squares(Pooled):
         """Whether both arguments are one number."""
         one, other = (self.copies(arg, box) for arg in expr.args)
         return any(look in other for look in one)
+
+    def by_factors(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A quotient of two products with factors that stand in both: that of the others."""
+        tops, bottoms = (self._factors(arg, box, _FACTORS) for arg in expr.args)
+        if len(bottoms[1]) < 2 or len(tops[1]) + len(bottoms[1]) > _CANCELLED:
+            return found
+        left = list(bottoms[1])
+        kept = []
+        for factor in tops[1]:
+            looks = self.looks(factor, box)
+            twin = next((o for o in left if any(a in looks for a in self.looks(o, box))), None)
+            kept += [factor] if twin is None else []
+            left = [one for one in left if one is not twin]
+        if len(kept) == len(tops[1]):
+            return found
+        every = [self.interval(one, box, {}) for one in (*tops[1], *bottoms[1])]
+        # no product of some of them, in whatever order, is lost as a denormal number
+        if any(not one.finite or one.empty or one.holds(0.0) for one in every):
+            return found
+        sizes = [min(abs(one.low), abs(one.high), 1.0) for one in every]
+        if math.prod(sizes) * self.own.row.unit < self.own.least:
+            return found
+        made = self._over(kept, left, tops[0] * bottoms[0], box)
+        slack = 2 * (len(every) + 2) * self.own.row.unit
+        low, high = (end - slack * abs(end) for end in (made[0], -made[1]))
+        return self.cut(found, low, -high, "both are multiples of one number")
+
+    def _over(
+        self, tops: Sequence[eq.Expr], bottoms: Sequence[eq.Expr], sign: int, box: Limits
+    ) -> tuple[float, float]:
+        """Between which numbers a product lies that is divided by another, neither holding 0."""
+        low = high = float(sign)
+        factors = [(one, False) for one in tops] + [(one, True) for one in bottoms]
+        for one, below in factors:
+            ends = self.interval(one, box, {})
+            pair = (1 / ends.low, 1 / ends.high) if below else (ends.low, ends.high)
+            corners = [a * b for a in (low, high) for b in pair]
+            low, high = min(corners), max(corners)
+        return low, high
 
     def parabola(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A product of two numbers whose sum, or difference, is known."""

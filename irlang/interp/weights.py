@@ -121,7 +121,12 @@ class Weights(Holdings):
         for weight, number in (sum_.factors, sum_.factors[::-1]):
             part = self.part_of(weight, own)
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
-            if part is None or part.off or part.count != sum_.count or sorted(names) != sorted(sum_.names):
+            if (
+                part is None
+                or part.off
+                or part.count != sum_.count
+                or sorted(names) != sorted(sum_.names)
+            ):
                 continue
             twice = self._flattened([number], own)[1] * 2
             if sign > 0 and self._alike([weight, *twice], met, own):
@@ -221,9 +226,13 @@ class Weights(Holdings):
         if self.interval(look, inner, {}).low < 0:
             return 0.0
         best = 0.0
-        for name, rest in self._at_one(look, inner, names):
+        for name, place, rest in self._at_one(look, inner, names):
             others = [other for other in names if other != name]
-            best = max(best, self._least_weight(rest, inner, others, depth - 1))
+            if name not in eq.indices(rest):
+                best = max(best, self._least_weight(rest, inner, others, depth - 1))
+            there = self.anew(settled(eq.substitute(rest, {name: place})), inner)
+            if there.low > 0:
+                best = max(best, there.low * math.prod(inner[other][1] + 1 for other in others))
         if look.function in ("*", "/"):
             pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
             for one, other in pairs:
@@ -243,18 +252,18 @@ class Weights(Holdings):
 
     def _at_one(
         self, look: eq.Apply, inner: Limits, names: Sequence[str]
-    ) -> Iterator[tuple[str, eq.Expr]]:
-        """Indices along which one term counts for sure, as a factor is 0 at all others, and what
-        that is multiplied by.
+    ) -> Iterator[tuple[str, eq.Expr, eq.Expr]]:
+        """Indices along which one term counts for sure, as a factor is 0 at all others, which that
+        is, and what the factor is multiplied by.
         """
         for one, rest in (look.args, look.args[::-1]) if look.function == "*" else ():
             for name in names:
                 place = self.place_of_one(one, name, inner)
                 ends = None if place is None else self.interval(place, inner, {})
-                if ends is None or not ends.finite or name in eq.indices(rest):
+                if place is None or ends is None or not ends.finite:
                     continue
                 if 0 <= ends.low <= ends.high <= inner[name][1]:
-                    yield name, rest
+                    yield name, place, rest
 
     def _mixtures(
         self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
