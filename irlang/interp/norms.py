@@ -323,6 +323,7 @@ class Norms(Shares):
             yield from self._by_square_of_sum(atom, rest, box)
         if isinstance(self.meaning(atom, box), eq.Reduce):
             yield from self._by_length(atom, below, rest, box)
+            yield from self._by_both_lengths(atom, below, rest, box)
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
@@ -330,6 +331,20 @@ class Norms(Shares):
                     size = self.interval(other, box, {}).magnitude
                     error = scale**2 * 8 * (sum_.count + 4) * self.own.row.unit * size / share
                     yield Sum({other: scale**2 / share}, error=error + self._lost(sum_, box))
+
+    def _by_both_lengths(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The product of both lengths, for a sum of products, or what is no less than that."""
+        others = [one for one in rest.factors if _is_made(self.meaning(one, box))]
+        sum_ = self.of_products(atom, box) if others else None
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return
+        for other in others:
+            share = self.of_lengths(other, sum_, False)
+            size = self.interval(other, box, {}).magnitude
+            if share and math.isfinite(size):
+                error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                error += math.sqrt(self._lost(sum_, box))
+                yield Sum({other: -1 / share if below else 1 / share}, error=error)
 
     def _by_length(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """A length, for a sum of what it is the length of, as often as the root of their number."""
@@ -407,6 +422,10 @@ class Norms(Shares):
             return None
         inner = self.inner_box(term, box)
         return None if inner is None or term.body is None else (term.body, inner)
+
+
+def _is_made(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function in ("*", "sqrt", "pow")
 
 
 def _is_absolute(expr: eq.Expr) -> TypeGuard[eq.Apply]:

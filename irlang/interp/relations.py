@@ -91,6 +91,8 @@ class Relations(Mixed):
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
+        if found.low <= 0 < found.high and not self._level and self._equal is None:
+            found = self.beside_root(expr, found, box)
         return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
 
     def _cancelled(

@@ -113,6 +113,22 @@ class Squares(Pooled):
             low, high = min(corners), max(corners)
         return low, high
 
+    def beside_root(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A root and another number, by its square: sqrt(s) + t is no less than the quotient of
+        s - t^2 and sqrt(s) + |t|.
+        """
+        for one, other in (expr.args, expr.args[::-1])[: 1 + (expr.function == "+")]:
+            under = self.root_of(self.meaning(one, box), box)
+            size, reach = self.interval(one, box, {}), self.interval(other, box, {})
+            if under is None or not (size.finite and reach.finite) or size.empty or reach.empty:
+                continue
+            gap = self.anew(eq.Apply("-", (under, eq.Apply("sq", (other,)))), box)
+            if gap.low > 0:
+                least = gap.low / (size.magnitude + reach.magnitude)
+                least -= 4 * self.own.row.unit * (size.magnitude + least)
+                return self.cut(found, least, math.inf, "a root is larger than a number")
+        return found
+
     def parabola(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A product of two numbers whose sum, or difference, is known."""
         terms = (self.meaning(arg, box) for arg in expr.args)

@@ -18,6 +18,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.norms import Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
+from irlang.interp.ranked import at_rank
 from irlang.interp.runs import along
 from irlang.interp.unfolding import own_index, settled
 
@@ -173,6 +174,7 @@ class Weights(Holdings):
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 best = min(best, self._weight_of_sum(look, inner, names, depth))
+                best = min(best, self._weight_of_ranks(look, inner, names, depth))
             if not isinstance(look, eq.Apply):
                 continue
             best = min(best, self._weight_of_place(look, inner, names))
@@ -296,6 +298,24 @@ class Weights(Holdings):
             every = self._weight(look.body, further, [*names, *added], depth - 1)
             return min(each * count, every) * rounding
         return each * count * rounding
+
+    def _weight_of_ranks(
+        self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of elements at several ranks, of which no two are one."""
+        own = at_rank(look)
+        further = None if own is None else self.inner_box(own[0], inner)
+        if own is None or further is None or own[0].body is None:
+            return math.inf
+        term, place, rank = own
+        taken = eq.indices(rank) & set(names)
+        if not taken or taken & (eq.indices(place) | eq.indices(term)):
+            return math.inf
+        if not tell_apart(taken, (rank,), inner):
+            return math.inf
+        others = [name for name in names if name not in taken]
+        others += [name for name, _ in term.binders]
+        return self._weight(own[0].body, further, others, depth - 1)
 
     def _weight_of_place(self, look: eq.Apply, inner: Limits, names: Sequence[str]) -> float:
         """The same of terms that are 0 but where an index is one number."""
