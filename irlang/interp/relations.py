@@ -92,7 +92,8 @@ class Relations(Mixed):
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
         if found.low <= 0 < found.high and not self._level and self._equal is None:
-            found = self.beside_root(expr, found, box)
+            root = partial(self.beside_root, expr, found, box)
+            found = self._use("a root is larger than a number", found, root, known, box, facts)
         return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
 
     def _cancelled(

@@ -119,8 +119,10 @@ class Squares(Pooled):
         """
         for one, other in (expr.args, expr.args[::-1])[: 1 + (expr.function == "+")]:
             under = self.root_of(self.meaning(one, box), box)
+            if under is None:
+                continue
             size, reach = self.interval(one, box, {}), self.interval(other, box, {})
-            if under is None or not (size.finite and reach.finite) or size.empty or reach.empty:
+            if not (size.finite and reach.finite) or size.empty or reach.empty:
                 continue
             gap = self.anew(eq.Apply("-", (under, eq.Apply("sq", (other,)))), box)
             if gap.low > 0:
