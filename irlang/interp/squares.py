@@ -2,7 +2,8 @@
 
 `u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
 the squares of its factors, its root no more than their mean; the square of a mean is no more than
-the mean of the squares.
+the mean of the squares. What is a factor of two products cancels where one is divided by the other;
+a root is larger than a number whose square is less.
 """
 
 from __future__ import annotations
