@@ -147,6 +147,20 @@ def test_what_a_framework_alone_brings_out_of_a_domain_is_met(frameworks: Framew
     assert by_call(found)["y"].status == "reachable"
 
 
+def test_a_framework_whose_function_ends_sooner_is_asked_by_itself(frameworks: Frameworks) -> None:
+    """The logistic function of -92 is a small number, and 0 where it is 1 / (1 + exp(92))."""
+    body = """
+        z = multiply(-23.0, reduce_sum(multiply(sin(x), cos(x)); axes = [0]))
+        y = log(sigmoid(z))
+    """
+    found = judged(model(body, "x: f32[8] in [-1, 0.8]", "y: f32[]"), frameworks)
+    (report,) = found.reports
+    assert report.status == "reachable"
+    assert report.witness is not None
+    assert report.witness.shown is not None
+    assert report.witness.shown.target == "onnxruntime"
+
+
 def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Frameworks) -> None:
     """2 (w j - k i) of a quaternion of length 1 is 1 at most, and a little more in f32."""
     text = model(

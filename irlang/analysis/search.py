@@ -39,6 +39,7 @@ _DRAWS = 3  # draws of what is left open for which a witness has to hold
 _ATTEMPTS = 3  # pursuits of a pole, each from other starts, while there is time
 _FIRST = 0.25  # of the patience, for the first: what is found soon comes before what is hard
 _NEIGHBOURS = 8  # tries beside inputs that only the oracle breaks
+_ASKED = 40  # tries of a framework alone, at last
 _EDGES = 4  # inputs at the end of a domain beside which a framework is asked
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
@@ -111,6 +112,12 @@ class Search:
 
         It ends sooner where nothing new is found for a share of them.
         """
+        self._look(wanted, seconds)
+        self._ask(self._left(wanted))
+        return self.found
+
+    def _look(self, wanted: Sequence[Wanted], seconds: float) -> None:
+        """The same by what the definitions give."""
         start = self._last = self.clock()
         self._end, self._patience = start + seconds, _PATIENCE * seconds
         plainer = _PLAINER * seconds
@@ -139,13 +146,27 @@ class Search:
             for number, node in enumerate(left):
                 now, end = self.clock(), self._limit()
                 if now >= end:
-                    return self.found
+                    return
                 weights = [1 if _is_large(watched[one.name]) else _POLE for one in left[number:]]
                 share = (end - now) * weights[0] / sum(weights)
                 until = now + (share if attempt else min(share, _FIRST * self._patience))
                 self._pursue(node, watched[node.name], until, plainer, attempt)
         patterns(1)  # where no step led anywhere, chance has the rest of the time
-        return self.found
+
+    def _ask(self, left: Mapping[str, Node]) -> None:
+        """Asks a framework alone, which may be finite where the definitions are and yet come to an
+        end sooner: its logistic function is 0 where that is still a small number.
+        """
+        graph = self._cone(left)
+        if not left or _idle(graph) < _ASKED:
+            return
+        programs = Programs(self.subject, graph, self.frameworks)
+        starts = list(itertools.islice(tries(self.subject.graph, self.seed), _ASKED))
+        pairs = [(node, values) for node in left.values() for values in starts]
+        for (node, values), shown in zip(pairs, programs.confirm(pairs), strict=True):
+            before = self.found.get(node.name)
+            if shown is not None and (before is None or before.shown is None):
+                self.found[node.name] = self._witness(node, values, shown)
 
     def elsewhere(self) -> dict[str, Witness]:
         """What was found, with what other frameworks show where the first shows nothing: one may

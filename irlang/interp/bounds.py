@@ -17,7 +17,7 @@ from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import Box
 from irlang.interp.sums import ATOMS, Sums
-from irlang.interp.unfolding import anonymous, ends_of, instance, settled
+from irlang.interp.unfolding import anonymous, ends_of, instance, settled, specialised
 from irlang.scalar import SCALARS
 
 _NESTED = 3  # maxima inside one another
@@ -37,7 +37,7 @@ class Bounds(Sums):
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
-        term = self.meaning(atom, box)
+        term = self.extreme(atom, box) or self.meaning(atom, box)
         if isinstance(term, eq.Apply):
             yield from self._bounds_of_apply(term, below, box, facts)
             if self._cased() and term.function in ("+", "-"):
@@ -182,7 +182,7 @@ class Bounds(Sums):
         yield self.whole(settled(eq.substitute(term.body, first)), box)
         alike = anonymous(term)
         for other in rest.factors:
-            its = self.meaning(other, box)
+            its = self.extreme(other, box) or self.meaning(other, box)
             its = self.single(its, box) or its
             is_term = isinstance(its, eq.Reduce) and its.kind != "sum"
             if isinstance(its, eq.Reduce) and (term.kind, its.kind, below) in _ORDERED:
@@ -211,6 +211,13 @@ class Bounds(Sums):
             whole = match(part, other, free, found) and len(found) == len(free)
             if whole and self.stays(found, free, box):
                 yield self.sum_of(settled(eq.substitute(term.body, found)), box, facts)
+
+    def extreme(self, expr: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """The largest of some elements, or the least, for one that is read where that is."""
+        if not isinstance(expr, eq.Read) or not any(isinstance(at, eq.Read) for at in expr.index):
+            return None
+        found = specialised(expr, box, self.tensors, self.decided)
+        return found if isinstance(found, eq.Reduce) else None
 
     def _patterns(
         self, body: eq.Expr, free: Limits, inner: Limits

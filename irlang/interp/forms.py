@@ -114,7 +114,8 @@ class Forms(Squares):
             if form is None or form == before or not form.usable():
                 continue
             before = form
-            if _crosses(form) or self.in_one_row(form.elements(), box):
+            elements = form.elements()
+            if not elements or _crosses(form) or self.in_one_row(elements, box):
                 low = max(low, self.least_of(form, box, facts))
                 high = min(high, -self.least_of(Form({}, 0.0).plus(form, -1.0), box, facts))
         return low, high

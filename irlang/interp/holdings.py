@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from irlang import equations as eq
 from irlang.interp.interval import Numbers
-from irlang.interp.norms import Norms
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
+from irlang.interp.triangles import Triangles
 from irlang.interp.unfolding import pinned
 
 _DEPTH = 3  # expressions that are looked into, one inside another
@@ -21,7 +21,7 @@ _MANY = 1.125  # times that the divisor is the dividend, up to which a bound is 
 _LOST = 2.0  # of the least numbers that a product may have lost: of an eighth of `left_over` each
 
 
-class Holdings(Norms):
+class Holdings(Triangles):
     """An evaluator that knows how many times over a number holds another."""
 
     def left_over(self, expr: eq.Apply, box: Limits) -> float:

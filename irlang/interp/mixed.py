@@ -45,6 +45,7 @@ class Mixed(Orders):
         if parts[0].more or len(parts) < count:  # something is left to others
             ends = join(ends, number(0.0))
         slack = ends.magnitude * (2 * (count + 4) + 4 * (len(parts) + 2)) * self.own.row.unit
+        slack += ends.magnitude * len(parts) * max(part.off for part in parts)
         slack += (ends.magnitude + 2) * count * self.own.least
         return self.cut(found, ends.low - slack, ends.high + slack, "numbers are mixed")
 

@@ -59,7 +59,8 @@ class Norms(Shares):
         for look in self.looks(term.body, inner):
             if isinstance(look, eq.Apply) and look.function in ("*", "sq"):
                 return Products((look.args[0], look.args[-1]), inner, names)
-        return None
+        base = self.square_of(term.body, inner)
+        return None if base is None else Products((base, base), inner, names)
 
     def by_lengths(self, expr: eq.Expr, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002
         """A sum of products, less what is beyond the lengths of both factors."""
@@ -98,6 +99,8 @@ class Norms(Shares):
         """What the root of the sum of the squares of a factor is at most."""
         best = math.sqrt(sum_.count) * self.value(factor, sum_.inner, {}).magnitude
         for look in self.looks(factor, sum_.inner):
+            if isinstance(look, eq.Apply) and look.function in ("+", "-") and depth:
+                best = min(best, self._length_of_sum(look, sum_, depth))
             if not isinstance(look, eq.Apply) or look.function not in ("/", "*"):
                 continue
             for top, other in (look.args, look.args[::-1])[: 1 + (look.function == "*")]:
@@ -116,6 +119,15 @@ class Norms(Shares):
                         own = times * (1 + 12 * self.own.row.unit) / share + lost / least
                         best = min(best, own)
         return best
+
+    def _length_of_sum(self, look: eq.Apply, sum_: Products, depth: int) -> float:
+        """The same of numbers that are added, or taken from one another: no more than both."""
+        terms = [self.meaning(one, sum_.inner) for one in look.args]
+        if not any(isinstance(one, eq.Apply) and one.function in ("/", "*") for one in terms):
+            return math.inf  # nothing is known but their ends
+        both = [self._length(one, sum_, depth - 1) for one in look.args]
+        rounding = math.sqrt(sum_.count) * self.own.least
+        return sum(both) * (1 + 4 * self.own.row.unit) + rounding
 
     def _length_of_multiple(
         self, factor: eq.Expr, times: eq.Expr, sum_: Products, depth: int
@@ -210,6 +222,8 @@ class Norms(Shares):
             squares = (self.of_length(expr, one, sum_, True) for one in sum_.factors)
             best = min(squares) * less
         for look in self.looks(expr, sum_.inner):
+            if not squared:
+                best = max(best, self._of_both_squares(look, sum_, depth) * less)
             if not isinstance(look, eq.Apply):
                 continue
             root = None if squared else self.root_of(look, sum_.inner)
@@ -228,6 +242,27 @@ class Norms(Shares):
                 found = self.of_lengths(part, sum_, squared, depth - 1)
                 best = max(best, found * times * less)
         return best
+
+    def _of_both_squares(self, look: eq.Expr, sum_: Products, depth: int) -> float:
+        """The same of a sum of both squares, which is no less than twice the product: as it is
+        written, or as one sum of what both are sums of.
+        """
+        terms = look
+        if isinstance(look, eq.Reduce) and look.kind == "sum" and look.where is None and look.body:
+            inner = self.inner_box(look, sum_.inner)
+            terms = look.body if inner is None else self.meaning(look.body, inner)
+        if not isinstance(terms, eq.Apply) or terms.function != "+":
+            return 0.0
+        both = terms.args
+        if terms is not look and isinstance(look, eq.Reduce):
+            both = tuple(replace(look, body=one) for one in both)
+        shares = [
+            [self.of_length(one, factor, sum_, True, depth - 1) for factor in sum_.factors]
+            for one in both
+        ]
+        products = shares[0][0] * shares[1][1], shares[0][1] * shares[1][0]
+        rounding = 1 - 2 * (sum_.count + 2) * self.own.row.unit
+        return 2 * math.sqrt(max(products)) * rounding
 
     def _most(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """How large a quotient may be whose divisor is made up of the dividend."""
@@ -288,6 +323,7 @@ class Norms(Shares):
             yield from self._by_square_of_sum(atom, rest, box)
         if isinstance(self.meaning(atom, box), eq.Reduce):
             yield from self._by_length(atom, below, rest, box)
+            yield from self._by_both_lengths(atom, below, rest, box)
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
@@ -295,6 +331,20 @@ class Norms(Shares):
                     size = self.interval(other, box, {}).magnitude
                     error = scale**2 * 8 * (sum_.count + 4) * self.own.row.unit * size / share
                     yield Sum({other: scale**2 / share}, error=error + self._lost(sum_, box))
+
+    def _by_both_lengths(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The product of both lengths, for a sum of products, or what is no less than that."""
+        others = [one for one in rest.factors if _is_made(self.meaning(one, box))]
+        sum_ = self.of_products(atom, box) if others else None
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return
+        for other in others:
+            share = self.of_lengths(other, sum_, False)
+            size = self.interval(other, box, {}).magnitude
+            if share and math.isfinite(size):
+                error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                error += math.sqrt(self._lost(sum_, box))
+                yield Sum({other: -1 / share if below else 1 / share}, error=error)
 
     def _by_length(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """A length, for a sum of what it is the length of, as often as the root of their number."""
@@ -372,6 +422,10 @@ class Norms(Shares):
             return None
         inner = self.inner_box(term, box)
         return None if inner is None or term.body is None else (term.body, inner)
+
+
+def _is_made(expr: eq.Expr) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function in ("*", "sqrt", "pow")
 
 
 def _is_absolute(expr: eq.Expr) -> TypeGuard[eq.Apply]:

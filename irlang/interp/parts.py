@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from irlang import equations as eq
@@ -23,6 +23,8 @@ from irlang.interp.interval import Numbers
 from irlang.interp.matching import match, within
 from irlang.interp.range_eval import Limits
 from irlang.interp.runs import Runs
+from irlang.interp.unfolding import specialised
+from irlang.scalar import SCALARS
 
 _GROWN = 2  # numbers that a sum is made larger by
 
@@ -40,6 +42,7 @@ class Part:
     count: int
     terms: Numbers
     more: float = 0.0
+    off: float = 0.0
 
 
 class Parts(Runs):
@@ -102,12 +105,13 @@ class Parts(Runs):
             if len(group) < 2 or not apart([part.at for _, part in group]):
                 continue
             exact = group[0][1].more == 0 and len(group) == group[0][1].count
+            off = max(part.off for _, part in group)
             if largest <= 0 and not exact:
                 continue
             own = {atom for atom, _ in group}
             rest = Sum({a: f for a, f in made.factors.items() if a not in own}, made.constant)
             count = group[0][1].count
-            lost = 2 * (count + 4) * self.own.row.unit + count * self.own.least
+            lost = 2 * (count + 4) * self.own.row.unit + count * (self.own.least + off)
             total = 1 + math.copysign(lost, largest)
             best = min(best, largest * total + self.upper(rest, box, facts, left - 1))
         return best
@@ -132,15 +136,62 @@ class Parts(Runs):
     def part_of(self, atom: eq.Expr, box: Limits) -> Part | None:
         """An element as a part of a whole."""
         term = self.meaning(atom, box)
+        if isinstance(term, eq.Apply) and term.function == "exp":
+            return self._part_by_logarithm(term.args[0], box)
         if not isinstance(term, eq.Apply) or term.function != "/":
             return None
-        top, whole = term.args[0], self.copies(term.args[1], box)[-1]
-        divisor = self.remembered(whole, box, {})
+        return self._quotient_part(term.args[0], term.args[1], box)
+
+    def _part_by_logarithm(self, expr: eq.Expr, box: Limits) -> Part | None:
+        """The same of what an exponential is taken of: a number less the logarithm of the sum of
+        the exponentials of all such numbers, or less what was taken from each of them and that.
+        """
+        term = self.meaning(expr, box)
+        if not isinstance(term, eq.Apply) or term.function != "-":
+            return None
+        number, taken = term.args
+        ways: list[tuple[eq.Expr, eq.Expr, float]] = [(number, taken, 0.0)]
+        both = specialised(self.meaning(taken, box), box, self.tensors, self.decided)
+        if isinstance(both, eq.Apply) and both.function == "+":
+            # (x - m) - log(s) as x - (m + log(s)), which is rounded before it is taken away
+            size = self.interval(taken, box, {})
+            error = 2 * self.own.row.unit * size.magnitude if size.finite else math.inf
+            for shift, rest in (both.args, both.args[::-1]):
+                ways.append((eq.Apply("-", (number, shift)), rest, error))
+        for least, logarithm, error in ways:
+            inner = self.meaning(logarithm, box)
+            if not isinstance(inner, eq.Apply) or inner.function != "log":
+                continue
+            reach = self.interval(logarithm, box, {})
+            reach = reach if reach.finite else self.anew(logarithm, box)
+            if not reach.finite or reach.empty:
+                continue
+            # what the logarithm was rounded by, and what the exponents were: e^-a differs from
+            # e^-(a (1 + d)) by no more than d / e, however large a is
+            unit = self.own.row.unit
+            error += 2 * (SCALARS["log"].ulps + 1) * unit * max(reach.magnitude, 1.0)
+            off = math.expm1(error) + 2 * (SCALARS["exp"].ulps + 4) * unit + self.own.least
+            top = eq.Apply("exp", (least,))
+            part = self._quotient_part(top, inner.args[0], box, True) if off < 0.1 else None
+            if part is not None:
+                return replace(part, off=off)
+        return None
+
+    def _quotient_part(
+        self, top: eq.Expr, divisor: eq.Expr, box: Limits, positive: bool = False
+    ) -> Part | None:
+        """A quotient as a part of a whole. positive: whether the divisor is known to be finite and
+        no 0.
+        """
+        whole = self.copies(divisor, box)[-1]
         total, more = self._grown(self.meaning(whole, box), box)
         if not isinstance(total, eq.Reduce) or total.kind != "sum" or total.where is not None:
             return None
         inner = self.inner_box(total, box)
-        if inner is None or total.body is None or divisor.low <= 0 or not divisor.finite:
+        if inner is None or total.body is None:
+            return None
+        reach = None if positive else self.remembered(whole, box, {})
+        if reach is not None and (reach.low <= 0 or not reach.finite):
             return None
         count = math.prod(inner[name][1] + 1 for name, _ in total.binders)
         terms = self.value(total.body, inner, {})
@@ -150,10 +201,60 @@ class Parts(Runs):
         for pattern in self.looks(total.body, inner):
             for target in self.looks(top, box):
                 found: dict[str, eq.Expr] = {}
-                same = match(pattern, target, free, found) and within(found, free, box)
-                if same and len(found) == len(free):
+                same = self._is_one(pattern, target, free, found, inner, box)
+                if same and len(found) == len(free) and within(found, free, box):
                     return Part(whole, tuple(found[name] for name in free), count, terms, more)
         return None
+
+    def _is_one(
+        self,
+        pattern: eq.Expr,
+        target: eq.Expr,
+        free: Limits,
+        found: dict[str, eq.Expr],
+        inner: Limits,
+        box: Limits,
+    ) -> bool:
+        """Whether a term of a sum is an expression for some values of its indices, put into
+        `found`: as they stand, or one exponential and another of numbers that are computed alike.
+        """
+        if match(pattern, target, free, found):
+            return True
+        both = pattern, target
+        if not all(isinstance(one, eq.Apply) and one.function == "exp" for one in both):
+            return False
+        own, its = (one.args[0] for one in both if isinstance(one, eq.Apply))
+        for one, other in product(self.looks(own, inner), self.looks(its, box)):
+            met: dict[str, eq.Expr] = {}
+            same = match(one, other, free, met)
+            if same or self._is_difference(one, other, free, met, inner, box):
+                found.update(met)
+                return True
+        return False
+
+    def _is_difference(
+        self,
+        pattern: eq.Expr,
+        target: eq.Expr,
+        free: Limits,
+        found: dict[str, eq.Expr],
+        inner: Limits,
+        box: Limits,
+    ) -> bool:
+        """The same of two differences, by their terms."""
+        terms = (pattern, target)
+        if not all(isinstance(term, eq.Apply) and term.function == "-" for term in terms):
+            return False
+        for one, other in zip(*(t.args for t in terms if isinstance(t, eq.Apply)), strict=True):
+            ways = product(self.looks(one, inner), self.looks(other, box))
+            for own, its in ways:
+                met = dict(found)
+                if match(own, its, free, met):
+                    found.update(met)
+                    break
+            else:
+                return False
+        return True
 
     def _grown(self, term: eq.Expr, box: Limits) -> tuple[eq.Expr, float]:
         """The sum that an expression is no less than, as one with a small number is that keeps a

@@ -25,7 +25,7 @@ from irlang.scalar import SCALARS
 
 _TURNED = {"max": "min", "min": "max"}
 
-AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `_at_rank` gives it
+AtRank = tuple[eq.Reduce, eq.Read, eq.Expr]  # as `at_rank` gives it
 Condition = tuple[eq.Expr, str, str, eq.Read, eq.Read]  # with both indices, and both elements
 
 
@@ -37,7 +37,7 @@ class Ranked(Monotone):
     ) -> Iterator[Sum]:
         """Sums that are no larger (`below`), or no less, than an element."""
         yield from super()._bounds(atom, below, rest, box, facts)
-        own = _at_rank(self.meaning(atom, box))
+        own = at_rank(self.meaning(atom, box))
         if own is None:
             return
         end = self._end(own, box)
@@ -48,7 +48,7 @@ class Ranked(Monotone):
                 one = own[0] if sign > 0 else self._opposite(own[0], box)
                 if one is not None and free is not None and self._is_one_of(one, other, free, box):
                     yield Sum({other: sign})
-            its = _at_rank(self.meaning(other, box))
+            its = at_rank(self.meaning(other, box))
             if its is None or its[:2] != own[:2]:
                 continue
             forms = affine(own[2]), affine(its[2])
@@ -92,7 +92,7 @@ class Ranked(Monotone):
             return None if inner is None else self._opposite(inner, box)
         if isinstance(term, eq.Reduce) and term.kind in ("max", "min") and term.where is None:
             return term
-        own = _at_rank(term)
+        own = at_rank(term)
         return own[0] if own is not None and self._end(own, box) else None
 
     def _opposite(self, term: eq.Reduce, box: Limits) -> eq.Reduce | None:
@@ -105,11 +105,11 @@ class Ranked(Monotone):
 
     def is_ranked(self, term: eq.Expr) -> bool:
         """Whether an expression is the element at some rank."""
-        return _at_rank(term) is not None
+        return at_rank(term) is not None
 
     def largest(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
         """The largest of the elements that are sorted, where an element is that."""
-        own = _at_rank(term)
+        own = at_rank(term)
         if own is None or self._end(own, box) != 1:
             return None
         return eq.Reduce("max", own[0].binders, None, own[0].body)
@@ -134,7 +134,7 @@ class Ranked(Monotone):
         return next((sign for sign in (1, -1) if _is_order(condition, sign)), 0)
 
 
-def _at_rank(term: eq.Expr) -> AtRank | None:
+def at_rank(term: eq.Expr) -> AtRank | None:
     """The element at a rank: that of any rank, what is compared with it, and the rank."""
     if not isinstance(term, eq.Reduce) or term.kind != "the":
         return None

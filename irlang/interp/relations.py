@@ -91,6 +91,9 @@ class Relations(Mixed):
             found = self.cut(found, least, math.inf, "one of the terms is that of the larger")
         if found.low < 0 < found.high and not self._level:
             found = self.by_branch(expr, found, box, facts)
+        if found.low <= 0 < found.high and not self._level and self._equal is None:
+            root = partial(self.beside_root, expr, found, box)
+            found = self._use("a root is larger than a number", found, root, known, box, facts)
         return self._cancelled(expr, found, [*known, (expr, found)], box, facts)
 
     def _cancelled(
@@ -145,9 +148,12 @@ class Relations(Mixed):
         if found.low < 0 and len(expr.index) > 1:
             read = self._twice_at(self.source(expr, box)[0], box)
             if read is not None:
-                return self._on_diagonal(read, found, box)
+                why = "what is on the diagonal is made of equal numbers"
+                return self._made_there(read, found, box, why)
         if not 0 <= found.low < 1.0:
             return found
+        if any(isinstance(at, eq.Read) for at in expr.index):
+            found = self._at_place(expr, found, box)
         largest = self.largest(self.meaning(expr, box), box)
         if largest is None:
             return found
@@ -191,8 +197,20 @@ class Relations(Mixed):
             for index in met
         )
 
-    def _on_diagonal(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
-        """An element at twice the same index: of what is multiplied there both may be one."""
+    def _at_place(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
+        """An element at an index that is read: where the elements are largest, or another is."""
+        extreme = self.extreme(expr, box)
+        if extreme is not None:
+            made = meet(found, self.anew(extreme, box))
+            if made != found:
+                self.because("it is read where it is largest")
+            return made
+        return self._made_there(expr, found, box, "it is read where another number is largest")
+
+    def _made_there(self, expr: eq.Read, found: Numbers, box: Limits, why: str) -> Numbers:
+        """An element at twice the same index, or at one that is read, by what it is made of: of
+        what is multiplied on a diagonal both may be one, and what is largest may be in it.
+        """
         term = self.meaning(expr, box)
         if term == expr or isinstance(term, eq.Read) or self._looked_into > _INSIDE:
             return found
@@ -202,7 +220,7 @@ class Relations(Mixed):
         finally:
             self._looked_into -= 1
         if made != found:
-            self.because("what is on the diagonal is made of equal numbers")
+            self.because(why)
         return made
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
@@ -254,6 +272,8 @@ class Relations(Mixed):
             found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
         if not found.finite and not divisor.holds(0.0):
             found = self.by_orders(expr, found, box, facts)
+        if not divisor.holds(0.0):
+            found = self.by_factors(expr, found, box)
         if divisor.low <= 0:
             return found
         high = low = math.inf

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -52,6 +53,30 @@ class Shares(Forms):
                 most = 1 / share * (1 + 16 * self.own.row.unit) + lost
                 # and so may what a multiple lost when it was rounded
                 return most if not few else times * most + 2 * few * self.own.least / divisor.low
+        return self._most_of_weighted(top, bottom, box, divisor)
+
+    def _most_of_weighted(
+        self, top: eq.Expr, bottom: eq.Expr, box: Limits, divisor: Numbers
+    ) -> float:
+        """The same of a sum of numbers times their weights, by what is no less than these."""
+        term = self.meaning(top, box)
+        inner = self.inner_box(term, box) if isinstance(term, eq.Reduce) and is_sum(term) else None
+        if inner is None or not isinstance(term, eq.Reduce) or term.body is None:
+            return math.inf
+        body = self.meaning(term.body, inner)
+        if not isinstance(body, eq.Apply) or body.function != "*" or divisor.only is not None:
+            return math.inf
+        count = math.prod(inner[name][1] + 1 for name, _ in term.binders)
+        for weight, number in (body.args, body.args[::-1]):
+            numbers = self.value(number, inner, {})
+            if self.value(weight, inner, {}).low < 0 or not numbers.finite or numbers.empty:
+                continue
+            total = replace(term, body=weight)
+            share = self.share(bottom, (total,), False, False, box)
+            if share and count * self.own.row.unit <= 0.125:
+                rounding = 1 + 4 * (count + 4) * self.own.row.unit
+                lost = 2 * count * self.own.least / divisor.low
+                return numbers.magnitude * rounding / share + lost
         return math.inf
 
     def _without_addend(

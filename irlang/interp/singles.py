@@ -32,8 +32,9 @@ class Singles(Elements):
                 continue
             place = term.where.args[1] if isinstance(term.where, eq.Apply) else None
             made = self.value(term.body, inner, {})
-            if certain and found.low < 0 and place is not None and not eq.reads(place):
-                there = {expr.binders[0][0]: place}  # as on the diagonal that a mask leaves
+            # as on the diagonal that a mask leaves, or where another number is largest
+            if certain and place is not None and (found.low < 0) != isinstance(place, eq.Read):
+                there = {expr.binders[0][0]: place}
                 made = meet(made, self.anew(settled(eq.substitute(term.body, there)), box))
             made = made if certain else join(made, number(0.0))
             if made.finite and made.pieces:

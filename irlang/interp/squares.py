@@ -2,13 +2,14 @@
 
 `u * v` of numbers with a known sum is largest where they are equal; twice a product is no more than
 the squares of its factors, its root no more than their mean; the square of a mean is no more than
-the mean of the squares.
+the mean of the squares. What is a factor of two products cancels where one is divided by the other;
+a root is larger than a number whose square is less.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -22,6 +23,7 @@ from irlang.interp.unfolding import settled
 
 _OPENED = 6  # sums that are taken apart, to see a multiple of another in one
 _FACTORS = 3  # products that are looked into, one inside another
+_CANCELLED = 8  # factors of two products of which those are left out that stand in both
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 
 
@@ -72,6 +74,63 @@ class Squares(Pooled):
         """Whether both arguments are one number."""
         one, other = (self.copies(arg, box) for arg in expr.args)
         return any(look in other for look in one)
+
+    def by_factors(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A quotient of two products with factors that stand in both: that of the others."""
+        tops, bottoms = (self._factors(arg, box, _FACTORS) for arg in expr.args)
+        if len(bottoms[1]) < 2 or len(tops[1]) + len(bottoms[1]) > _CANCELLED:
+            return found
+        left = list(bottoms[1])
+        kept = []
+        for factor in tops[1]:
+            looks = self.looks(factor, box)
+            twin = next((o for o in left if any(a in looks for a in self.looks(o, box))), None)
+            kept += [factor] if twin is None else []
+            left = [one for one in left if one is not twin]
+        if len(kept) == len(tops[1]):
+            return found
+        every = [self.interval(one, box, {}) for one in (*tops[1], *bottoms[1])]
+        # no product of some of them, in whatever order, is lost as a denormal number
+        if any(not one.finite or one.empty or one.holds(0.0) for one in every):
+            return found
+        sizes = [min(abs(one.low), abs(one.high), 1.0) for one in every]
+        if math.prod(sizes) * self.own.row.unit < self.own.least:
+            return found
+        made = self._over(kept, left, tops[0] * bottoms[0], box)
+        slack = 2 * (len(every) + 2) * self.own.row.unit
+        low, high = (end - slack * abs(end) for end in (made[0], -made[1]))
+        return self.cut(found, low, -high, "both are multiples of one number")
+
+    def _over(
+        self, tops: Sequence[eq.Expr], bottoms: Sequence[eq.Expr], sign: int, box: Limits
+    ) -> tuple[float, float]:
+        """Between which numbers a product lies that is divided by another, neither holding 0."""
+        low = high = float(sign)
+        factors = [(one, False) for one in tops] + [(one, True) for one in bottoms]
+        for one, below in factors:
+            ends = self.interval(one, box, {})
+            pair = (1 / ends.low, 1 / ends.high) if below else (ends.low, ends.high)
+            corners = [a * b for a in (low, high) for b in pair]
+            low, high = min(corners), max(corners)
+        return low, high
+
+    def beside_root(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A root and another number, by its square: sqrt(s) + t is no less than the quotient of
+        s - t^2 and sqrt(s) + |t|.
+        """
+        for one, other in (expr.args, expr.args[::-1])[: 1 + (expr.function == "+")]:
+            under = self.root_of(self.meaning(one, box), box)
+            if under is None:
+                continue
+            size, reach = self.interval(one, box, {}), self.interval(other, box, {})
+            if not (size.finite and reach.finite) or size.empty or reach.empty:
+                continue
+            gap = self.anew(eq.Apply("-", (under, eq.Apply("sq", (other,)))), box)
+            if gap.low > 0:
+                least = gap.low / (size.magnitude + reach.magnitude)
+                least -= 4 * self.own.row.unit * (size.magnitude + least)
+                return self.cut(found, least, math.inf, "a root is larger than a number")
+        return found
 
     def parabola(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """A product of two numbers whose sum, or difference, is known."""

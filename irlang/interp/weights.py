@@ -18,6 +18,7 @@ from irlang.interp.interval import Numbers
 from irlang.interp.norms import Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
+from irlang.interp.ranked import at_rank
 from irlang.interp.runs import along
 from irlang.interp.unfolding import own_index, settled
 
@@ -121,7 +122,12 @@ class Weights(Holdings):
         for weight, number in (sum_.factors, sum_.factors[::-1]):
             part = self.part_of(weight, own)
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
-            if part is None or part.count != sum_.count or sorted(names) != sorted(sum_.names):
+            if (
+                part is None
+                or part.off
+                or part.count != sum_.count
+                or sorted(names) != sorted(sum_.names)
+            ):
                 continue
             twice = self._flattened([number], own)[1] * 2
             if sign > 0 and self._alike([weight, *twice], met, own):
@@ -164,10 +170,11 @@ class Weights(Holdings):
             taken = {name for one in part.at for name in eq.indices(one) & set(names)}
             if tell_apart(taken, part.at, inner):  # none of the parts is met twice
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
-                return float(math.prod(apart))
+                return math.prod(apart) * (1 + part.count * part.off)
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 best = min(best, self._weight_of_sum(look, inner, names, depth))
+                best = min(best, self._weight_of_ranks(look, inner, names, depth))
             if not isinstance(look, eq.Apply):
                 continue
             best = min(best, self._weight_of_place(look, inner, names))
@@ -201,7 +208,7 @@ class Weights(Holdings):
             every = taken <= set(names) and tell_apart(taken, part.at, inner)
             if every and math.prod(inner[name][1] + 1 for name in taken) == part.count:
                 apart = (inner[name][1] + 1 for name in names if name not in taken)
-                return float(math.prod(apart))
+                return math.prod(apart) * max(0.0, 1 - part.count * part.off)
         for look in self.looks(expr, inner):
             if isinstance(look, eq.Reduce):
                 further = self.inner_box(look, inner)
@@ -221,9 +228,13 @@ class Weights(Holdings):
         if self.interval(look, inner, {}).low < 0:
             return 0.0
         best = 0.0
-        for name, rest in self._at_one(look, inner, names):
+        for name, place, rest in self._at_one(look, inner, names):
             others = [other for other in names if other != name]
-            best = max(best, self._least_weight(rest, inner, others, depth - 1))
+            if name not in eq.indices(rest):
+                best = max(best, self._least_weight(rest, inner, others, depth - 1))
+            there = self.anew(settled(eq.substitute(rest, {name: place})), inner)
+            if there.low > 0:
+                best = max(best, there.low * math.prod(inner[other][1] + 1 for other in others))
         if look.function in ("*", "/"):
             pairs = (look.args, look.args[::-1]) if look.function == "*" else (look.args,)
             for one, other in pairs:
@@ -243,18 +254,18 @@ class Weights(Holdings):
 
     def _at_one(
         self, look: eq.Apply, inner: Limits, names: Sequence[str]
-    ) -> Iterator[tuple[str, eq.Expr]]:
-        """Indices along which one term counts for sure, as a factor is 0 at all others, and what
-        that is multiplied by.
+    ) -> Iterator[tuple[str, eq.Expr, eq.Expr]]:
+        """Indices along which one term counts for sure, as a factor is 0 at all others, which that
+        is, and what the factor is multiplied by.
         """
         for one, rest in (look.args, look.args[::-1]) if look.function == "*" else ():
             for name in names:
                 place = self.place_of_one(one, name, inner)
                 ends = None if place is None else self.interval(place, inner, {})
-                if ends is None or not ends.finite or name in eq.indices(rest):
+                if place is None or ends is None or not ends.finite:
                     continue
                 if 0 <= ends.low <= ends.high <= inner[name][1]:
-                    yield name, rest
+                    yield name, place, rest
 
     def _mixtures(
         self, look: eq.Apply, inner: Limits, names: Sequence[str], depth: int
@@ -287,6 +298,24 @@ class Weights(Holdings):
             every = self._weight(look.body, further, [*names, *added], depth - 1)
             return min(each * count, every) * rounding
         return each * count * rounding
+
+    def _weight_of_ranks(
+        self, look: eq.Reduce, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """The same of elements at several ranks, of which no two are one."""
+        own = at_rank(look)
+        further = None if own is None else self.inner_box(own[0], inner)
+        if own is None or further is None or own[0].body is None:
+            return math.inf
+        term, place, rank = own
+        taken = eq.indices(rank) & set(names)
+        if not taken or taken & (eq.indices(place) | eq.indices(term)):
+            return math.inf
+        if not tell_apart(taken, (rank,), inner):
+            return math.inf
+        others = [name for name in names if name not in taken]
+        others += [name for name, _ in term.binders]
+        return self._weight(own[0].body, further, others, depth - 1)
 
     def _weight_of_place(self, look: eq.Apply, inner: Limits, names: Sequence[str]) -> float:
         """The same of terms that are 0 but where an index is one number."""

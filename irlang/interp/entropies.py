@@ -1,0 +1,108 @@
+"""Logarithms weighted by parts of a whole: what entropies are at most, and how far laws are apart.
+
+The entropy of a law over n places is log(n) at most. How far it is from another law (Kullback and
+Leibler) is not negative, nor is how far both are from their mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from irlang import equations as eq
+from irlang.interp.interval import Numbers
+from irlang.interp.range_eval import Limits
+from irlang.interp.weights import Weights
+
+_DEPTH = 4  # expressions that are looked into, one inside another
+
+
+class Entropies(Weights):
+    """An evaluator that knows what sums of logarithms of parts are at least."""
+
+    def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
+        """A sum of terms of which parts of a whole are factors, less what is beyond the others."""
+        found = super().by_weights(expr, found, box)
+        inner = self.inner_box(expr, box)
+        if found.low >= 0 or inner is None or expr.body is None or expr.where is not None:
+            return found
+        return self._of_logarithms(expr.body, found, inner, [name for name, _ in expr.binders])
+
+    def _of_logarithms(
+        self, body: eq.Expr, found: Numbers, inner: Limits, names: Sequence[str]
+    ) -> Numbers:
+        """A sum of parts times their logarithms, or times how much these are above others: as
+        log(z) is no less than 1 - 1/z, p (log(p) - b) is no less than p - exp(b).
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if count * self.own.row.unit > 0.125:
+            return found
+        for weight, other in self._held_against(body, inner):
+            least = self._least_weight(weight, inner, names, _DEPTH)
+            most = max(self._weight(weight, inner, names, _DEPTH), 1.0)
+            if not math.isfinite(most):
+                continue
+            if other is None:  # against a law by which all are as likely
+                beside = math.log(most / count)
+                low = (least if beside > -1 else most) * (1 + beside) - most
+                size = 1.0 - beside
+            else:
+                low = least - self._weight_of_exponential(other, inner, names)
+                size = 1.0 + math.log(count) + self.interval(other, inner, {}).magnitude
+            if not (math.isfinite(low) and math.isfinite(size)):
+                continue
+            # of products, each with a part, an exponential or a logarithm, and of their sum
+            slack = 8 * (count + 16) * self.own.row.unit * size * most
+            slack += 4 * count * math.sqrt(self.own.least)
+            found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
+        return found
+
+    def _held_against(
+        self, body: eq.Expr, inner: Limits
+    ) -> Iterator[tuple[eq.Expr, eq.Expr | None]]:
+        """A part by which its own logarithm is multiplied, and what that is held against."""
+        for look in self.looks(body, inner):
+            if not isinstance(look, eq.Apply) or look.function != "*":
+                continue
+            for weight, factor in (look.args, look.args[::-1]):
+                if self.part_of(weight, inner) is None:
+                    continue
+                if self._is_logarithm(factor, weight, inner):
+                    yield weight, None
+                term = self.meaning(factor, inner)
+                apart = isinstance(term, eq.Apply) and term.function == "-"
+                if not apart or not isinstance(term, eq.Apply):
+                    continue
+                if self._is_logarithm(term.args[0], weight, inner):
+                    yield weight, term.args[1]
+
+    def _is_logarithm(self, expr: eq.Expr, part: eq.Expr, inner: Limits) -> bool:
+        """Whether an expression is the logarithm of a part, or of a little more than it."""
+        term, looks = self.meaning(part, inner), self.looks(part, inner)
+        if isinstance(term, eq.Apply) and term.function == "exp":
+            exponents = self.looks(term.args[0], inner)
+            if any(one in exponents for one in self.looks(expr, inner)):
+                return True
+        ways = (one for one, _ in self._logarithms(expr, inner))
+        return any(one in looks for way in ways for one in self.looks(way, inner))
+
+    def _logarithms(self, expr: eq.Expr, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
+        """What an expression is the logarithm of, and so much more at most."""
+        own = self.meaning(expr, inner)
+        if not isinstance(own, eq.Apply) or own.function != "log":
+            return
+        yield own.args[0], 0.0
+        taken = self.meaning(own.args[0], inner)
+        if isinstance(taken, eq.Apply) and taken.function in ("+", "max"):
+            for one, other in (taken.args, taken.args[::-1]):
+                more = self.interval(other, inner, {})
+                if more.low >= 0 and more.finite:
+                    yield one, more.high
+
+    def _weight_of_exponential(self, expr: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
+        """What the exponentials of some numbers add up to at most, as these are logarithms."""
+        count = math.prod(inner[name][1] + 1 for name in names)
+        weights = [self._weight(eq.Apply("exp", (expr,)), inner, names, _DEPTH)]
+        for one, more in self._logarithms(expr, inner):
+            weights.append(self._weight(one, inner, names, _DEPTH) + count * more)
+        return min(weights)
