@@ -167,7 +167,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "prelu": {"slope": "tensors that broadcast in both directions are accepted"},
         "hard_shrink": {"threshold": "Shrink: lambd is any number; x below -lambd comes first"},
         "soft_shrink": {"threshold": "Shrink: lambd and bias are any numbers"},
-        "broadcast_to": {"shape": "Expand: broadcasts in both directions"},
+        "broadcast_to": {"fits": "Expand: broadcasts in both directions"},
         "matmul": dict.fromkeys(_FACTORS, "MatMul as numpy.matmul: an operand may have one axis"),
         **dict.fromkeys(
             ("qlinear_matmul", "matmul_integer"),
