@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import irlang
 from irlang.interp.program import balls
 
 # A call on `h`, the types of its results, and how NumPy has the first of these.
-CALLS = {
+CALLS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "sort(h)": ("y: f32[6], at: i64[6]", np.sort),
     "sort(h; stable = false, descending = true)": (
         "y: f32[6], at: i64[6]", lambda h: np.sort(h)[::-1],
