@@ -175,6 +175,21 @@ def steepest_polygamma(order: Array, low: Array, high: Array) -> Array:
     return np.where(pole | np.isnan(found), np.inf, found)
 
 
+def polygamma_terms(order: Array, x: Array) -> Array:
+    """The largest of the terms that a derivative of digamma is the sum of, n! / (x + k)^(n + 1),
+    where it may be much larger than the sum: between two poles those on either side cancel if the
+    order is even. 0 where all have one sign.
+    """
+    order, x = np.broadcast_arrays(np.asarray(order, np.float64), np.asarray(x, np.float64))
+    factorials = np.array([math.factorial(n) for n in range(ORDERS + 1)], np.float64)
+    known = (order >= 0) & (order <= ORDERS) & (order % 2 == 0) & (x < 0)
+    with np.errstate(all="ignore"):
+        size = factorials[np.where(known, order, 0).astype(int)] / np.abs(x - np.rint(x)) ** (
+            order + 1
+        )
+    return np.where(known & np.isfinite(size), size, 0.0)
+
+
 # ---- the error function's relatives
 
 erfc = elementwise(math.erfc)

@@ -116,8 +116,8 @@ FAULTS = tuple(_EDITS)
 # Puts `_wrong` of a function in the place of each of some functions of PyTorch.
 REPLACED = """
     for _name in {functions}:
-        _holder, _, _name = _name.partition(".")
-        _holder = F if _holder == "F" else torch
+        _path, _, _name = _name.rpartition(".")
+        _holder = {"F": F, "torch": torch, "torch.optim": torch.optim}[_path]
         setattr(_holder, _name, _wrong(getattr(_holder, _name)))
 """
 

@@ -7,7 +7,7 @@ each: by the verdict on the whole, or by that on one of its calls, given what th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -462,12 +462,12 @@ def measure(kind: Kind, most: int) -> list[tuple[Case, str]]:
     return found
 
 
-def main() -> None:
-    """Prints a line for every fault."""
+def report(faults: Mapping[str, Kind]) -> None:
+    """Prints a line for every fault, or for those that the command line names."""
     most = int(sys.argv[1]) if sys.argv[1:] else 5
-    chosen = sys.argv[2].split(",") if sys.argv[2:] else FAULTS
+    chosen = sys.argv[2].split(",") if sys.argv[2:] else faults
     for name in chosen:
-        kind = FAULTS[name]
+        kind = faults[name]
         found = [how for _, how in measure(kind, most)]
         whole, call = found.count("whole"), found.count("call")
         sys.stdout.write(
@@ -477,4 +477,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(FAULTS)

@@ -23,6 +23,7 @@ from irlang.diff.calls import Case
 from irlang.diff.localise import localise
 from irlang.diff.programs import fed
 from irlang.diff.runner import Session
+from irlang.diff.stages import gradient_by_calls
 from irlang.diff.verdict import FINDINGS, gravest
 from irlang.graph import Graph
 from irlang.interp.program import precision
@@ -189,7 +190,10 @@ def caught(session: Session, case: Case, target: str, grad: bool) -> str:
     verdicts = session.only(target).compare([case], grad=grad)[0].verdicts[target]
     if gravest([v.verdict for v in verdicts]) in FINDINGS:
         return "whole"
-    return "call" if localise(session.only(target), case, target) is not None else ""
+    only = session.only(target)
+    if localise(only, case, target) is not None:
+        return "call"
+    return "call" if grad and gradient_by_calls(only, case, target).start is not None else ""
 
 
 def measure(

@@ -556,6 +556,8 @@ def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
     assert not admitted("torch", "group_norm", "group_norm.groups")
     for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
         assert admitted(target, "embedding", "embedding.table.rank")
+        assert admitted(target, "broadcast_to", "broadcast_to.fits")
+        assert not admitted(target, "broadcast_to", "broadcast_to.shape")
         assert fixed(target, "gather")
     assert fixed("keras:torch", "gather")
     assert not fixed("torch", "gather")

@@ -384,6 +384,16 @@ def test_a_fusion_is_localised_and_reduced(
     assert sum(a.size for a in made.case.values.values()) <= 2
 
 
+def test_a_number_is_not_made_a_pole(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sigmoid behind a reciprocal is off; of 0, whose reciprocal is infinite, it is as well."""
+    hidden = r"(?s)(reciprocal\(.*?sigmoid\((\w+)\))(?=(?:(?!return [^\n]*\b\2\b).)*$)"
+    plant(monkeypatch, hidden, r"\1 + 0.25")
+    case = case_of("model m(x: f32[4] in [2, 3]) -> y: f32[4] {\n  y = sigmoid(reciprocal(x))\n}")
+    made = _reduced(session, case)
+    assert [node.op.name for node in made.case.graph.nodes] == ["reciprocal", "sigmoid"]
+    assert made.case.values["x"].tolist() == [1]
+
+
 def test_the_limits_hold(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, WIDE, "dilation=(1, 1)")
     made = reduce(session, case_of(DEEP), "torch", trials=20)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irlang import special
 from irlang.catalog import builtin
@@ -14,6 +17,7 @@ from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
 from irlang.interp import exact, reference
+from irlang.interp.balls import Ball, Balls
 from irlang.scalar_values import erf
 
 
@@ -71,3 +75,20 @@ def test_bessel_functions_at_infinity_are_no_product_of_nothing(order: str) -> N
     wanted = [np.inf, -np.inf if order == "one" else np.inf, np.nan]
     for meaning in (reference.evaluate, lambda e, v: {"y": exact.evaluate(e, v)["y"].numpy()}):
         np.testing.assert_array_equal(meaning(expansion, given)["y"], wanted)
+
+
+@given(st.floats(-0.6875, -0.3125, width=32), st.sampled_from([0, 2, 4]))
+def test_a_sum_of_what_lies_on_either_side_of_a_zero_is_right(x: float, order: int) -> None:
+    """As (-1)^(n + 1) n! zeta(n + 1, x) is computed: its first two terms cancel."""
+    if order == 0:
+        computed = float(np.float32(float(mpmath.digamma(x + 1))) - np.float32(1) / np.float32(x))
+    else:
+        power = np.float32(order + 1)
+        total = np.float32(0)
+        for k in range(12):
+            total = np.float32(total + np.float32(1) / np.float32(np.float32(x + k) ** power))
+        total = np.float32(total + np.float32(float(mpmath.zeta(order + 1, x + 12))))
+        computed = float(-total * np.float32(math.factorial(order)))
+    domain = Balls("f32")
+    found = domain.apply("polygamma", [Ball(np.array([order])), Ball(np.array([float(x)]))])
+    assert abs(computed - found.value[0]) <= found.bound[0]

@@ -26,7 +26,7 @@ from irlang.diff.finding import charge, find, find_accepted, find_gradient
 from irlang.diff.found import Found
 from irlang.diff.invalid import judge_invalid
 from irlang.diff.localise import culprits, fused, localise
-from irlang.diff.outcome import Outcome
+from irlang.diff.outcome import Outcome, is_strange
 from irlang.diff.pace import PACE
 from irlang.diff.pieces import TOGETHER, beside, pieces
 from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
@@ -372,7 +372,9 @@ def _judged(
                 return "unstable"
             found.append(find(session, case, seed, target, outcome))
             SEEN.note(found[-1])
-    elif verdict in _WEAK and seed % _SHARE == 0 and not case.edge:
+    elif not case.edge and (
+        is_strange(case.graph, outcome, verdicts) or (verdict in _WEAK and seed % _SHARE == 0)
+    ):
         # Radii grow with depth until an output says little: judge the calls one by one.
         culprit = localise(session.only(target), case, target)
         if culprit is not None:

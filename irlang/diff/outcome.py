@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,9 +17,10 @@ from irlang.diff.flat import with_flat
 from irlang.diff.gradients import Asked
 from irlang.diff.pace import PACE
 from irlang.diff.promised import ruled_out
-from irlang.diff.refine import Refiner
+from irlang.diff.refine import STRANGE, Refiner, largest
 from irlang.diff.refine_slopes import SlopeRefiner
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
+from irlang.dtypes import DTYPES
 from irlang.gen.extreme import has_extreme
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
@@ -157,6 +159,24 @@ def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:
         for name in node.outputs
         if name in balls
     )
+
+
+def is_strange(graph: Graph, outcome: Outcome, verdicts: Sequence[Verdict]) -> bool:
+    """Whether a result or a gradient is farther off than those of targets mostly are, though what
+    rounding may do all the way to it explains that.
+    """
+    for verdict in verdicts:
+        backward = verdict.stage == "backward"
+        name = verdict.name.removeprefix("d_") if backward else graph.outputs.get(verdict.name)
+        ball = (outcome.slopes if backward else outcome.balls).get(name or "")
+        if ball is None or name is None or verdict.max_error is None:
+            continue
+        info = graph.values[name]
+        if info.kind == "real":
+            reason = STRANGE * DTYPES[info.dtype].unit * largest(ball.value)
+            if verdict.max_error > reason > 0:
+                return True
+    return False
 
 
 def balls_of(case: Case, graph: Graph, own: Arithmetic) -> dict[str, Ball]:

@@ -160,12 +160,13 @@ def _made_smaller(
     if seen.verdict != _HANG:  # a trial that takes long is none that helps
         alone = alone.hasty(_TRIAL_SECONDS)
     tried = apart or alone
-    driver = _Driver(tried, target, seen, culprit, grad, valid, seconds, trials, calls)
+    tame = _is_finite(outcome)
+    driver = _Driver(tried, target, seen, culprit, grad, valid, tame, seconds, trials, calls)
     made, finished = driver.run(case)
     if apart is not None and made is not case and not hangs:
         again = symptom(made, alone.compare([made], grad=grad)[0], target)
         if again != seen:  # it needs what a process of its own does not have
-            driver = _Driver(alone, target, seen, culprit, grad, valid, seconds, trials)
+            driver = _Driver(alone, target, seen, culprit, grad, valid, tame, seconds, trials)
             made, finished = driver.run(case)
     return Reduced(written_out(made), seen, driver.trials, finished)
 
@@ -194,6 +195,12 @@ def _apart(session: Session, case: Case, target: str, seen: Symptom, grad: bool)
     return apart if shown == seen else None
 
 
+def _is_finite(outcome: Outcome) -> bool:
+    """Whether all values of a program are finite."""
+    values = (np.asarray(ball.value) for ball in outcome.balls.values())
+    return all(array.dtype.kind != "f" or np.isfinite(array).all() for array in values)
+
+
 def is_finding(seen: Symptom) -> bool:
     """Whether a symptom is a disagreement."""
     from irlang.diff.verdict import FINDINGS
@@ -212,6 +219,7 @@ class _Driver:
         culprit: str | None,
         grad: bool,
         valid: bool,
+        tame: bool,
         seconds: float,
         limit: int,
         calls: bool = False,
@@ -230,6 +238,7 @@ class _Driver:
         forks = all(worker.apart for worker in session.workers.values())
         costly = wanted.verdict == _HANG or (wanted.verdict in _LOST and not forks)
         self.valid = valid  # a program that has no value may do what it likes
+        self.tame = tame  # that a pole is on the way makes it another disagreement
         self.most = _HANGS if costly else _BATCH
         self.batch = self.most
         self.least = (_LEAST_HANGS if forks else 0) if costly else _LEAST
@@ -337,6 +346,7 @@ class _Driver:
                 shown = _by_calls(self.session, case, self.target, self.culprit)
             good = shown == self.wanted
             good = good and (outcome.refusal is None) == self.valid
+            good = good and (_is_finite(outcome) or not self.tame)
             if good and self.culprit is not None:
                 good = self.blames(case)
             if not good:

@@ -33,7 +33,13 @@ ELEMENTS = 16  # of each output
 _AGREES = "agrees"
 _WEAK = frozenset({"unstable", "rounding", _AGREES})
 _PROVED = 1 << 15  # elements of a program in which what an estimate speaks against is proved
-_STRANGE = 16.0  # roundings of an output's largest element that are reason to look closer
+STRANGE = 16.0  # roundings of an output's largest element that are reason to look closer
+
+
+def largest(value: Any) -> float:
+    """The size of the largest finite element."""
+    size = np.abs(np.asarray(value, dtype=np.float64))
+    return float(np.max(size, initial=0.0, where=np.isfinite(size)))
 
 
 @dataclass(slots=True)
@@ -145,9 +151,9 @@ class Refiner:
         radius = np.broadcast_to(np.asarray(ball.bound, np.float64), got.shape).reshape(-1)
         with np.errstate(invalid="ignore", over="ignore"):
             error = np.abs(got.reshape(-1).astype(np.float64) - right)
-        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+        scale = largest(right)
         wide = ~(radius <= math.sqrt(unit) * scale)
-        strange = _STRANGE * unit * scale
+        strange = STRANGE * unit * scale
         asked = np.isfinite(right) & (wide | (error > strange))
         error = np.where(asked, np.where(np.isnan(error), np.inf, error), -1.0)
         if not scale or not np.any(error > (0.0 if self.thorough else strange)):

@@ -22,7 +22,7 @@ from irlang.interp.ball_decisions import BallDecisions
 from irlang.interp.ball_sure import exactly, is_zero
 from irlang.interp.overflow import exceeding
 from irlang.scalar import SCALARS, WHOLE, Scalar
-from irlang.special import steepest_polygamma
+from irlang.special import polygamma_terms, steepest_polygamma
 
 _STEPS = frozenset({"floor", "ceil", "round", "trunc", "sign", "int"})
 # of what kinds of numbers they are is not for the type of the others to say
@@ -211,7 +211,11 @@ class BallFunctions(BallArithmetic, BallDecisions):
                 steepest = steepest_polygamma(order.value, a.value - radius, a.value + radius)
                 slack = np.where(radius > 0, steepest * radius, 0.0)
         slack = np.where(np.asarray(order.bound) > 0, np.inf, slack)
-        return self.rounded(value, slack, self.allowed(function))
+        allowed = self.allowed(function)
+        terms = polygamma_terms(order.value, a.value)
+        with np.errstate(invalid="ignore"):  # what cancels is rounded as it was before
+            more = np.where(terms > 1, np.maximum(terms - np.abs(value), 0.0), 0.0)
+        return self.rounded(value, slack + 2 * self.unit * allowed.ulps * more, allowed)
 
 
 _RULES: dict[str, Callable[[BallFunctions, str, list[Ball]], Ball]] = {

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import irlang
+from irlang.interp.program import balls
 from tests.ops.compare import agrees, integers, reals, shapes
 
 torch = pytest.importorskip("torch")
@@ -29,6 +31,45 @@ def test_systems_of_equations(data: st.DataObject) -> None:
     rounded: dict[str, Any] = {"operations": 200, "magnitude": 200.0}
     agrees("solve", {"a": a, "b": b}, np.linalg.solve(a, b), **rounded)
     agrees("log_determinant", {"x": -a}, list(np.linalg.slogdet(-a)), **rounded)
+
+
+def _eliminated(a: Any, b: Any) -> Any:
+    """The solution of a system in f32, of which what is below the least normal number is lost."""
+    tiny = np.finfo(np.float32).tiny
+
+    def kept(x: Any) -> Any:
+        return np.where(np.abs(x) < tiny, np.float32(0), np.asarray(x, np.float32))
+
+    a, b = np.array(a, np.float32), kept(b)
+    n = len(a)
+    for k in range(n):
+        at = k + int(np.argmax(np.abs(a[k:, k])))
+        a[[k, at]], b[[k, at]] = a[[at, k]], b[[at, k]]
+        for i in range(k + 1, n):
+            factor = kept(a[i, k] / a[k, k])
+            a[i, k:] = kept(a[i, k:] - kept(factor * a[k, k:]))
+            b[i] = kept(b[i] - kept(factor * b[k]))
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            b[k] = kept(b[k] - kept(a[k, j] * b[j]))
+        b[k] = kept(b[k] / a[k, k])
+    return b
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 5), near=st.sampled_from([1e-3, 0.1, 1]))
+@settings(max_examples=60)
+def test_a_system_near_the_least_number_may_lose_its_rows(seed: int, n: int, near: float) -> None:
+    """As TensorFlow does; an inverse with large elements makes normal numbers of what is lost."""
+    random = np.random.default_rng(seed)
+    a = random.standard_normal((n, n)).astype(np.float32)
+    a[-1] = a[0] + random.standard_normal(n) * near
+    b = (random.standard_normal((n, 1)) * 10.0 ** random.uniform(-39, -37)).astype(np.float32)
+    made = irlang.loads(
+        f"nnir 1\nmodel m(a: f32[{n}, {n}], b: f32[{n}, 1]) -> y: f32[{n}, 1] {{\n"
+        "  y = solve(a, b)\n}\n"
+    )
+    ball = balls(made.graph, {"a": a, "b": b}, made.catalog, "f32")["y"]
+    assert np.all(np.abs(_eliminated(a, b) - ball.value) <= ball.bound)
 
 
 @given(data=st.data(), n=st.integers(0, 4))

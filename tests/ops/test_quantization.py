@@ -176,6 +176,25 @@ def test_the_range_of_zeros_is_open() -> None:
         assert np.isinf(radius).all()
 
 
+@pytest.mark.parametrize(
+    ("scale", "known"), [(0.5, True), (0.0, False), (-0.0, False), (-1, False)]
+)
+def test_nothing_is_said_of_a_scale_that_is_not_above_zero(scale: float, known: bool) -> None:
+    one, by = np.array(1.0, np.float32), np.array(scale, np.float32)
+    zero, whole = np.array(0, np.int64), np.array([[2]])
+    x = np.array([1.0], np.float32)
+    products = {"a": whole, "a_scale": one, "a_zero": zero, "b": whole, "b_scale": one}
+    products |= {"b_zero": zero, "y_scale": by, "y_zero": zero}
+    conv = {"x": whole[None], "x_scale": one, "x_zero": zero, "w": whole[None], "w_scale": one}
+    conv |= {"w_zero": zero, "y_scale": by, "y_zero": zero}
+    for op, inputs in (
+        ("quantize_linear", {"x": x, "scale": by}), ("fake_quantize", {"x": x, "scale": by}),
+        ("qlinear_matmul", products), ("qlinear_conv", conv),
+    ):  # fmt: skip
+        ((_, radius),) = found(op, inputs)
+        assert np.isinf(radius).item() is not known
+
+
 @settings(max_examples=20)
 @given(st.data())
 def test_there_and_back(data: st.DataObject) -> None:
