@@ -17,10 +17,12 @@ from irlang.diff.rounds import Rounds
 from irlang.diff.seen import Seen, calls_of
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
+from irlang.gen.composed import composed
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import GIVEN, Idiom, idiom, idioms, is_call, otherwise
 from irlang.gen.judge import judge
 from irlang.gen.kit import kit_of
+from irlang.gen.pattern import Pattern
 from irlang.graph import Graph
 
 OPS = ("add", "multiply", "relu", "negate", "square", "sqrt", "reduce_mean", "subtract", "divide")
@@ -45,6 +47,7 @@ def test_every_idiom_has_its_turn_before_one_has_it_again(monkeypatch: pytest.Mo
         return generate(*args, piece=piece, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "generate", spied)
+    monkeypatch.setattr(module, "composable", lambda _: [])  # composed ones have turns of their own
     settings = Settings((), 3, ops=OPS)
     wanted = {str(one): 2 if len(one) < 6 else 4 for one in known}  # long ones twice as often
     assert {2, 4} == {*wanted.values()}
@@ -63,6 +66,7 @@ def test_pieces_that_a_target_has_operators_for_come_first_and_twice_as_often(
 ) -> None:
     """What is composed of others says little that these do not."""
     monkeypatch.setattr(module, "spelt", lambda _: ("square", "sqrt"))
+    monkeypatch.setattr(module, "composable", lambda _: [])
     settings = Settings(("torch",), 3, ops=("square", "sqrt", "abs", "negate"))
     known = [one for one in kit_of(builtin(), frozenset(settings.ops)).idioms if not is_call(one)]
     own = [one for one in known if {step.op for step in one} <= {"square", "sqrt"}]
@@ -80,6 +84,34 @@ def test_targets_that_are_given_files_get_more() -> None:
     first, second = (list(pieces(settings, n, builtin(), lambda _: True, 40)) for n in (0, 1))
     assert {number for number, *_ in second} <= set(range(beside(["onnxruntime"]), 10**6))
     assert not {seed for _, seed, _ in first} & {seed for _, seed, _ in second}
+
+
+@pytest.mark.parametrize(("ops", "every"), [(("sqrt", "negate", "add"), 2), ((), 8)])
+def test_some_pieces_are_composed_of_the_operators(
+    ops: tuple[str, ...], every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in two where operators are named, as few idioms are of these."""
+    made: list[Idiom] = []
+
+    def spied(patterns: list[Pattern], chooser: Chooser) -> Idiom:
+        made.append(composed(patterns, chooser))
+        return made[-1]
+
+    monkeypatch.setattr(module, "composed", spied)
+    drawn = list(pieces(Settings((), 3, ops=ops), 0, builtin(), lambda _: True, 32))
+    last = [case.edge for number, _, case in drawn if number % every == every - 1]
+    assert {*last} == {False, True}
+    assert 32 // every <= len(made) <= 3 * 32 // every  # what has no value is drawn again
+    if ops:
+        assert {step.op for steps in made for step in steps} <= {*ops}
+
+
+def test_operators_of_which_there_is_no_idiom_are_composed() -> None:
+    settings = Settings((), 3, ops=("erfcx", "sinc"))
+    made = list(pieces(settings, 0, builtin(), lambda _: True, 16))
+    assert len(made) > 12
+    assert 3 < sum(case.edge for *_, case in made) < 8
+    assert all(1 < len(case.graph.nodes) < 5 for *_, case in made)
 
 
 def test_operators_without_an_idiom_have_no_pieces() -> None:
@@ -235,6 +267,18 @@ def test_a_bias_is_along_an_axis_of_what_it_meets(
         infos = [graph.values[operand] for operand in last.operands()]
         one, other = sorted((info.shape for info in infos), key=len)
         assert one == sizes(other) or one == (1,) * len(one)  # or the other way round
+
+
+def test_a_bias_of_integers_is_of_the_type_that_is_said() -> None:
+    """That of a product of bytes, which is scaled by itself."""
+    steps = idiom("gemm(dequantize_linear(x_u8, 0.1), dequantize_linear(_), "
+                  "dequantize_linear(_row_i32, 0.005))")  # fmt: skip
+    made = [graph for graph in _drawn(steps, 40, Limits(elements=256, length=3)) if graph.nodes]
+    assert len(made) > 8
+    for graph in made:
+        bias = graph.values[str(graph.nodes[2].inputs["x"])]
+        assert graph.nodes[2].op.name == "dequantize_linear"
+        assert (bias.dtype, len(bias.shape)) == ("i32", 1)
 
 
 def test_parts_with_one_bias_are_one_call_and_axes_are_as_said() -> None:

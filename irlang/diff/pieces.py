@@ -4,7 +4,8 @@ A pass of an optimiser fires on a few calls, and is wrong for some of their shap
 numbers. Whole programs meet each idiom too seldom for that. Beside every batch of them there are
 many pieces, which are small and quick, so that every idiom has its turn again and again; first
 those of which a target has all operators. Of a third of them one thing is otherwise than a pass
-expects (`irlang.gen.idiom.otherwise`).
+expects (`irlang.gen.idiom.otherwise`). Between them are some that nobody wrote down
+(`irlang.gen.composed`): one in two of a campaign that names its operators, which few idioms are of.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from irlang.diff.programs import Able, Settings, fed
 from irlang.diff.rounds import Rounds
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
+from irlang.gen.composed import composable, composed
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
@@ -29,6 +31,7 @@ _EDGE = 3  # one in so many has values at the edges of their types
 _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it may be otherwise
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
 TOGETHER = 6  # in one program where all targets compile: that takes hardly longer for more calls
+_OFTEN, _SELDOM = 2, 8  # one in so many is composed, where operators are named, and where not
 _DRAWN = 3  # times that one is drawn which the oracle has no value for
 # Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
 _LIMITS = (
@@ -63,17 +66,27 @@ def pieces(
     """
     each = beside(settings.targets)
     ops = settings.ops or None
-    known = kit_of(catalog, frozenset(ops) if ops else None).idioms
-    idioms = [one for one in known if not is_call(one) for _ in range(1 + len(one) // _LONG)]
+    kit = kit_of(catalog, frozenset(ops) if ops else None)
+    idioms = [one for one in kit.idioms if not is_call(one) for _ in range(1 + len(one) // _LONG)]
     own = frozenset().union(*map(spelt, settings.targets))
     native = [one for one in idioms if own.issuperset(step.op for step in one)]
     rounds = Rounds(idioms, native, settings.seed)
+    free = composable(kit.made)
+    free = [one for one in free if one.op.name in own] or free
+    every = (_OFTEN if ops else _SELDOM) if free else 0
     last = batch * each + (each if count is None else count)
-    for number in range(batch * each, last if idioms else 0):
-        (idiom, around), *others = (rounds.turn(number * together + i) for i in range(together))
-        beside_it = [other for other, _ in others]
+    for number in range(batch * each, last if idioms or free else 0):
+        turns = [number * together + i for i in range(together)]
+        free_turn = every and (not idioms or number % every == every - 1)
+        around = 0
+        if not free_turn:
+            before = number // every if every else 0  # so many were composed
+            (idiom, around), *others = (rounds.turn(turn - before * together) for turn in turns)
+            beside_it = [other for other, _ in others]
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
+            if free_turn:
+                idiom, *beside_it = (composed(free, Chooser(f"{seed} {turn}")) for turn in turns)
             limits = Chooser(f"piece {seed}").pick(_LIMITS)
             graph = generate(
                 catalog, seed, ops=ops, limits=limits, piece=idiom, beside=beside_it

@@ -4,7 +4,8 @@ A graph optimiser is wrong where it fires, which random wiring seldom makes it d
 beside this module is the list: an expression of the language a line, over `x`, a value that the
 program has, or `x_i8`, one of that type, or `x3`, one of three axes; `_` and whatever else a call
 lacks is drawn as for any call. `_row` is new as well, with a number for each place along the last
-axis of what it meets, and `_channel` along the second: a bias, a scale.
+axis of what it meets, and `_channel` along the second: a bias, a scale; `_row_i32` is one of that
+type, as the bias of a product of bytes is.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from irlang.parser import parse_expr
 from irlang.scope import CONSTANTS, Scope
 
 GIVEN = -1  # the operand `x`
-ROW, CHANNEL = "_row", "_channel"  # operands of one axis of what they meet
+ROW = "_row"  # an operand of the last axis of what it meets
 _GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
+_ALONG = re.compile(r"(?P<axis>_row|_channel)(_(?P<dtype>\w+))?")
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
 _LAST = ((-1,),)  # as idioms name the axis that layers work along
 _MOVED = 3  # times as likely as another change: there is one axis for many calls
-# An earlier step or `GIVEN`, a number, `ROW` or `CHANNEL`, what is yet to be drawn.
+# An earlier step or `GIVEN`, a number, what is along an axis, what is yet to be drawn.
 Operand = int | float | str | None
 
 _evaluate = Evaluator()
@@ -90,8 +92,9 @@ def idiom(text: str) -> Idiom:
         if isinstance(node, ast.Call):
             return step(node)
         if isinstance(node, ast.Name):
-            drawn: dict[str, Operand] = {"_": None, ROW: ROW, CHANNEL: CHANNEL}
-            return drawn.get(node.id, GIVEN)
+            if _ALONG.fullmatch(node.id):
+                return node.id
+            return None if node.id == "_" else GIVEN
         return float(_evaluate.known(node, Scope({}, {}, set())))
 
     def step(call: ast.Call) -> int:
@@ -231,11 +234,15 @@ def given_rank(steps: Idiom) -> int:
     return next((step.rank for step in steps if step.rank), 0)
 
 
-def along(operand: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of `ROW` or `CHANNEL` beside a tensor of some sizes."""
-    if operand == ROW or len(sizes) < 3:
-        return sizes[-1:]
-    return (sizes[1], *(1,) * (len(sizes) - 2))
+def along(operand: str, met: TensorInfo) -> TensorInfo:
+    """What an operand is that stands along an axis of a tensor that it meets: of that one's type,
+    where none is said.
+    """
+    named = _ALONG.fullmatch(operand)
+    assert named is not None, operand
+    row = named["axis"] == ROW or len(met.shape) < 3
+    sizes = met.shape[-1:] if row else (met.shape[1], *(1,) * (len(met.shape) - 2))
+    return TensorInfo(sizes, named["dtype"] or met.dtype)
 
 
 def operand_of(step: Step, slots: Sequence[Slot]) -> str:

@@ -74,7 +74,8 @@ class Idioms(Calls):
             done = self.idiom(drawn, []) or (other and self.idiom(one, []))
             if done and self.exact and chooser.chance(_FOLLOWED):
                 short = [some for some in self.idioms if len(some) <= _SHORT and not is_call(some)]
-                self.idiom(chooser.pick(short), [len(self.live) - 1], 0)
+                if short:  # none is of the operators of some campaigns
+                    self.idiom(chooser.pick(short), [len(self.live) - 1], 0)
         self.finish()
         inner = [value.name for value in self.live if value.uses]
         if inner and not self.exact and chooser.chance(_SHOWN):
@@ -172,11 +173,11 @@ class Idioms(Calls):
         first = len(slots) - 1 if family else len(step.operands)
         lone = all(operand is None for operand in step.operands[:first])
         operands = list(step.operands)
-        peers = [found[one].info for one in operands if type(one) is int and one in found]
+        peers = [found[one].info for one in (*operands, GIVEN) if type(one) is int and one in found]
         for place, operand in enumerate(operands):
             if isinstance(operand, str) and peers:
                 key = GIVEN - 1 - len(found)
-                info = replace(peers[0], shape=along(operand, peers[0].shape))
+                info = along(operand, peers[0])
                 found[key] = self.fresh(slots[min(place, len(slots) - 1)], info)
                 operands[place] = key
             if operand is None and GIVEN in found and (place >= first or (lone and place == 0)):
