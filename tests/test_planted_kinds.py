@@ -10,7 +10,7 @@ import pytest
 import irlang
 from irlang.diff.batch import _judged
 from irlang.diff.calls import Case
-from irlang.diff.finding import Found
+from irlang.diff.found import Found
 from irlang.diff.outcome import is_strange
 from irlang.diff.programs import Settings
 from irlang.diff.runner import Session
