@@ -20,7 +20,9 @@ from irlang.gen.pattern import pattern
 from irlang.gen.profile import profile
 from irlang.gen.solve import solve
 from irlang.graph import Graph, Port
+from irlang.interp.program import run
 from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
 from irlang.parser import parse
 
 NAMES = frozenset(op.name for op in builtin())
@@ -239,3 +241,16 @@ def test_all_calls_of_a_layer_go_along_another_axis_together() -> None:
     assert found >= {((-2,), (-2,)), ((-2, -1), (-2, -1)), ((-1,), (-1,))}
     plain = idiom("relu(conv(x))")
     assert all(len(otherwise(plain, Chooser(seed))) == 2 for seed in range(5))
+
+
+@pytest.mark.parametrize("exponent", [-2, 2])
+def test_a_number_that_no_call_may_read_is_not_written(exponent: int) -> None:
+    """An integer has no negative power."""
+    read = set()
+    for seed in range(12):
+        graph = generate(builtin(), seed, piece=idiom(f"power(x_i32, {exponent})")).graph
+        run(graph, {**inputs(graph, 1), **initial_values(graph, 1)}, builtin())
+        numbers = {n: p.initial for n, p in graph.params.items() if p.initial is not None}
+        read |= {numbers[o].args[0] for node in graph.nodes if node.op.name == "power"
+                 for o in node.operands() if o in numbers}  # fmt: skip
+    assert (exponent in read) == (exponent > 0)

@@ -235,7 +235,7 @@ def test_every_kind_of_node_is_generated() -> None:
     seen: set[type] = set()
 
     @given(files, several(op_statements, 3, 6))
-    @settings(max_examples=500)
+    @settings(max_examples=200)
     def collect(file: ast.File, statements: tuple[ast.Statement, ...]) -> None:
         for part in (file, *statements):
             seen.update(type(node) for node in ast.walk(part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from irlang import ast
 from irlang.equations import TensorInfo
@@ -92,7 +92,7 @@ class Calls:
         if instance is None or not self.fits(draft, instance):
             return False
         demanded = demands(instance)
-        if demanded is None:
+        if demanded is None or not _numbers_keep_to(draft, demanded):
             return False
         self.add(made, draft, instance, demanded, bool(fixed.inputs))
         return True
@@ -244,6 +244,16 @@ class Calls:
 def _calls(draft: Draft) -> int:
     """How many calls a draft is, with those that adapt its inputs."""
     return 1 + sum(_calls(one.draft) for one in _sources(draft) if isinstance(one, Nested))
+
+
+def _numbers_keep_to(draft: Draft, demanded: Mapping[str, Range]) -> bool:
+    """Whether the numbers that a call reads are in the ranges that it demands of them."""
+    for name, (low, high) in demanded.items():
+        source = draft.inputs.get(name)
+        sources = source if isinstance(source, tuple) else (source,)
+        if not all(low <= one.value <= high for one in sources if isinstance(one, Number)):
+            return False
+    return True
 
 
 def _sources(draft: Draft) -> Iterator[Source]:
