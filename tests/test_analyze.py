@@ -174,26 +174,6 @@ def test_what_rounding_alone_brings_out_of_a_domain_is_met(frameworks: Framework
     assert_holds(found.reports[0], found.subject)
 
 
-def test_frameworks_compute_with_a_variance_that_a_call_requires_not_to_be_negative(
-    frameworks: Frameworks,
-) -> None:
-    given = ", ".join(f"{name}: f32[3] in [-1, 1]" for name in ("s", "b", "m"))
-    for least, reported in ((-10, ["reachable"]), (0, [])):
-        text = model(
-            "y = batch_norm(x, s, b, m, v)",
-            f"x: f32[2, 3] in [-1, 1], {given}, v: f32[3] in [{least}, 10]", "y: f32[2, 3]",
-        )  # fmt: skip
-        found = judged(text, frameworks)
-        assert [report.status for report in found.reports] == reported
-        assert not found.granted
-
-
-def test_numbers_that_say_places_are_taken_to_be_there(frameworks: Frameworks) -> None:
-    inputs = "x: f32[1, 1, 3, 3] in [1, 2], r: f32[2, 5] in [-1, 3]"
-    text = model("p = max_roi_pool(x, r; size = 1)\ny = log(p)", inputs, "y: f32[2, 1, 1, 1]")
-    assert [one.code for one in judged(text, frameworks).granted] == ["max_roi_pool.batch"]
-
-
 def test_nothing_flows_back_to_a_constant(frameworks: Frameworks) -> None:
     """As importers write x ** 2: what its exponent should be is not asked without a range."""
     text = """model m(x: f32[3] in [-1, 1]) -> y: f32[3] {

@@ -18,7 +18,6 @@ from irlang.adjoint_graph import Pullback
 from irlang.graph import Graph, Node
 from irlang.instance import Definitions
 from irlang.interp.range import Range
-from irlang.interp.unheld import unheld
 from irlang.scalar import SCALARS
 
 _MOST_ELEMENTS = 4_000_000
@@ -53,7 +52,7 @@ class Probe:
 
 def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> Iterator[Probe]:
     """What to watch for a point: the operands that decide, then the size of the result itself."""
-    expansion = unheld(node.expansion(definitions))
+    expansion = node.expansion(definitions)
     for equation in expansion.equations:
         if equation.target != place.tensor:
             continue

@@ -20,7 +20,6 @@ from irlang.interp import reference
 from irlang.interp.draws import feeds
 from irlang.interp.plain import load
 from irlang.interp.stepwise import evaluated
-from irlang.interp.unheld import unheld
 from irlang.interp.values import Array
 
 
@@ -78,7 +77,7 @@ def results(
     node: Node, found: Mapping[str, Array], graph: Graph, definitions: Definitions
 ) -> dict[str, Array]:
     """The results of one call, rounded to their types, given its operands."""
-    expansion = unheld(node.expansion(definitions))
+    expansion = node.expansion(definitions)
     tensors = reference.evaluate(expansion, feeds(node, expansion, found))
     return {
         name: rounded(tensors[formal], graph.values[name])

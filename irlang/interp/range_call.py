@@ -28,7 +28,6 @@ from irlang.interp.unfolding import (
     small,
     without_lone,
 )
-from irlang.interp.unheld import unheld
 from irlang.laws import LAWS
 from irlang.scalar import SCALARS
 
@@ -56,7 +55,7 @@ class Call:
     ) -> None:
         self.node = node
         self.definitions = definitions
-        self.expansion = unheld(node.expansion(definitions))
+        self.expansion = node.expansion(definitions)
         self.domain = domain
         self.number = number
         self.own = Arithmetic(precision(self.expansion), flush, far)

@@ -19,7 +19,6 @@ from irlang.instance import Definitions
 from irlang.interp import vector
 from irlang.interp.draws import feeds
 from irlang.interp.plain import Plain
-from irlang.interp.unheld import unheld
 from irlang.interp.values import Array
 
 _FOLDED = frozenset({"sum", "prod"})
@@ -76,7 +75,7 @@ class Rounded(Plain):
 
 def evaluated(node: Node, found: Mapping[str, Array], definitions: Definitions) -> dict[str, Array]:
     """The results of a call, every operation rounded to the coarsest type that it reads."""
-    expansion = unheld(node.expansion(definitions))
+    expansion = node.expansion(definitions)
     domain = Rounded(precision(expansion))
     given = feeds(node, expansion, found)
     with np.errstate(all="ignore"):
