@@ -446,3 +446,17 @@ def test_three_times_as_many_calls_take_three_times_as_long() -> None:
 
     work(600)  # what is computed once and kept is no part of it
     assert work(600) < 3.1 * work(200)
+
+
+@pytest.mark.parametrize("size", ["1e4", "1e10", "1e23", "1e30"])
+def test_parts_by_their_logarithms_of_numbers_of_any_size(size: str) -> None:
+    """Beyond some size rounding leaves nothing of what their sum is."""
+    text = f"""model m(x: f32[4, 6] in [{size}, 1.1{size[1:]}]) -> y: f32[4] {{
+  m = reduce_max(x; axes = [1], keepdims = true)
+  s = reduce_sum(exp(subtract(x, m)); axes = [1], keepdims = true)
+  l = subtract(x, add(log(s), m))
+  y = log(subtract(1.01, reduce_sum(exp(l); axes = [1])))
+}}
+"""
+    functions = {function for _, function in possible(analysed(text))}
+    assert ("log" in functions) == (size != "1e4")

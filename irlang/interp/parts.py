@@ -27,6 +27,7 @@ from irlang.interp.unfolding import specialised
 from irlang.scalar import SCALARS
 
 _GROWN = 2  # numbers that a sum is made larger by
+_LARGE = 0.095  # an error of an exponent: a part would be off by a tenth, and is of no use
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +171,11 @@ class Parts(Runs):
             # e^-(a (1 + d)) by no more than d / e, however large a is
             unit = self.own.row.unit
             error += 2 * (SCALARS["log"].ulps + 1) * unit * max(reach.magnitude, 1.0)
+            if error >= _LARGE:
+                continue
             off = math.expm1(error) + 2 * (SCALARS["exp"].ulps + 4) * unit + self.own.least
             top = eq.Apply("exp", (least,))
-            part = self._quotient_part(top, inner.args[0], box, True) if off < 0.1 else None
+            part = self._quotient_part(top, inner.args[0], box, True)
             if part is not None:
                 return replace(part, off=off)
         return None
