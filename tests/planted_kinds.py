@@ -43,7 +43,7 @@ class Kind:
     slope: bool = False
 
 
-def _of(name: str, ranks: Sequence[int] = (1, 2, 3)) -> tuple[str, ...]:
+def of(name: str, ranks: Sequence[int] = (1, 2, 3)) -> tuple[str, ...]:
     return tuple(f"F.{name}{rank}d" for rank in ranks)
 
 
@@ -63,7 +63,7 @@ class _Slope(torch.autograd.Function):
 _OFF = "lambda g: g * (1 + 1e-4)"
 
 
-def _scaled(operator: str, functions: tuple[str, ...], at: int) -> Kind:
+def scaled(operator: str, functions: tuple[str, ...], at: int) -> Kind:
     """What flows back to one operand is off by one part in ten thousand."""
     code = f"""
     args = list(args)
@@ -85,7 +85,7 @@ FAULTS = {
     ),
     "a weight off by 1e-5 for one channel": Kind(
         "conv",
-        _of("conv"),
+        of("conv"),
         """
     w = args[1].clone()
     w[0] *= 1 + 1e-5
@@ -94,7 +94,7 @@ FAULTS = {
     ),
     "a bias dropped for one channel": Kind(
         "conv",
-        _of("conv"),
+        of("conv"),
         """
     if len(args) < 3 or args[2] is None:
         return right(*args, **options)
@@ -116,7 +116,7 @@ FAULTS = {
     ),
     "windows that lie an element early": Kind(
         "conv",
-        _of("conv"),
+        of("conv"),
         """
     x, w, *rest = args
     y = right(x, w, *rest, **options)
@@ -210,7 +210,7 @@ FAULTS = {
     ),
     "a dilation that is left out": Kind(
         "max_pool",
-        _of("max_pool"),
+        of("max_pool"),
         """
     y = right(*args, **options)
     if options.get("dilation", 1) == 1 or "dilation" not in options:
@@ -222,7 +222,7 @@ FAULTS = {
     ),
     "a mean that counts the padding": Kind(
         "avg_pool",
-        _of("avg_pool"),
+        of("avg_pool"),
         "options['count_include_pad'] = not options.get('count_include_pad', True)\n"
         "    return right(*args, **options)",
     ),
@@ -347,18 +347,18 @@ FAULTS = {
         "return right(torch.clamp(args[0] - 1, min=0), *args[1:], **options)",
     ),
     # on the way back
-    "to the first factor": _scaled("matmul", ("torch.matmul",), 0),
-    "to the second factor": _scaled("matmul", ("torch.matmul",), 1),
-    "to the input of conv": _scaled("conv", _of("conv"), 0),
-    "to the kernel of conv": _scaled("conv", _of("conv"), 1),
-    "to the bias of conv": _scaled("conv", _of("conv"), 2),
-    "to the weight of dense": _scaled("dense", ("F.linear",), 1),
-    "to the softmax": _scaled("softmax", ("torch.softmax",), 0),
-    "to the layer norm": _scaled("layer_norm", ("F.layer_norm",), 0),
-    "to the pool": _scaled("avg_pool", _of("avg_pool"), 0),
-    "to the einsum": _scaled("einsum", ("torch.einsum",), 1),
-    "to the entropy": _scaled("cross_entropy", ("F.cross_entropy",), 0),
-    "to the similarity": _scaled("cosine_similarity", ("F.cosine_similarity",), 0),
+    "to the first factor": scaled("matmul", ("torch.matmul",), 0),
+    "to the second factor": scaled("matmul", ("torch.matmul",), 1),
+    "to the input of conv": scaled("conv", of("conv"), 0),
+    "to the kernel of conv": scaled("conv", of("conv"), 1),
+    "to the bias of conv": scaled("conv", of("conv"), 2),
+    "to the weight of dense": scaled("dense", ("F.linear",), 1),
+    "to the softmax": scaled("softmax", ("torch.softmax",), 0),
+    "to the layer norm": scaled("layer_norm", ("F.layer_norm",), 0),
+    "to the pool": scaled("avg_pool", of("avg_pool"), 0),
+    "to the einsum": scaled("einsum", ("torch.einsum",), 1),
+    "to the entropy": scaled("cross_entropy", ("F.cross_entropy",), 0),
+    "to the similarity": scaled("cosine_similarity", ("F.cosine_similarity",), 0),
     "a softmax without its sum": Kind(
         "softmax",
         ("torch.softmax",),

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-from tests.planted_kinds import Kind, _scaled, report
-from tests.planted_kinds import _of as of
+from tests.planted_kinds import Kind, of, report, scaled
 
 # The arguments of functions of PyTorch, in their order.
 _NAMES = {
@@ -285,32 +284,32 @@ MORE = {
         """,
     ),
     # on the way back
-    "to the queries": _scaled("attention", ("F.scaled_dot_product_attention",), 0),
-    "to the keys": _scaled("attention", ("F.scaled_dot_product_attention",), 1),
-    "to the values": _scaled("attention", ("F.scaled_dot_product_attention",), 2),
-    "to the kernel of conv_transpose": _scaled("conv_transpose", of("conv_transpose"), 1),
-    "to the table": _scaled("embedding", ("F.embedding",), 1),
-    "to the batch norm": _scaled("batch_norm", ("F.batch_norm",), 0),
-    "to the group norm": _scaled("group_norm", ("F.group_norm",), 0),
-    "to the instance norm": _scaled("instance_norm", ("F.instance_norm",), 0),
-    "to the resized": _scaled("resize", ("F.interpolate",), 0),
-    "to the windows": _scaled("max_pool", of("max_pool"), 0),
-    "to the sampled": _scaled("grid_sample", ("F.grid_sample",), 0),
-    "to the grid": _scaled("grid_sample", ("F.grid_sample",), 1),
-    "to the slope of prelu": _scaled("prelu", ("F.prelu",), 1),
-    "to the running sum": _scaled("cumsum", ("torch.cumsum",), 0),
-    "to the running product": _scaled("cumprod", ("torch.cumprod",), 0),
-    "to the logarithm of a sum": _scaled("reduce_logsumexp", ("torch.logsumexp",), 0),
-    "to the variance": _scaled("reduce_variance", ("torch.var",), 0),
-    "to the squared error": _scaled("mse", ("F.mse_loss",), 0),
-    "to the divergence": _scaled("kl_div", ("F.kl_div",), 0),
-    "to the likelihood": _scaled("nll", ("F.nll_loss",), 0),
-    "to the distances": _scaled("cdist", ("torch.cdist",), 0),
-    "to the sorted": _scaled("sort", ("torch.sort",), 0),
-    "to the largest": _scaled("top_k", ("torch.topk",), 0),
-    "to the gathered": _scaled("gather_elements", ("torch.gather",), 0),
-    "to the gelu": _scaled("gelu", ("F.gelu",), 0),
-    "to the silu": _scaled("silu", ("F.silu",), 0),
+    "to the queries": scaled("attention", ("F.scaled_dot_product_attention",), 0),
+    "to the keys": scaled("attention", ("F.scaled_dot_product_attention",), 1),
+    "to the values": scaled("attention", ("F.scaled_dot_product_attention",), 2),
+    "to the kernel of conv_transpose": scaled("conv_transpose", of("conv_transpose"), 1),
+    "to the table": scaled("embedding", ("F.embedding",), 1),
+    "to the batch norm": scaled("batch_norm", ("F.batch_norm",), 0),
+    "to the group norm": scaled("group_norm", ("F.group_norm",), 0),
+    "to the instance norm": scaled("instance_norm", ("F.instance_norm",), 0),
+    "to the resized": scaled("resize", ("F.interpolate",), 0),
+    "to the windows": scaled("max_pool", of("max_pool"), 0),
+    "to the sampled": scaled("grid_sample", ("F.grid_sample",), 0),
+    "to the grid": scaled("grid_sample", ("F.grid_sample",), 1),
+    "to the slope of prelu": scaled("prelu", ("F.prelu",), 1),
+    "to the running sum": scaled("cumsum", ("torch.cumsum",), 0),
+    "to the running product": scaled("cumprod", ("torch.cumprod",), 0),
+    "to the logarithm of a sum": scaled("reduce_logsumexp", ("torch.logsumexp",), 0),
+    "to the variance": scaled("reduce_variance", ("torch.var",), 0),
+    "to the squared error": scaled("mse", ("F.mse_loss",), 0),
+    "to the divergence": scaled("kl_div", ("F.kl_div",), 0),
+    "to the likelihood": scaled("nll", ("F.nll_loss",), 0),
+    "to the distances": scaled("cdist", ("torch.cdist",), 0),
+    "to the sorted": scaled("sort", ("torch.sort",), 0),
+    "to the largest": scaled("top_k", ("torch.topk",), 0),
+    "to the gathered": scaled("gather_elements", ("torch.gather",), 0),
+    "to the gelu": scaled("gelu", ("F.gelu",), 0),
+    "to the silu": scaled("silu", ("F.silu",), 0),
     "a row that is asked for twice counts once": _named(
         "embedding",
         ("F.embedding",),

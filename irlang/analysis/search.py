@@ -157,8 +157,10 @@ class Search:
         """Asks a framework alone, which may be finite where the definitions are and yet come to an
         end sooner: its logistic function is 0 where that is still a small number.
         """
+        if not left:
+            return
         graph = self._cone(left)
-        if not left or _idle(graph) < _ASKED:
+        if _idle(graph) < _ASKED:
             return
         programs = Programs(self.subject, graph, self.frameworks)
         starts = list(itertools.islice(tries(self.subject.graph, self.seed), _ASKED))

@@ -47,9 +47,10 @@ def unfolded_gradient(case: Case, target: str) -> Case | None:
     """The case and its gradients in the operators that a target computed them by; None of a target
     that differentiates by itself, or whose programs cannot be read back.
     """
-    if not ask(case.graph, target, case).slopes:
+    asked, via = ask(case.graph, target, case), _via(target)
+    if not asked.slopes:
         return None
-    return _read_back(case, ask(case.graph, _via(target), case).lowered)
+    return _read_back(case, (asked if via == target else ask(case.graph, via, case)).lowered)
 
 
 def _via(target: str) -> str:

@@ -201,63 +201,50 @@ class Parts(Runs):
         if count * self.own.row.unit > 0.125 or terms.low < 0:
             return None
         free = {name: inner[name] for name, _ in total.binders}
-        for pattern in self.looks(total.body, inner):
-            for target in self.looks(top, box):
-                found: dict[str, eq.Expr] = {}
-                same = self._is_one(pattern, target, free, found, inner, box)
-                if same and len(found) == len(free) and within(found, free, box):
-                    return Part(whole, tuple(found[name] for name in free), count, terms, more)
+        for pattern, target in product(self.looks(total.body, inner), self.looks(top, box)):
+            found = self._indices_of(pattern, target, free, inner, box)
+            if found is not None and len(found) == len(free) and within(found, free, box):
+                return Part(whole, tuple(found[name] for name in free), count, terms, more)
         return None
 
-    def _is_one(
-        self,
-        pattern: eq.Expr,
-        target: eq.Expr,
-        free: Limits,
-        found: dict[str, eq.Expr],
-        inner: Limits,
-        box: Limits,
-    ) -> bool:
-        """Whether a term of a sum is an expression for some values of its indices, put into
-        `found`: as they stand, or one exponential and another of numbers that are computed alike.
+    def _indices_of(
+        self, pattern: eq.Expr, target: eq.Expr, free: Limits, inner: Limits, box: Limits
+    ) -> dict[str, eq.Expr] | None:
+        """The indices for which a term of a sum is an expression: as they stand, or one exponential
+        and another of numbers that are computed alike.
         """
+        found: dict[str, eq.Expr] = {}
         if match(pattern, target, free, found):
-            return True
-        both = pattern, target
-        if not all(isinstance(one, eq.Apply) and one.function == "exp" for one in both):
-            return False
-        own, its = (one.args[0] for one in both if isinstance(one, eq.Apply))
-        for one, other in product(self.looks(own, inner), self.looks(its, box)):
-            met: dict[str, eq.Expr] = {}
-            same = match(one, other, free, met)
-            if same or self._is_difference(one, other, free, met, inner, box):
-                found.update(met)
-                return True
-        return False
+            return found
+        own, its = _arguments(pattern, "exp"), _arguments(target, "exp")
+        if not own or not its:
+            return None
+        for one, other in product(self.looks(own[0], inner), self.looks(its[0], box)):
+            found = {}
+            if match(one, other, free, found):
+                return found
+            pairs = zip(_arguments(one, "-"), _arguments(other, "-"), strict=False)
+            met = self._indices_of_all(list(pairs), free, inner, box)
+            if met is not None:
+                return met
+        return None
 
-    def _is_difference(
-        self,
-        pattern: eq.Expr,
-        target: eq.Expr,
-        free: Limits,
-        found: dict[str, eq.Expr],
-        inner: Limits,
-        box: Limits,
-    ) -> bool:
-        """The same of two differences, by their terms."""
-        terms = (pattern, target)
-        if not all(isinstance(term, eq.Apply) and term.function == "-" for term in terms):
-            return False
-        for one, other in zip(*(t.args for t in terms if isinstance(t, eq.Apply)), strict=True):
-            ways = product(self.looks(one, inner), self.looks(other, box))
-            for own, its in ways:
+    def _indices_of_all(
+        self, pairs: Sequence[tuple[eq.Expr, eq.Expr]], free: Limits, inner: Limits, box: Limits
+    ) -> dict[str, eq.Expr] | None:
+        """The same of several, each in some way in which it is computed; None where there is none
+        at all.
+        """
+        found: dict[str, eq.Expr] = {}
+        for one, other in pairs:
+            for own, its in product(self.looks(one, inner), self.looks(other, box)):
                 met = dict(found)
                 if match(own, its, free, met):
-                    found.update(met)
+                    found = met
                     break
             else:
-                return False
-        return True
+                return None
+        return found if pairs else None
 
     def _grown(self, term: eq.Expr, box: Limits) -> tuple[eq.Expr, float]:
         """The sum that an expression is no less than, as one with a small number is that keeps a
@@ -322,3 +309,8 @@ def _differ(one: eq.Expr, other: eq.Expr) -> bool:
         return False
     gap = forms[0].plus(forms[1], -1)
     return gap.known and gap.constant != 0
+
+
+def _arguments(expr: eq.Expr, function: str) -> tuple[eq.Expr, ...]:
+    """What a function is of; nothing of any other expression."""
+    return expr.args if isinstance(expr, eq.Apply) and expr.function == function else ()

@@ -26,7 +26,6 @@ from irlang.interp.unfolding import inner_box
 _ROUNDED = 0.125  # a sum of so many roundings is not looked at
 
 Box = Mapping[str, tuple[int, int]]
-Array = Any
 
 
 def span(tensor: Tensor) -> float:
