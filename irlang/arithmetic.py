@@ -69,7 +69,8 @@ class Arithmetic:
     def rougher(self, terms: int, factors: int, unit: float) -> float:
         """What formats that are coarser than `unit` add to the error of a sum of products.
 
-        Relative to the sum of magnitudes; infinite where the format has no digit to spare.
+        Relative to the sum of magnitudes; infinite where the format has no digit to spare. Several
+        factors are multiplied two at a time, and what two come to is rounded as a factor of others.
         """
         found = 0.0
         coarse = FORMATS[self.sums] if self.sums else 0.0
@@ -78,7 +79,8 @@ class Arithmetic:
             found = steps / (1 - steps) if steps < 1 else math.inf
         coarse = FORMATS[self.factors] if self.factors else 0.0
         if coarse > unit:
-            found += (1 + found) * ((1 + coarse) ** factors - 1)
+            rounded = max(factors, 2 * (factors - 1))
+            found += (1 + found) * ((1 + coarse) ** rounded - 1)
         return found
 
     def held(self, unit: float) -> float:

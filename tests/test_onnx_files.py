@@ -68,6 +68,20 @@ def test_inferred_shapes_agree_and_a_script_says_the_same(target: str, tmp_path:
     assert not values["value"].any()
 
 
+@pytest.mark.filterwarnings("ignore:Specified provider 'CUDAExecutionProvider'")
+def test_a_script_for_a_gpu_does_not_go_on_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runtime itself would compute on the processor and say nothing."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    found = graph("y = tanh(x)")
+    lowered = lower(found, "onnxruntime:cuda", builtin(), {})
+    script = write_program(lowered, tmp_path / "shown", inputs(found, 1))
+    with pytest.raises(SystemExit, match="cannot load its CUDA provider"):
+        runpy.run_path(str(script))
+
+
 @pytest.mark.parametrize("target", SHAPES)
 def test_a_wrong_inference_is_seen(target: str) -> None:
     usable(target)

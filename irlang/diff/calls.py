@@ -79,10 +79,12 @@ def judge_call(
     target: str,
     arithmetic: Arithmetic = STANDARD,
     unknown: Mapping[str, Array] | None = None,
+    rougher: Mapping[str, Array] | None = None,
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had.
 
-    arithmetic: the target's. unknown: by result, the elements of which nothing is known.
+    arithmetic: the target's. unknown: by result, the elements of which nothing is known. rougher:
+    by result, what its equations do not tell of the radius.
     """
     values = case.graph.values
     if any(array.shape != values[name].shape for name, array in fed.items()):
@@ -113,6 +115,8 @@ def judge_call(
 
     def judged_by(own: Arithmetic) -> dict[str, Ball]:
         found = node_balls(node, local, case.catalog, dtype, own)
+        for name, more in (rougher or {}).items():
+            found[name] = replace(found[name], radius=found[name].bound + more)
         return {n: without(ball, (unknown or {}).get(n, _NONE)) for n, ball in found.items()}
 
     try:
@@ -127,7 +131,7 @@ def judge_call(
     infos = {value: values[value] for value in node.outputs}
     verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)), case.edge)
     opened = any(np.any(mask) for mask in (unknown or {}).values())
-    if opened or not finite or wider:  # of which the derivative does not know
+    if opened or not finite or wider or rougher:  # of which the derivative does not know
         return verdicts
     return _closer(case, node, fed, given, target, arithmetic, verdicts, found)
 

@@ -24,8 +24,9 @@ from irlang.diff.weighing import is_added
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
-from irlang.interp.gradient import hanging, left_open
+from irlang.interp.gradient import hanging, left_open, roughened
 from irlang.interp.plain import load
+from irlang.interp.program import precision
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Program, Result, Worker
 
@@ -142,13 +143,16 @@ def pulled_by_call(
         if len(fed) < len(operands):
             continue
         unknown: dict[str, Array] = {}
+        rougher: dict[str, Array] = {}
         if node.forward is not None:
             if is_added(graph, node.forward):
                 continue  # by a weight it is a value, which comes out otherwise without gradients
             if node.forward.expansion(case.catalog).is_open:
                 continue
+            balls = {f: Ball(load(whole.graph.values[n], fed[n])) for f, n in node.feeds().items()}
             unknown = _left_open(judged, node, node.forward, fed)
-        verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown)
+            rougher = roughened(node, balls, case.catalog, precision(whole.graph), arithmetic)
+        verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from irlang import equations as eq
-from irlang.adjoint_graph import Backward, free_prefix
+from irlang.adjoint_graph import Backward, Pullback, free_prefix
 from irlang.adjoint_graph import prepare as prepare
 from irlang.arithmetic import STANDARD, Arithmetic
 from irlang.dtypes import DTYPES
-from irlang.equation_rules import apply, terms_of
+from irlang.equation_rules import apply, factors_of, terms_of
 from irlang.graph import Graph
 from irlang.instance import Definitions
 from irlang.interp import aligned, program, reference, rounding, vector
@@ -128,8 +128,7 @@ def gradient_balls(
         for formal, ball in cotangents.items():
             unknown[formal] = unknown.get(formal, False) | ~np.isfinite(ball.value)
         infinite = {formal: np.isinf(ball.bound) for formal, ball in cotangents.items()}
-        rounded = arithmetic.factors and _adds_products(forward)
-        rougher = arithmetic.rougher(1, 2, DTYPES[own].unit) if rounded else 0.0
+        rougher = _roughness(forward, own, arithmetic)
         for output, name in step.gradients.items():
             ball = tensors[output]
             ball = replace(
@@ -248,18 +247,42 @@ def hanging(expansion: eq.Expansion, masks: Mapping[str, Array], gradient: str) 
     return found
 
 
-def _adds_products(forward: eq.Expansion) -> bool:
-    """Whether a call is a sum of products. What is left on the way back of one with a single term
-    is a product in its equations, but not for those who multiply matrices.
+def roughened(
+    step: Pullback,
+    given: Mapping[str, Ball],
+    definitions: Definitions,
+    dtype: str,
+    arithmetic: Arithmetic,
+) -> dict[str, Array]:
+    """What rounded factors add to the radius of every gradient of a call, by its value name.
+
+    given: what its equations read, by formal name. dtype: as of `program.balls`.
     """
+    if step.forward is None:
+        return {}
+    own = program.call_precision(step.equations, dtype)
+    rougher = _roughness(step.forward.expansion(definitions), own, arithmetic)
+    if not rougher:
+        return {}
+    tensors = rounding.evaluate(step.equations, given, own, arithmetic)
+    return {
+        name: rougher * _magnitude(step.equations, formal, tensors, own)
+        for formal, name in step.results().items()
+    }
+
+
+def _roughness(forward: eq.Expansion, dtype: str, arithmetic: Arithmetic) -> float:
+    """How much of its size a gradient may be off as the factors of a sum of products are rounded.
+
+    What is left on the way back of a sum with a single term is a product in its equations, but not
+    for those who multiply matrices.
+    """
+    if not arithmetic.factors:
+        return 0.0
     parts = (part for equation in forward.equations for part in eq.walk(equation.body))
-    return any(
-        isinstance(part, eq.Reduce)
-        and part.kind == "sum"
-        and isinstance(part.body, eq.Apply)
-        and part.body.function == "*"
-        for part in parts
-    )
+    sums = (part.body for part in parts if isinstance(part, eq.Reduce) and part.kind == "sum")
+    factors = max((len(factors_of(body)) for body in sums if body is not None), default=1)
+    return arithmetic.rougher(1, factors, DTYPES[dtype].unit) if factors > 1 else 0.0
 
 
 def _magnitude(

@@ -37,7 +37,7 @@ _RUNTIME = Runner(
 options.intra_op_num_threads = 1
 {settings}session = onnxruntime.InferenceSession(
     {source}, options, providers=[{providers}]
-)""",
+){checked}""",
     "[node.name for node in session.get_inputs()]",
     "[node.name for node in session.get_outputs()]",
     "session.run(NAMES, inputs)",
@@ -169,6 +169,13 @@ def inferred():
     "inferred()",
     "    return dict(zip(NAMES, inferred()))\n",
 )
+# CUDA's libraries may be pip's packages; without them the processor computes, and nothing is said.
+_PRELOAD = """if hasattr(onnxruntime, "preload_dlls"):
+    onnxruntime.preload_dlls()
+"""
+_CHECKED = """
+if session.get_providers()[0] != "CUDAExecutionProvider":
+    raise SystemExit("onnxruntime cannot load its CUDA provider")"""
 _OFF = "onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL"
 
 
@@ -186,8 +193,9 @@ def runner(framework: str, mode: str) -> tuple[Runner, dict[str, str]]:
     plain = mode in ("plain", "shapes")
     settings = f"options.graph_optimization_level = {_OFF}\n" if plain else ""
     return _INFERRED if mode == "shapes" else _RUNTIME, {
-        "settings": settings,
+        "settings": settings + _PRELOAD * (mode == "cuda"),
         "providers": ", ".join(f'"{name}"' for name in names),
+        "checked": _CHECKED * (mode == "cuda"),
     }
 
 

@@ -305,8 +305,7 @@ def _build_onnx(program: Program, options: Mapping[str, Any]) -> Built:
     settings.log_severity_level = 4  # errors reach us as exceptions; standard error stays readable
     level = options.get("graph_optimization", "full")
     settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _ORT_LEVELS[level])
-    providers = ["CUDAExecutionProvider"] * bool(options.get("gpu")) + ["CPUExecutionProvider"]
-    session = ort.InferenceSession(program.code, settings, providers=providers)
+    session = _session(ort, program.code, settings, bool(options.get("gpu")))
 
     def values() -> Any:
         given = dict(program.params, **program.inputs)
@@ -438,6 +437,15 @@ def _build_openvino(program: Program, options: Mapping[str, Any]) -> Built:
         return found
 
     return values, dict
+
+
+def _session(ort: Any, model: bytes, settings: Any, gpu: bool) -> Any:
+    """A session, where asked on a GPU: the runtime falls back on the processor without an error."""
+    providers = ["CUDAExecutionProvider"] * gpu + ["CPUExecutionProvider"]
+    session = ort.InferenceSession(model, settings, providers=providers)
+    if gpu and session.get_providers()[0] != providers[0]:
+        raise RuntimeError("onnxruntime cannot load its CUDA provider")
+    return session
 
 
 def _run_ort_values(ort: Any, session: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
@@ -581,11 +589,31 @@ def _setup_gpu(framework: Any) -> None:
     elif name == "jax":
         there = framework.devices()[0].platform == "gpu"
     else:
-        there = "CUDAExecutionProvider" in framework.get_available_providers()
+        there = _has_cuda(framework)
     if not there:
         raise RuntimeError(f"{name} finds no GPU")
     if name in _ON_GPU:
         _MODE["survives"] = functools.partial(_computes, framework, _ON_GPU[name])
+
+
+# y = -x of one f32, as a model file: 60 bytes are less than to ask for the package `onnx`.
+_NEGATED = (
+    b'\x08\x07:2\n\x0b\n\x01x\x12\x01y"\x03Neg\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04'
+    b"\n\x02\x08\x01b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\r"
+)
+
+
+def _negates(ort: Any) -> Any:
+    settings = ort.SessionOptions()
+    settings.log_severity_level = 4
+    return _session(ort, _NEGATED, settings, True).run(None, {"x": np.ones(1, np.float32)})
+
+
+def _has_cuda(ort: Any) -> bool:
+    """Whether the provider is built in and finds its libraries, those of pip's packages too."""
+    if hasattr(ort, "preload_dlls"):  # since 1.21
+        ort.preload_dlls()
+    return "CUDAExecutionProvider" in ort.get_available_providers() and _computes(ort, _negates)
 
 
 # A kernel that ends badly takes the context of its process with it: all that follows fails. So do
@@ -595,6 +623,7 @@ _ON_GPU: Dict[str, Callable[[Any], Any]] = {
     "torch": lambda torch: torch.ones(1, device="cuda").add(1).item(),
     "tensorflow": lambda tf: tf.add(tf.ones(1), 1).numpy(),
     "jax": lambda jax: np.asarray(jax.device_put(np.ones(1, np.float32)) + 1),
+    "onnxruntime": _negates,
 }
 
 
