@@ -44,12 +44,15 @@ _NO_TORCH = (
     "|cannot be converted to type int32 without overflow"
 )
 _JAX = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1"}
+# Convolutions with channels first have kernels in oneDNN alone, which is off where a processor has
+# no AVX-512: so that a program can do the same on every machine, it asks for it.
+_TENSORFLOW = {"KERAS_BACKEND": "tensorflow", "TF_ENABLE_ONEDNN_OPTS": "1"}
 BACKENDS = {
     "tensorflow": Backend(
         "TensorFlow",
         ("tensorflow", "tensorflow-cpu"),
         "tf",
-        {"KERAS_BACKEND": "tensorflow"},
+        _TENSORFLOW,
         share=1,
         says_no=NO_KERNEL,
     ),
@@ -57,7 +60,7 @@ BACKENDS = {
         "TensorFlow, by the shapes that Keras infers for symbols",
         ("tensorflow", "tensorflow-cpu"),
         "tf",
-        {"KERAS_BACKEND": "tensorflow"},
+        _TENSORFLOW,
         share=4,
         says_no=NO_KERNEL,
     ),
