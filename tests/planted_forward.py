@@ -117,7 +117,9 @@ FAULTS = tuple(_EDITS)
 REPLACED = """
     for _name in {functions}:
         _path, _, _name = _name.rpartition(".")
-        _holder = {"F": F, "torch": torch, "torch.optim": torch.optim}[_path]
+        _holder = {
+            "F": F, "torch": torch, "torch.optim": torch.optim, "torch.Tensor": torch.Tensor
+        }[_path]
         setattr(_holder, _name, _wrong(getattr(_holder, _name)))
 """
 

@@ -26,6 +26,7 @@ from tests.planted_params import _shown as shown
 from tests.planted_params import caught
 
 _TRIES = 1000
+_SIGNS = {"torch.Tensor.__add__": " + ", "torch.Tensor.__mul__": " * "}  # what calls them
 _COUNTER = 8  # seeds that only differ in the count of attempts (`irlang.diff.programs`)
 
 
@@ -443,7 +444,7 @@ def programs(kind: Kind, session: Session) -> Iterator[Case]:
         if case is None or precision(case.graph) != "f32":
             continue
         text = str(lower(case.graph, "torch", case.catalog, case.params).code)
-        if any(f"{function}(" in text for function in kind.functions):
+        if any(_SIGNS.get(function, f"{function}(") in text for function in kind.functions):
             yield case
 
 

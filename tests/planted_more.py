@@ -12,6 +12,7 @@ from tests.planted_kinds import Kind, of, report, scaled
 # The arguments of functions of PyTorch, in their order.
 _NAMES = {
     "F.scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal",
+    "F.linear": "input weight bias",
     "F.embedding": "input weight",
     "F.batch_norm": "input running_mean running_var weight bias training momentum eps",
     "F.group_norm": "input num_groups weight bias eps",

@@ -330,6 +330,25 @@ def test_gradients_of_calls_are_judged_where_the_target_can_show_them(target: st
         assert calls.backward == 6
 
 
+@pytest.mark.parametrize("target", ["torch", "tf", "keras:tensorflow"])
+def test_what_flows_back_to_a_constant_is_not_asked_for(target: str) -> None:
+    """Of no rows a padding is a constant, which TensorFlow's tape does not know of: what it gives
+    for it is no gradient, and no 0 either.
+    """
+    usable(target)
+    case = _case("""model m(x: f32[0, 2], y: f32[1, 3]) -> z: f32[2, 3] {
+  p = pad(x; before = [1, 0], after = [0, 0], value = 2)
+  q = multiply(p, 3)
+  z = matmul(q, y; transpose_a = true)
+  loss = reduce_sum(z)
+}
+""")
+    with Session((target,)) as session:
+        calls = by_calls(session, case, target, grad=True)
+        assert calls.start is None
+        assert calls.backward > 0
+
+
 def test_the_sum_that_is_added_is_no_call_of_the_target_on_the_way_back() -> None:
     """By its weights it is the value itself, which PyTorch computes otherwise where it
     differentiates: it folds the axes of a product then, and other sums are rounded.

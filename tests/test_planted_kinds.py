@@ -19,6 +19,7 @@ from irlang.lower.lower import lower
 from tests.planted_kinds import FAULTS, lowered_by, measure, planted, programs
 from tests.planted_more import MORE
 from tests.planted_params import caught
+from tests.planted_paths import PATHS
 from tests.planted_steps import STEPS
 from tests.planted_steps import caught as step_caught
 from tests.planted_steps import measure as measured_steps
@@ -103,3 +104,16 @@ def test_another_fault_is_caught(name: str) -> None:
     found = [how for _, how in measure(MORE[name], 2)]
     assert len(found) == 2
     assert any(found), found
+
+
+_PATH_CASES = (
+    "what broadcasts gets the mean", "parts in another order on the way back", "mean for bias",
+    "late to the product", "the last block of a sum",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _PATH_CASES)
+def test_a_fault_of_a_way_or_an_end_is_caught(name: str) -> None:
+    found = [how for _, how in measure(PATHS[name], 1)]
+    assert len(found) == 1
+    assert all(found), found

@@ -237,6 +237,25 @@ def test_where_a_choice_is_in_doubt_either_is_right(got: float, thorough: bool) 
     assert after.verdict not in FINDINGS
 
 
+def test_a_campaign_asks_for_an_estimate_first_and_where_it_has_none_for_the_sum(
+    known: dict[str, Ball], computed: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An estimate says nothing of what may reach a pole, which the sum may know to be far off."""
+    radius, asked = FirstOrder.radius, []
+
+    def told(order: FirstOrder, name: str, elements: Array) -> Array:
+        asked.append((order.estimates, len(elements)))
+        found: Array = radius(order, name, elements)
+        return np.where(np.arange(len(elements)) < 3, np.inf, found) if order.estimates else found
+
+    monkeypatch.setattr(FirstOrder, "radius", told)
+    refiner = Refiner(GRAPH, VALUES, CATALOG, sketched=True)
+    before = judge("y", "target", GRAPH.values["y"], known["y"], computed)
+    (after,) = refiner.refined([before], known, {"y": computed}, "target", STANDARD)
+    assert after.verdict in ("agrees", "rounding")
+    assert asked == [(True, ELEMENTS), (False, 3)]
+
+
 def test_no_closer_look_is_taken_that_the_time_is_too_short_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

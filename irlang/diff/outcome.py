@@ -86,7 +86,7 @@ def judged(
         return found
     amiss = any(v.index is not None and v.verdict in FINDINGS for v in found)
     if outcome.closer is None:
-        outcome.closer = Refiner(graph, case.values, case.catalog, thorough)
+        outcome.closer = Refiner(graph, case.values, case.catalog, thorough, sketched=not thorough)
         outcome.steeper = SlopeRefiner(graph, case.values, case.catalog, thorough)
     if own.narrower or (amiss and own != STANDARD):
         outcome = replace(outcome, balls=balls_of(case, graph, own))

@@ -177,6 +177,9 @@ class Refiner:
         radius = np.where(wide, np.inf, before)
         middle = np.array(ball.value, dtype=np.float64).reshape(-1)
         found = order.radius(value, places)
+        lost = np.isinf(found)
+        if estimates and self.sketched and lost.any():  # the whole sum may know of poles
+            found[lost] = self._order(arithmetic).radius(value, places[lost])
         tighter = found < before[places]  # else the ball, around its own middle
         radius[places] = np.where(tighter, found, before[places])
         middle[places] = np.where(tighter, order.value(value).reshape(-1)[places], middle[places])

@@ -129,10 +129,13 @@ _GRADIENTS = {
 """,
 }  # fmt: skip
 _TAPE_WATCHED = _TAPE.replace(
-    "    found = tape",
-    "    pairs = zip(OUTPUTS, results)\n"
-    "    wanted.update((name, v) for name, v in pairs if tf.as_dtype(v.dtype).is_floating)\n"
-    "    found = tape",
+    "    found = tape.gradient(loss, wanted, unconnected_gradients=tf.UnconnectedGradients.ZERO)\n",
+    """\
+    inner = {{n: v for n, v in zip(OUTPUTS, results) if tf.as_dtype(v.dtype).is_floating}}
+    found = tape.gradient(loss, {{**wanted, **inner}})  # None: nothing connects the two
+    found.update((n, ops.zeros_like(value)) for n, value in wanted.items() if found[n] is None)
+    found = {{n: value for n, value in found.items() if value is not None}}
+""",
 )
 _TORCH_WATCHED = (
     _GRADIENTS["torch"]
