@@ -1,9 +1,8 @@
 """Valid calls with a number at an end among their attributes: a slice up to 2**63 - 1, a diagonal
-2**31 off, a stride that leaves one window; a bound that is infinite, a slope below 0, an interval
-whose length overflows.
+2**31 off, a stride that leaves one window; a bound that is infinite, a slope below 0.
 
-Frameworks count in whole numbers, add to them and cut them off; of real ones they form differences
-and reciprocals before they are used. A definition's own requirements say what is valid; what takes
+Frameworks count in whole numbers, add to them and cut them off; of real ones they form products and
+reciprocals before they are used. A definition's own requirements say what is valid; what takes
 no more memory and work than other calls is drawn.
 """
 
@@ -65,8 +64,7 @@ def at_extreme(
 
 def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
     """Attributes of which one number is at an end, some of all there are: first whole ones or real
-    ones, where there are both. With half of the real ones another is at an end as well, as both
-    bounds of an interval.
+    ones, where there are both.
     """
     kinds: dict[str, list[dict[str, Any]]] = {"int": [], "real": []}
     for attr in pattern(node.op).attrs.values():
@@ -74,25 +72,18 @@ def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
             changed = _changed(node, attr.name, end, chance)
             if changed is not None:
                 kinds[attr.type.name].append(changed)
-    others = _shuffled(kinds["real"], chance)
-    both = [{**one, **other} for one, other in zip(kinds["real"], others, strict=True)]
-    kinds["real"] += [one for one in both if len(one) > 1]
     for name in chance.sample(sorted(kinds), len(kinds)):
-        for one in _shuffled(kinds[name], chance)[:_TRIED]:
-            yield {**node.attrs, **one}
-
-
-def _shuffled(found: list[dict[str, Any]], chance: random.Random) -> list[dict[str, Any]]:
-    return chance.sample(found, len(found))
+        chance.shuffle(kinds[name])
+        yield from kinds[name][:_TRIED]
 
 
 def _changed(node: Node, name: str, end: float, chance: random.Random) -> dict[str, Any] | None:
-    """An attribute of which one number is at an end."""
+    """Attributes of which one number is at an end."""
     value = node.attrs.get(name, node.instance.binding.scope.names.get(name))
     if isinstance(value, tuple) and value:
         place = chance.randrange(len(value))
-        return {name: (*value[:place], end, *value[place + 1 :])}
-    return {name: end} if isinstance(value, (int, float)) else None
+        return {**node.attrs, name: (*value[:place], end, *value[place + 1 :])}
+    return {**node.attrs, name: end} if isinstance(value, (int, float)) else None
 
 
 def _ends(node: Node, attr: ast.Attr) -> tuple[float, ...]:
