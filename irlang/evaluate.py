@@ -241,7 +241,7 @@ class Evaluator:
     ) -> Value:
         try:
             return builtin(*values)
-        except (TypeError, ValueError, AttributeError, LookupError):
+        except (TypeError, ValueError, AttributeError, LookupError, OverflowError):
             shown = ", ".join(map(print_expr, node.args))
             raise fail(
                 "definition.value", f"`{node.function}({shown})` has no value", node.span

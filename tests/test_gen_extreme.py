@@ -1,4 +1,6 @@
-"""Calls with whole numbers at the ends of 32 and 64 bits: valid, small, and of one value."""
+"""Calls with whole numbers at the ends of 32 and 64 bits, and with real ones that are far from 0,
+infinite or of the other sign: valid, small, and of one value.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,11 @@ COUNTED = sorted(
     op.name
     for op in builtin()
     if any(attr.type.name == "int" for attr in pattern(op).attrs.values())
+)
+SCALED = sorted(
+    op.name
+    for op in builtin()
+    if any(attr.type.name == "real" for attr in pattern(op).attrs.values())
 )
 
 
@@ -82,6 +89,39 @@ def test_every_kind_of_end_is_drawn() -> None:
         if abs(number) >= 2**31 - 1
     }
     assert {2**31 - 1, 2**31, -(2**31), 2**32, 2**32 + 1, 2**63 - 1, -(2**63)} <= drawn
+
+
+def test_every_kind_of_real_end_is_drawn() -> None:
+    drawn = {
+        graph.nodes[0].attrs["alpha"]
+        for seed in range(80)
+        if (graph := _drawn("leaky_relu", seed)) is not None
+    }
+    assert {-0.5, 2.5, 1e-30, -1e-30, 1e30, 3e38, -3e38, math.inf, -math.inf} <= drawn
+
+
+def test_narrow_formats_are_told_what_they_hold() -> None:
+    for seed in range(60):
+        limits = Limits(elements=32, reals=("f16",))
+        graph = generate(builtin(), seed, apart=["elu"], limits=limits).graph
+        found = at_extreme(graph.nodes[0], builtin(), seed)
+        if found is not None:
+            alpha = found.nodes[0].attrs["alpha"]
+            assert alpha in (-0.5, 2.5, math.inf, -math.inf)
+
+
+@given(st.sampled_from(SCALED), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_programs_are_written_with_them_or_it_is_said_that_they_cannot(
+    name: str, seed: int
+) -> None:
+    """An order of infinity is no whole number, and has no fraction."""
+    graph = _drawn(name, seed)
+    assume(graph is not None)
+    assert graph is not None
+    for target in ("torch", "tf", "jax", "onnxruntime", "keras:torch", "mxnet", "tflite"):
+        lowered = lower(graph, target, builtin(), {})
+        assert lowered.unsupported or lowered.code
 
 
 def test_what_makes_no_difference_is_not_drawn() -> None:

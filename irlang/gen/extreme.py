@@ -1,8 +1,9 @@
-"""Valid calls with a whole number at the ends of 32 or 64 bits: a slice up to 2**63 - 1, a diagonal
-2**31 off, a stride that leaves one window.
+"""Valid calls with a number at an end among their attributes: a slice up to 2**63 - 1, a diagonal
+2**31 off, a stride that leaves one window; a bound that is infinite, a slope below 0.
 
-Frameworks count in such numbers, add to them and cut them off. A definition's own requirements say
-what is valid; what takes no more memory and work than other calls is drawn.
+Frameworks count in whole numbers, add to them and cut them off; of real ones they form products and
+reciprocals before they are used. A definition's own requirements say what is valid; what takes
+no more memory and work than other calls is drawn.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ from irlang.graph import Graph, Node
 
 # Those that 32 bits hold last, and first do not; that are 0 and 1 in 32 bits; and the last of 64.
 _ENDS = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**32 + 1, 2**63 - 1, -(2**63))
+# Of the other sign, larger than what is usual, and what no sum comes to; and what 16 bits do not
+# hold, so far from 0, or so near to it, that squares and sums overflow, or are lost.
+_ODD = (-0.5, 2.5, math.inf, -math.inf)
+_FAR = (1e-30, -1e-30, 1e30, 3e38, -3e38)
+_NARROW = ("f16", "bf16")
 _TRIED = 24  # calls that are judged for one
 _ELEMENTS = 1024  # of a result
 _WORK = 1 << 20  # elements that its equations range over
@@ -33,8 +39,8 @@ NARROWEST = 2**31 - 1  # from which on a number may be more than a framework's o
 def at_extreme(
     node: Node, catalog: Catalog, seed: int, preferred: Callable[[Graph], bool] = lambda _: True
 ) -> Graph | None:
-    """The program of a call that is as a given one, but for one whole number among its attributes;
-    None where none that was tried is valid, makes a difference and is preferred.
+    """The program of a call that is as a given one, but for one number among its attributes; None
+    where none that was tried is valid, makes a difference and is preferred.
     """
     given = {name: info for name, info in node.instance.binding.inputs.items() if info is not None}
     for attrs in _candidates(node, random.Random(seed)):
@@ -57,22 +63,37 @@ def at_extreme(
 
 
 def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
-    """Attributes of which one number is at an end, some of all there are."""
-    names = node.instance.binding.scope.names
-    found: list[dict[str, Any]] = []
+    """Attributes of which one number is at an end, some of all there are: first whole ones or real
+    ones, where there are both.
+    """
+    kinds: dict[str, list[dict[str, Any]]] = {"int": [], "real": []}
     for attr in pattern(node.op).attrs.values():
-        current = node.attrs.get(attr.name, names.get(attr.name))
-        if attr.type.name != "int":
-            continue
-        for end in _ENDS:
-            if type(current) is int:
-                found.append({**node.attrs, attr.name: end})
-            elif isinstance(current, tuple) and current:
-                place = chance.randrange(len(current))
-                some = (*current[:place], end, *current[place + 1 :])
-                found.append({**node.attrs, attr.name: some})
-    chance.shuffle(found)
-    yield from found[:_TRIED]
+        for end in _ends(node, attr):
+            changed = _changed(node, attr.name, end, chance)
+            if changed is not None:
+                kinds[attr.type.name].append(changed)
+    for name in chance.sample(sorted(kinds), len(kinds)):
+        chance.shuffle(kinds[name])
+        yield from kinds[name][:_TRIED]
+
+
+def _changed(node: Node, name: str, end: float, chance: random.Random) -> dict[str, Any] | None:
+    """Attributes of which one number is at an end."""
+    value = node.attrs.get(name, node.instance.binding.scope.names.get(name))
+    if isinstance(value, tuple) and value:
+        place = chance.randrange(len(value))
+        return {**node.attrs, name: (*value[:place], end, *value[place + 1 :])}
+    return {**node.attrs, name: end} if isinstance(value, (int, float)) else None
+
+
+def _ends(node: Node, attr: ast.Attr) -> tuple[float, ...]:
+    """The ends of an attribute's type; in a call of narrow formats those that they hold."""
+    if attr.type.name == "int":
+        return _ENDS
+    if attr.type.name != "real":
+        return ()
+    infos = (info for _, info in node.instance.outputs or ())
+    return _ODD if any(info.dtype in _NARROW for info in infos) else (*_ODD, *_FAR)
 
 
 def _work(expansion: eq.Expansion) -> int:
@@ -94,14 +115,18 @@ def _ranged(expr: eq.Expr) -> int:
 
 
 def has_extreme(node: Node) -> bool:
-    """Whether a call is told a whole number that a framework's own integers may not hold."""
+    """Whether a call is told a number that a framework may say no to, though it is valid: a whole
+    one that its own integers may not hold, or a real one at an end.
+    """
+    attrs = pattern(node.op).attrs
     return any(
-        type(number) is int and abs(number) >= NARROWEST
+        _is_extreme(number, attrs[name].type.name)
         for name, value in node.attrs.items()
         for number in (value if isinstance(value, tuple) else (value,))
-        if _is_whole(node.op, name)
     )
 
 
-def _is_whole(op: ast.Op, name: str) -> bool:
-    return pattern(op).attrs[name].type.name == "int"
+def _is_extreme(number: Any, kind: str) -> bool:
+    if kind == "int":
+        return type(number) is int and abs(number) >= NARROWEST
+    return kind == "real" and number in (*_ODD, *_FAR)

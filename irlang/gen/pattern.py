@@ -93,6 +93,7 @@ class Pattern:
     compared: dict[str, tuple[float, ...]] = field(default_factory=dict)
     moves: bool = False
     joins: bool = False
+    summed: frozenset[str] = frozenset()
 
     @property
     def by_axis(self) -> bool:
@@ -152,6 +153,10 @@ def _make(op: ast.Op) -> Pattern:
     made.compared = _compared(op)
     made.moves = _moves(made)
     made.joins = _joins(op)
+    results = (_written_out(dim.size, lets) for item in op.outputs for dim in item.type.dims)
+    given = (dim.size for item in op.inputs for dim in item.type.dims)
+    sizes = {size.id for size in given if isinstance(size, ast.Name)} - made.attrs.keys()
+    made.summed = frozenset(sizes.difference(*map(names_in, results)))
     return made
 
 

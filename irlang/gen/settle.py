@@ -49,10 +49,16 @@ class Settled:
         self.said = False  # whether they have what is drawn
         self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
+    @property
+    def least(self) -> int:
+        """Of a size: what is as long as an axis of nothing is so as well."""
+        return 0 if self.limits.empty else 1
+
     def invert(self, node: ast.Expr, value: Any, unknown: str) -> int | None:
         """What `unknown` must be for `node` to have that value, by arithmetic alone."""
         if isinstance(node, ast.Name):
-            return value if node.id == unknown and type(value) is int and value >= 1 else None
+            fits = node.id == unknown and type(value) is int and value >= self.least
+            return value if fits else None
         if isinstance(node, ast.If):
             condition = self.known(node.condition)
             branch = node.yes if condition else node.no
@@ -97,9 +103,9 @@ class Settled:
         """The value of a size that the `require`s give."""
         for one, other in self.made.equal.get(name, ()):
             known = self.known(other)
-            if type(known) is int and known > 0:
+            if type(known) is int and known >= self.least:
                 value = self.invert(one, known, name)
-                if value is not None and value >= 1:
+                if value is not None:
                     return value
         for whole, part in self.made.multiples.get(name, ()):
             factor = self.known(part)

@@ -22,6 +22,8 @@ _RANKS = (1, 1, 2, 2, 2, 3)  # of the axes beside single ones
 _LONE_AXIS = 6  # of so many shapes that broadcast, three have one axis or none
 _WIDER = (4, 16)  # one in so many is wider where what is bound has size 1; has an axis more
 _SMALLER = 4  # one in so many of the first of such shapes is small already
+_HOLLOW = 50  # percent of calls with empty axes that have them where no result has one, if they can
+_SUMMED = 60  # percent of these axes
 _ALIKE_TYPES = 40  # percent of type variables that are as another of the call, where they may be
 _ALIKE = 60  # percent of the others that are as large where many elements are wanted
 
@@ -29,8 +31,9 @@ _ALIKE = 60  # percent of the others that are as large where many elements are w
 class Tensors(Settled):
     """Draws tensors beside what is settled.
 
-    bare: whether a tensor may have the single axes of its declaration alone. dtypes: what type
-    variables stand for.
+    bare: whether a tensor may have the single axes of its declaration alone. hollow: the sizes that
+    alone may be 0, as a sum of nothing has a value to be compared; any may where there is none.
+    dtypes: what type variables stand for.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class Tensors(Settled):
     ) -> None:
         super().__init__(made, chooser, limits, weights)
         self.bare = bare
+        summed = made.summed if limits.empty else frozenset()
+        self.hollow = summed if summed and chooser.chance(_HOLLOW) else frozenset()
         self.dtypes: dict[str, str] = {}
 
     def build(self, slot: Slot, member: int | None) -> TensorInfo:
@@ -102,6 +107,8 @@ class Tensors(Settled):
             value = self.names.get(node.id)
             if value is None and dim.kind == "size":
                 value = self.derived(node.id)
+                if value is not None:
+                    (value,) = self.emptied(node.id, (value,), lambda sizes: sizes[0])
             if value is None:
                 return None
             return value if isinstance(value, tuple) else (value,)
@@ -144,7 +151,8 @@ class Tensors(Settled):
                 kind = self.made.attrs[axes[0]].type
                 if kind.kind == "vector":
                     count = chooser.below(3)
-                    return draw.shape(chooser, count, Limits(budget, self.limits.length))
+                    sizes = draw.shape(chooser, count, Limits(budget, self.limits.length))
+                    return self.emptied(key, sizes, lambda sizes: sizes)
         most = max(0, min(3, self.limits.rank - slot.fixed))
         # Beside axes that an attribute names there may be no others: a vector is one of these.
         least = 0 if slot.placed else 1
@@ -177,8 +185,11 @@ class Tensors(Settled):
 
         value: what `name` is of them.
         """
-        for axis in range(len(sizes) if self.limits.empty else 0):
-            if self.chooser.chance(self.limits.empty):
+        share = self.limits.empty
+        if self.hollow:
+            share = _SUMMED if name in self.hollow else 0
+        for axis in range(len(sizes) if share else 0):
+            if self.chooser.chance(share):
                 without = (*sizes[:axis], 0, *sizes[axis + 1 :])
                 sizes = without if self.allows(name, value(without)) else sizes
         return sizes

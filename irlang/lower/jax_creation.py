@@ -5,6 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -29,7 +30,7 @@ def _full(call: Jax) -> Value | None:
 def _arange(call: Jax) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends):
+    if not all(map(is_whole, ends)):
         return None
     return call.value(invoke("jnp.arange", *map(int, ends), dtype=_type(call)))
 

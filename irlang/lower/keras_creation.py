@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -25,7 +26,7 @@ def _full(call: Keras) -> Value | None:
 def _arange(call: Keras) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends) or call.out.kind == "bool":
+    if not all(map(is_whole, ends)) or call.out.kind == "bool":
         return None
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("ops.arange", *map(int, ends), dtype=dtype))

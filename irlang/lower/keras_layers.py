@@ -8,6 +8,7 @@ from typing import Any
 from irlang.lower.call import Native
 from irlang.lower.chance import NORMAL, UNIFORM
 from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, weighted
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
@@ -142,7 +143,7 @@ def _l2_normalize(call: Keras) -> Value | None:
 def _normalize(call: Keras) -> Value | None:
     x = call.input("x")
     axes = call.axes_said("axes", x.rank)
-    if len(axes) != 1 or not float(call["p"]).is_integer() or call["eps"] <= 0:
+    if len(axes) != 1 or not is_whole(call["p"]) or call["eps"] <= 0:
         return None
     if (call["p"], call["eps"]) == (2, 1e-12):
         return call.value(layer(call, "UnitNormalization", x, axis=axes[0]))

@@ -7,6 +7,7 @@ nothing: zero under a sum, minus infinity under a maximum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -18,6 +19,11 @@ from irlang.lower.value import Builder, Unsupported, Value
 Sizes = tuple[int, ...]
 B = TypeVar("B", bound=Builder)
 _WHOLE = 2**53  # up to which a whole number beside a real one is written as it is
+
+
+def is_whole(number: float) -> bool:
+    """Whether a number, which may be infinite, is a whole one that 64 bits hold."""
+    return math.isfinite(number) and number == int(number) and -(2**63) <= number < 2**63
 
 
 @dataclass(frozen=True, slots=True)

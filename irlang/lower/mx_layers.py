@@ -238,7 +238,7 @@ def _softmax(function: str) -> Native:
 
 def _smooth_l1(call: Mx) -> Value | None:
     """Of a difference, of which MXNet's parameter is the root of the reciprocal of beta."""
-    if call["beta"] <= 0 or call["reduction"] != "none":
+    if not 0 < call["beta"] < math.inf or call["reduction"] != "none":
         return None
     root = float(call["beta"]) ** -0.5
     if Fraction(root) ** 2 * Fraction(call["beta"]) != 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
+from irlang.lower.legalise import is_whole
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.selections import MX_SELECTIONS
@@ -382,7 +383,7 @@ def _full(call: Mx) -> Value | None:
 def _arange(call: Mx) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends):
+    if not all(map(is_whole, ends)):
         return None
     dtype = call.build.dtype(call.out.dtype)
     return call.value(invoke("mx.np.arange", *map(int, ends), dtype=dtype))

@@ -183,8 +183,10 @@ class OnnxBuilder:
     # ---- constants and conversion
 
     def constant(self, array: Array, dtype: str) -> Value:
-        """An initializer; equal ones are one. What the type cannot hold is infinite in it."""
-        with np.errstate(over="ignore"):
+        """An initializer; equal ones are one. What the type cannot hold is infinite in it, and any
+        number where it is one of integers.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
             stored = np.asarray(array, order="C").astype(DTYPES[dtype].numpy)
         sizes = dtype == "i64" and stored.ndim == 1  # a shape without axes is one
         if not (stored.size or sizes or self.runtime.holds_nothing):

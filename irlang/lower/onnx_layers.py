@@ -10,7 +10,7 @@ import numpy as np
 
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import Windows, moved, trailing, windows
+from irlang.lower.legalise import Windows, is_whole, moved, trailing, windows
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.value import Value
 
@@ -171,7 +171,7 @@ def _pool(op: str, **more: str) -> Native:
         if "auto_pad" not in options:
             options["ceil_mode"] = int(call["ceil_mode"])
         for key, name in more.items():
-            if float(call[name]) != int(call[name]):
+            if not is_whole(call[name]):
                 return None
             options[key] = int(call[name])
         return call.build.op(op, [call.input("x")], call.out.shape, **options)
@@ -202,7 +202,7 @@ def _global(op: str) -> Native:
 
 def _global_norm(call: Onnx) -> Value | None:
     x, order = call.input("x"), call["p"]
-    if not 1 <= x.rank - 2 <= _MOST_SPACE or order != int(order):
+    if not 1 <= x.rank - 2 <= _MOST_SPACE or not is_whole(order):
         return None
     return call.build.op("GlobalLpPool", [x], call.out.shape, p=int(order))
 

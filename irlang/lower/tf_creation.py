@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -32,7 +33,7 @@ def _arange(call: Tf) -> Value | None:
     """Of whole numbers, of which it is sure how many there are, in types with kernels."""
     ends = [call[name] for name in ("start", "stop", "step")]
     known = call.out.dtype in ("f32", "f64", "i32", "i64")
-    if not known or any(end != int(end) for end in ends) or call.out.shape == (0,):
+    if not known or not all(map(is_whole, ends)) or call.out.shape == (0,):
         return None
     exact = float if DTYPES[call.out.dtype].kind == "real" else int
     return call.value(invoke("tf.range", *map(exact, ends), dtype=_type(call)))

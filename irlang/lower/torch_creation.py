@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import is_whole
 from irlang.lower.spelling import invoke
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -32,7 +33,7 @@ def _full(call: Torch) -> Value | None:
 def _arange(call: Torch) -> Value | None:
     """Of whole numbers, of which it is sure how many there are."""
     ends = [call[name] for name in ("start", "stop", "step")]
-    if any(end != int(end) for end in ends) or call.out.shape == (0,):
+    if not all(map(is_whole, ends)) or call.out.shape == (0,):
         return None
     return call.value(invoke("torch.arange", *map(int, ends), dtype=_type(call)))
 
