@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from irlang import equations as eq
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
-from irlang.interp.weights import Weights
+from irlang.interp.wholes import Wholes
 
 _DEPTH = 4  # expressions that are looked into, one inside another
 
 
-class Entropies(Weights):
+class Entropies(Wholes):
     """An evaluator that knows what sums of logarithms of parts are at least."""
 
     def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
