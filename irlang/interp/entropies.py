@@ -51,8 +51,9 @@ class Entropies(Wholes):
                 size = 1.0 + math.log(count) + self.interval(other, inner, {}).magnitude
             if not (math.isfinite(low) and math.isfinite(size)):
                 continue
-            # of products, each with a part, an exponential or a logarithm, and of their sum
-            slack = 8 * (count + 16) * self.own.row.unit * size * most
+            # of products, each with a part and a logarithm, and of their sum; of the parts, and
+            # of the exponentials, which are as far off as the numbers that they are taken of
+            slack = 2 * (count + 16) * self.own.row.unit * (size + 1.0) * most
             slack += 4 * count * math.sqrt(self.own.least)
             found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
         return found

@@ -15,11 +15,13 @@ from dataclasses import replace
 from itertools import product
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
-from irlang.interp.unfolding import settled
+from irlang.interp.unfolding import instance, settled
 from irlang.interp.weights import Weights
 
 _FEW = 8  # terms that are added up one by one
@@ -31,9 +33,41 @@ class Wholes(Weights):
     def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
         """What the sizes of some terms add up to at most, rounding aside; infinite if unknown."""
         best = super()._weight(expr, inner, names, depth)
-        if math.isfinite(best) or not depth or self.done():
+        if not depth or self.done():
             return best
-        return self._one_by_one(expr, inner, names)[1]
+        looks = self.looks(expr, inner)
+        best = min(best, *(self._weight_of_rest(look, inner, names) for look in looks))
+        return best if math.isfinite(best) else self._one_by_one(expr, inner, names)[1]
+
+    def _weight_of_rest(self, look: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
+        """The same of numbers, each times what those before it have left of 1: a stick of which one
+        piece after the other is broken off, light that is lost on its way.
+        """
+        if not isinstance(look, eq.Apply) or look.function != "*" or len(names) != 1:
+            return math.inf
+        count = inner[names[0]][1] + 1
+        for part, left in (look.args, look.args[::-1]):
+            rest, step = self.meaning(left, inner), affine(eq.Index(names[0]))
+            run = self.run_of(rest.tensor) if isinstance(rest, eq.Read) else None
+            if not isinstance(rest, eq.Read) or run is None or step is None:
+                continue
+            form = affine(rest.index[run.axis])
+            gap = None if form is None else form.plus(step, -1)
+            others = (at for axis, at in enumerate(rest.index) if axis != run.axis)
+            if gap is None or not gap.known or any(names[0] in eq.indices(at) for at in others):
+                continue
+            if run.function != "*" or run.sign >= 0 or self.interval(part, inner, {}).low < 0:
+                continue
+            first = 1.0 if rest.default is None else self.plainly(rest.default, inner).magnitude
+            most = max(first, self.tensors[rest.tensor].hull.magnitude)
+            following = linear(step.plus(Affine({}, gap.constant + 1)))
+            index = (*rest.index[: run.axis], following, *rest.index[run.axis + 1 :])
+            kept = instance(run.term, eq.Read(rest.tensor, index))
+            # what is broken off is no more than what was there before, less what is there then
+            both = self.sum_of(part, inner, {}).plus(self.sum_of(kept, inner, {}))
+            more = max(0.0, self.upper(both, inner, {}) + both.error - 1)
+            return most * (1 + count * (more + 2 * self.own.row.unit)) + count * self.own.least
+        return math.inf
 
     def _least_weight(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int
