@@ -151,16 +151,11 @@ def _next_to_zero(
     subject: Subject, found: Analysis, gradient: bool, domain: str
 ) -> _Flushed | None:
     """What is not safe where frameworks have 0 for a number below the smallest normal one; None
-    where nothing comes so near to 0, or all is safe.
+    where nothing that decides comes so near to 0, or all is safe.
     """
-    if subject.flush or not any(
-        0 < reach.low < row.tiny or -row.tiny < reach.high < 0
-        for reach, row in (
-            (found.values[name], DTYPES[info.dtype])
-            for name, info in subject.graph.values.items()
-            if name in found.values
-        )
-    ):
+    tiny = max((DTYPES[info.dtype].tiny for info in subject.graph.values.values()), default=0.0)
+    near = any(0 < p.operand.low < tiny or -tiny < p.operand.high < 0 for p in found.points)
+    if subject.flush or not near:
         return None
     subject = replace(subject, flush=True)
     flushed = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain, flush=True)
