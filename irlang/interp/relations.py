@@ -303,7 +303,7 @@ class Relations(Mixed):
         both = (dividend, divisor)
         if any(not one.pieces or one.low < 0 or one.above or one.below for one in both):
             return found
-        if found.high <= 1.0 or self._excess_of(*expr.args, box, facts) > 0:
+        if found.high <= 1.0 or self._excess_of(expr.args[0], expr.args[1], box, facts) > 0:
             return found
         return self.cut(found, 0.0, 1.0, _NO_LESS)
 
