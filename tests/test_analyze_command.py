@@ -133,6 +133,27 @@ def test_numbers_below_the_smallest_normal_one_may_become_0(tmp_path: Path, caps
     assert run(str(path), "--flush", "--fix", capsys=capsys)[0] == 0
 
 
+def test_what_a_framework_makes_0_of_a_number_next_to_it_is_told(
+    tmp_path: Path, capsys: Any
+) -> None:
+    """A probability of 4e-45, for which ONNX Runtime has 0; a number of 1e-39, which it keeps."""
+    path = tmp_path / "m.nnir"
+    path.write_text(
+        model(
+            "y = log(softmax(x; axis = 1))\nz = log(multiply(w, 1e-20))",
+            "x: f32[2, 3] in [-50, 50], w: f32[4] in [1e-19, 1]", "y: f32[2, 3], z: f32[4]",
+        )
+    )  # fmt: skip
+    code, said, _ = run(str(path), "--format", "json", "--targets", "onnxruntime", capsys=capsys)
+    (report,) = json.loads(said)["reports"]
+    assert (code, report["call"], report["status"]) == (1, "y", "reachable")
+    assert report["witness"]["operands"] == [0.0]
+    assert json.loads(said)["safe"] == 3
+    assert run(str(path), "--fix", "--targets", "onnxruntime", capsys=capsys)[0] == 0
+    assert "y = log_softmax(x; axis = 1)" in path.read_text()
+    assert "z = log(multiply(w, 1e-20))" in path.read_text()
+
+
 def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "m.nnir"
     path.write_text(BOXES)

@@ -460,3 +460,20 @@ def test_parts_by_their_logarithms_of_numbers_of_any_size(size: str) -> None:
 """
     functions = {function for _, function in possible(analysed(text))}
     assert ("log" in functions) == (size != "1e4")
+
+
+@pytest.mark.parametrize("whole", ["a", "b"])
+def test_a_part_of_a_whole_that_may_be_0_is_1_at_most_or_nan(whole: str) -> None:
+    text = f"""model m(a: f32[4] in [0, 3], b: f32[4] in [0, 3]) -> y: f32[4] {{
+  p = divide(a, reduce_sum({whole}))
+  y = log(subtract(1.5, p))
+}}
+"""
+    functions = {function for _, function in possible(analysed(text))}
+    assert "/" in functions
+    assert ("log" in functions) == (whole == "b")
+
+
+def test_both_ends_of_a_domain_are_told() -> None:
+    (point,) = analysed("model m(x: f32[3] in [-5, 4]) -> y: f32[3] {\n  y = acos(x)\n}\n").points
+    assert point.reasons[0].endswith("the function is not defined below -1 or above 1")

@@ -282,9 +282,15 @@ def _as_before(old: Sequence[Node], new: Sequence[Node]) -> dict[str, str]:
 
 
 def mend(
-    subject: Subject, *, gradient: bool = False, domain: str = "relations", seconds: float = 60.0
+    subject: Subject,
+    *,
+    gradient: bool = False,
+    domain: str = "relations",
+    seconds: float = 60.0,
+    only: Set[str] | None = None,
 ) -> tuple[Subject, list[Guard]]:
-    """The model with guards in its text, until none is found that helps.
+    """The model with guards in its text, until none is found that helps. only: the calls that are
+    to be mended, where not all are.
 
     Gives also the guards, in the order in which they were written; their places are in the text as
     it was at the time.
@@ -298,7 +304,8 @@ def mend(
         guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
         new: list[Guard] = []
         edits: tuple[Edit, ...] = ()
-        for guard in dict.fromkeys(guards.values()):
+        wanted = [g for name, g in guards.items() if only is None or name in only]
+        for guard in dict.fromkeys(wanted):
             if apply(subject.text, (*edits, *guard.edits)) is not None:
                 new.append(guard)
                 edits += guard.edits

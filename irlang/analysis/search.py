@@ -153,6 +153,10 @@ class Search:
                 self._pursue(node, watched[node.name], until, plainer, attempt)
         patterns(1)  # where no step led anywhere, chance has the rest of the time
 
+    def ask(self, wanted: Sequence[Wanted]) -> None:
+        """Looks for inputs by a framework alone, where the definitions are finite for all."""
+        self._ask(self._left(wanted))
+
     def _ask(self, left: Mapping[str, Node]) -> None:
         """Asks a framework alone, which may be finite where the definitions are and yet come to an
         end sooner: its logistic function is 0 where that is still a small number.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare
@@ -13,8 +13,9 @@ from irlang.analysis.probe import Place
 from irlang.analysis.search import Search, Wanted, Witness
 from irlang.analysis.subject import Subject
 from irlang.diagnostics import NOWHERE, Span
+from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
-from irlang.interp.range import Granted, Point, analyse
+from irlang.interp.range import Analysis, Granted, Point, analyse
 
 SECONDS = 4.5  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
@@ -76,6 +77,15 @@ class Verdicts:
         return f"{text_of(shown, sources)}\n" * bool(shown) + "\n".join(conclusion(self))
 
 
+@dataclass(frozen=True, slots=True)
+class _Flushed:
+    """A model whose denormal numbers may be 0. points: those that are not safe for that reason."""
+
+    subject: Subject
+    found: Analysis
+    points: tuple[Point, ...]
+
+
 def verdicts(
     subject: Subject,
     frameworks: Frameworks,
@@ -96,6 +106,10 @@ def verdicts(
     )
     subject = replace(subject, endless=found.endless)
     points = found.points
+    near = _next_to_zero(subject, found, gradient, domain)
+    lost = frozenset(point.node for point in near.points) if near else frozenset[str]()
+    if near:
+        points = tuple(p for p in points if p.node not in lost) + near.points
     whole = subject.graph
     if gradient:
         whole = gradient_graph(prepare(subject.graph, subject.catalog)).graph
@@ -106,16 +120,48 @@ def verdicts(
         now = time.process_time()
         took = now - computed
         fewest = _FEWEST_OF_GRADIENTS if gradient else _FEWEST
-        deadline = now + min(max(fewest, _GUARDS * took), _MOST)
+        most = min(max(fewest, _GUARDS * took), _MOST)
         guards: dict[str, Guard] = {}
         tried = _ONE * took <= _MOST
-        if tried:
-            guards = guards_of(subject, found, gradient=gradient, domain=domain, deadline=deadline)
-        reports = _witnessed(subject, whole, points, reports, guards, frameworks, seconds, seed)
+        if tried and len(lost) < len(reports):
+            guards = guards_of(
+                subject, found, gradient=gradient, domain=domain, deadline=now + most
+            )
+        reports = _witnessed(
+            subject, whole, points, reports, guards, frameworks, lost, seconds, seed
+        )
+        reports = [r for r in reports if r.status == "reachable" or r.point.node not in lost]
+        broken = lost & {report.point.node for report in reports}
+        if near and broken:
+            subject = near.subject
+            if tried:
+                deadline = time.process_time() + most
+                more = guards_of(
+                    subject, near.found, gradient=gradient, domain=domain, deadline=deadline
+                )
+                guards |= {name: guard for name, guard in more.items() if name in broken}
         reports = _with_guards(reports, guards, whole)
-    safe = tuple(point for point in points if point.status == "safe")
+    named = {report.point.node for report in reports}
+    safe = tuple(p for p in found.points if p.status == "safe" and p.node not in named & lost)
     took_all = time.monotonic() - start
     return Verdicts(subject, tuple(reports), safe, took_all, tried, found.granted, found.left_open)
+
+
+def _next_to_zero(
+    subject: Subject, found: Analysis, gradient: bool, domain: str
+) -> _Flushed | None:
+    """What is not safe where frameworks have 0 for a number below the smallest normal one; None
+    where nothing that decides comes so near to 0, or all is safe.
+    """
+    tiny = max((DTYPES[info.dtype].tiny for info in subject.graph.values.values()), default=0.0)
+    near = any(0 < p.operand.low < tiny or -tiny < p.operand.high < 0 for p in found.points)
+    if subject.flush or not near:
+        return None
+    subject = replace(subject, flush=True)
+    flushed = analyse(subject.graph, subject.catalog, gradient=gradient, domain=domain, flush=True)
+    known = {point.node for point in found.points if point.status != "safe"}
+    points = tuple(p for p in flushed.points if p.status != "safe" and p.node not in known)
+    return _Flushed(subject, flushed, points) if points else None
 
 
 def _with_guards(
@@ -160,7 +206,7 @@ def _reports(subject: Subject, graph: Graph, points: Sequence[Point]) -> list[Re
             own = node.forward if isinstance(node, Pullback) and node.forward else node
             span = own.span._replace(file=own.span.file or subject.file)
             found[point.node] = Report(point, subject.called(own.name), own.name, span)
-    return list(found.values())
+    return [found[name] for name in nodes if name in found]
 
 
 def _witnessed(
@@ -170,10 +216,14 @@ def _witnessed(
     reports: list[Report],
     guards: Mapping[str, Guard],
     frameworks: Frameworks,
+    lost: Set[str],
     seconds: float,
     seed: int,
 ) -> list[Report]:
-    """The reports with what the search finds: first of the forward stage, which is the smaller."""
+    """The reports with what the search finds: first of the forward stage, which is the smaller.
+
+    lost: the calls that only what a framework makes 0 can break.
+    """
     nodes: dict[str, Node] = {node.name: node for node in graph.nodes}
     places: dict[str, dict[Place, None]] = {}
     for point in points:
@@ -193,7 +243,8 @@ def _witnessed(
         if wanted:
             start = frameworks.clock()
             search = Search(subject, whole, frameworks, seed)
-            search.run(wanted, left)
+            search.run([one for one in wanted if one.node.name not in lost], left)
+            search.ask([one for one in wanted if one.node.name in lost])
             found.update(search.elsewhere())
             left = max(0.0, left - (frameworks.clock() - start))
     return [replace(report, witness=found.get(report.point.node)) for report in reports]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,12 +116,20 @@ def command(
     with Frameworks(names, named=True) if names else Frameworks() as frameworks:
         frameworks.start()  # which takes as long as reading and proving do
         subject = load_subject(file, bind, model, ranges, seed, flush)
-        if fix:
-            subject = _mended(subject, file, gradient, domain, told=style == "text")
         keep()
+        told = style == "text"
+        if fix:
+            subject = _mended(subject, file, gradient, domain, told)
         found = verdicts(
             subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
         )
+        if fix and found.subject.flush and not flush:  # a framework has 0 for denormal numbers
+            calls = {report.point.node for report in found.reports}
+            subject = _mended(found.subject, file, gradient, domain, told, calls)
+            subject = replace(subject, flush=False)
+            found = verdicts(
+                subject, frameworks, gradient=gradient, domain=domain, seconds=seconds, seed=seed
+            )
         files = written(found, out) if out is not None else {}
     shown = [*subject.left_out, *diagnostics(found, all_of_them=style == "sarif")]
     if style == "sarif" and imported:
@@ -143,7 +152,14 @@ def command(
     return int(bad)
 
 
-def _mended(subject: Subject, file: str, gradient: bool, domain: str, told: bool) -> Subject:
+def _mended(
+    subject: Subject,
+    file: str,
+    gradient: bool,
+    domain: str,
+    told: bool,
+    only: Set[str] | None = None,
+) -> Subject:
     """A model with the guards that are proved, which are written into its file."""
     from irlang.analysis.guards import mend
     from irlang.analysis.subject import reread
@@ -151,7 +167,7 @@ def _mended(subject: Subject, file: str, gradient: bool, domain: str, told: bool
     from irlang.parser.source import read_bytes, write_source
 
     before = subject.text
-    subject, used = mend(subject, gradient=gradient, domain=domain)
+    subject, used = mend(subject, gradient=gradient, domain=domain, only=only)
     if used and format_text(before) == before:  # what was laid out stays so
         subject = reread(subject, format_text(subject.text)) or subject
     if used:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from irlang import equations as eq
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
-from irlang.interp.weights import Weights
+from irlang.interp.wholes import Wholes
 
 _DEPTH = 4  # expressions that are looked into, one inside another
 
 
-class Entropies(Weights):
+class Entropies(Wholes):
     """An evaluator that knows what sums of logarithms of parts are at least."""
 
     def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
@@ -51,8 +51,9 @@ class Entropies(Weights):
                 size = 1.0 + math.log(count) + self.interval(other, inner, {}).magnitude
             if not (math.isfinite(low) and math.isfinite(size)):
                 continue
-            # of products, each with a part, an exponential or a logarithm, and of their sum
-            slack = 8 * (count + 16) * self.own.row.unit * size * most
+            # of products, each with a part and a logarithm, and of their sum; of the parts, and
+            # of the exponentials, which are as far off as the numbers that they are taken of
+            slack = 2 * (count + 16) * self.own.row.unit * (size + 1.0) * most
             slack += 4 * count * math.sqrt(self.own.least)
             found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
         return found

@@ -16,7 +16,7 @@ from irlang.interp.declared import numbers_within
 from irlang.interp.interval import NOTHING, Numbers, Origin, join, may, meet
 from irlang.interp.range_eval import Evaluator, Limits, Place
 from irlang.interp.range_steps import Steps
-from irlang.interp.recall import NONE, Recall, Trials
+from irlang.interp.recall import NONE, Recall, Trials, together
 from irlang.interp.region_terms import Terms
 from irlang.interp.regions import Region, Span, Tensor, merged, parted, whole
 from irlang.interp.schedule import Recurrence, schedule
@@ -147,7 +147,7 @@ class Call:
         store = dict(self.tensors)
         far = Call(
             self.node, self.number, self.definitions, store, self.domain, self.own.flush, True,
-            before=self.before,
+            before=together(self.before, self.trials),
         )  # fmt: skip
         far.run()
         inside = {self.names[equation.target] for equation in self.expansion.equations}

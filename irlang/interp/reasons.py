@@ -79,7 +79,8 @@ def _of_function(row: Scalar, operand: Numbers, own: Arithmetic) -> str:
         shown = span(operand, own, 9)  # it is beyond by rounding only
     reach = f"{decisive(row.name)} is {shown}"
     if operand.low < low or operand.high > high:
-        where = f"below {low:g}" if operand.low < low else f"above {high:g}"
+        sides = (f"below {low:g}", operand.low < low), (f"above {high:g}", operand.high > high)
+        where = " or ".join(side for side, beyond in sides if beyond)
         return f"{reach}: the function is not defined {where}"
     pole = _pole(row, operand)
     if pole is not None:

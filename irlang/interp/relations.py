@@ -275,7 +275,7 @@ class Relations(Mixed):
         if not divisor.holds(0.0):
             found = self.by_factors(expr, found, box)
         if divisor.low <= 0:
-            return found
+            return self._of_part_or_nothing(expr, found, divisor, box, facts)
         high = low = math.inf
         excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
         if excess <= 0:
@@ -294,6 +294,18 @@ class Relations(Mixed):
         if not math.isinf(high) or not math.isinf(low):
             found = self.cut(found, -low, high, _NO_LESS)
         return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
+
+    def _of_part_or_nothing(
+        self, expr: eq.Apply, found: Numbers, divisor: Numbers, box: Limits, facts: Facts
+    ) -> Numbers:
+        """A part by a whole that may be 0: NaN where it is, as the part is 0 then, too."""
+        dividend = self.remembered(expr.args[0], box, facts)
+        both = (dividend, divisor)
+        if any(not one.pieces or one.low < 0 or one.above or one.below for one in both):
+            return found
+        if found.high <= 1.0 or self._excess_of(expr.args[0], expr.args[1], box, facts) > 0:
+            return found
+        return self.cut(found, 0.0, 1.0, _NO_LESS)
 
     def _times_one(self, excess: float, divisor: Numbers) -> float:
         """How large a quotient is at most whose dividend is larger than the divisor by so much."""

@@ -25,6 +25,8 @@ _ATOMS = 2  # elements whose ranges are halved
 _HALVINGS = 10  # of one piece
 _LOOKED_AT = 200  # pieces of one expression
 _BOUNDING = 40  # pieces by which the ends of a product are found
+_SOON = 12  # and by which there has to be something that its interval did not say
+_LITTLE = 15 / 16  # of what that says, the pieces saying no more than that
 _WORK = 6000  # expressions that all pieces of a call may evaluate
 _WHY = "no piece of the range of {names} gives one"
 
@@ -78,7 +80,7 @@ class Splits(Diagonals):
             before, self._work = self._work, 0  # they have an account of their own
             own = eq.Apply("*", (atom, body))
             numbers = hull(self.value(atom, box, facts))
-            ends = self._ends_of_pieces(own, atom, numbers, box, facts)
+            ends = self._ends_of_pieces(own, atom, numbers, found, box, facts)
             self._spent += self._work
             self._work = before
             return self.cut(found, *ends, f"no piece of the range of {atom.tensor} gives more")
@@ -93,10 +95,16 @@ class Splits(Diagonals):
         return None
 
     def _ends_of_pieces(
-        self, body: eq.Expr, atom: eq.Read, numbers: Numbers, box: Limits, facts: Facts
+        self,
+        body: eq.Expr,
+        atom: eq.Read,
+        numbers: Numbers,
+        found: Numbers,
+        box: Limits,
+        facts: Facts,
     ) -> tuple[float, float]:
         """Between which numbers an expression lies, by pieces: the one that reaches furthest is
-        halved again and again.
+        halved again and again, as long as that says more than what was found without.
         """
         pieces: list[tuple[Numbers, Numbers]] = []  # of the element, and what comes of it
         left = [numbers]
@@ -107,6 +115,9 @@ class Splits(Diagonals):
                     return -math.inf, math.inf
                 pieces.append((part, value))
             furthest = max(pieces, key=lambda one: one[1].high if turn % 2 else -one[1].low)
+            reach = min(value.low for _, value in pieces), max(value.high for _, value in pieces)
+            if turn == _SOON and reach[1] - reach[0] >= _LITTLE * (found.high - found.low):
+                break
             left = [part for (part,) in _halves((furthest[0],))]
             if len(left) < 2 or turn == _BOUNDING - 1:
                 break

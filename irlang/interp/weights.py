@@ -112,27 +112,28 @@ class Weights(Holdings):
 
     def _is_mean_of_squares(self, sum_: Products, squares: Products) -> bool:
         """Whether a sum weighs numbers by parts of a whole, and another their squares by these."""
+        own = sum_.inner
+        for weight in self.weights_of_squares(sum_, squares):
+            part = self.part_of(weight, own)
+            names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
+            known = part is not None and not part.off and part.count == sum_.count
+            if known and sorted(names) == sorted(sum_.names):
+                return True
+        return False
+
+    def weights_of_squares(self, sum_: Products, squares: Products) -> Iterator[eq.Expr]:
+        """Factors of a sum of products by which another sum weighs the squares of the others."""
         own, its = sum_.inner, squares.inner
         if [own[n] for n in sum_.names] != [its[n] for n in squares.names]:
-            return False
+            return
         pairs = zip(squares.names, sum_.names, strict=True)
         renamed: dict[str, eq.Expr] = {one: eq.Index(other) for one, other in pairs}
         made = [settled(eq.substitute(one, renamed)) for one in squares.factors]
         sign, met = self._flattened(made, own)
         for weight, number in (sum_.factors, sum_.factors[::-1]):
-            part = self.part_of(weight, own)
-            names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
-            if (
-                part is None
-                or part.off
-                or part.count != sum_.count
-                or sorted(names) != sorted(sum_.names)
-            ):
-                continue
             twice = self._flattened([number], own)[1] * 2
             if sign > 0 and self._alike([weight, *twice], met, own):
-                return True
-        return False
+                yield weight
 
     def _flattened(self, factors: Sequence[eq.Expr], box: Limits) -> tuple[int, list[eq.Expr]]:
         """The factors of a product, a square being two of them, and the sign before it."""

@@ -1,0 +1,153 @@
+"""Wholes that are seen otherwise than by one divisor: few terms one by one, squares of parts, and
+means that are divided by their weights afterwards.
+
+What is stacked from `p` and `1 - p` adds up to 1; of n numbers that add up to 1 the squares add up
+to 1 / n at least (Cauchy and Schwarz), so that the inverse of their sum, how many of them count, is
+n at most; the square of `sum(w * x) / d` is no more than `sum(w * x * x) / d` where d is no less
+than the sum of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from irlang import equations as eq
+from irlang.affine import Affine, affine
+from irlang.equation_rules import linear
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
+from irlang.interp.range_eval import Limits
+from irlang.interp.shares import is_sum
+from irlang.interp.unfolding import instance, settled
+from irlang.interp.weights import Weights
+
+_FEW = 8  # terms that are added up one by one
+
+
+class Wholes(Weights):
+    """An evaluator that knows more of what terms come to together."""
+
+    def _weight(self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int) -> float:
+        """What the sizes of some terms add up to at most, rounding aside; infinite if unknown."""
+        best = super()._weight(expr, inner, names, depth)
+        if not depth or self.done():
+            return best
+        looks = self.looks(expr, inner)
+        best = min(best, *(self._weight_of_rest(look, inner, names) for look in looks))
+        return best if math.isfinite(best) else self._one_by_one(expr, inner, names)[1]
+
+    def _weight_of_rest(self, look: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
+        """The same of numbers, each times what those before it have left of 1: a stick of which one
+        piece after the other is broken off, light that is lost on its way.
+        """
+        if not isinstance(look, eq.Apply) or look.function != "*" or len(names) != 1:
+            return math.inf
+        count = inner[names[0]][1] + 1
+        for part, left in (look.args, look.args[::-1]):
+            rest, step = self.meaning(left, inner), affine(eq.Index(names[0]))
+            run = self.run_of(rest.tensor) if isinstance(rest, eq.Read) else None
+            if not isinstance(rest, eq.Read) or run is None or step is None:
+                continue
+            form = affine(rest.index[run.axis])
+            gap = None if form is None else form.plus(step, -1)
+            others = (at for axis, at in enumerate(rest.index) if axis != run.axis)
+            if gap is None or not gap.known or any(names[0] in eq.indices(at) for at in others):
+                continue
+            if run.function != "*" or run.sign >= 0 or self.interval(part, inner, {}).low < 0:
+                continue
+            first = 1.0 if rest.default is None else self.plainly(rest.default, inner).magnitude
+            most = max(first, self.tensors[rest.tensor].hull.magnitude)
+            following = linear(step.plus(Affine({}, gap.constant + 1)))
+            index = (*rest.index[: run.axis], following, *rest.index[run.axis + 1 :])
+            kept = instance(run.term, eq.Read(rest.tensor, index))
+            # what is broken off is no more than what was there before, less what is there then
+            both = self.sum_of(part, inner, {}).plus(self.sum_of(kept, inner, {}))
+            more = max(0.0, self.upper(both, inner, {}) + both.error - 1)
+            return most * (1 + count * (more + 2 * self.own.row.unit)) + count * self.own.least
+        return math.inf
+
+    def _least_weight(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str], depth: int
+    ) -> float:
+        """What some terms that are not negative add up to at least, rounding aside."""
+        best = super()._least_weight(expr, inner, names, depth)
+        if best > 0 or not depth or self.done():
+            return best
+        base = self.square_of(expr, inner)
+        if base is not None:
+            count = math.prod(inner[name][1] + 1 for name in names)
+            return self._least_weight(base, inner, names, depth - 1) ** 2 / count
+        return max(best, self._one_by_one(expr, inner, names)[0])
+
+    def _one_by_one(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str]
+    ) -> tuple[float, float]:
+        """Between which numbers a sum of a few elements lies, none of them negative, that are not
+        made alike, as those that were stacked: by the polynomial that it is.
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        read = self.copies(expr, inner)[-1]
+        if not isinstance(read, eq.Read) or not 2 <= count <= _FEW:
+            return 0.0, math.inf
+        if len(self.tensors[read.tensor].regions) < 2 or self.interval(read, inner, {}).low < 0:
+            return 0.0, math.inf
+        places = product(*(range(inner[name][1] + 1) for name in names))
+        terms = [
+            settled(eq.substitute(read, {n: eq.Const(i) for n, i in zip(names, at, strict=True)}))
+            for at in places
+        ]
+        total = terms[0]
+        for term in terms[1:]:
+            total = eq.Apply("+", (total, term))
+        low, high = self.by_form(total, inner, {})
+        return max(low, 0.0), high
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element."""
+        yield from super()._bounds(atom, below, rest, box, facts)
+        inner = None if below else self.square_of(self.meaning(atom, box), box)
+        if inner is not None:
+            yield from self._by_mean_of_divided(inner, rest, box)
+
+    def _by_mean_of_divided(self, base: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The weighted mean of the squares, for the square of a weighted mean: both are divided
+        afterwards, by one number that is no less than the weights together.
+        """
+        mean = self.meaning(base, box)
+        if not isinstance(mean, eq.Apply) or mean.function != "/":
+            return
+        top, bottom = mean.args
+        divisor, sum_ = self.remembered(bottom, box, {}), self.of_products(top, box)
+        if sum_ is None or divisor.low <= 0 or sum_.count * self.own.row.unit > 0.125:
+            return
+        looks = self.looks(bottom, box)
+        for other in rest.factors:
+            its = self.meaning(other, box)
+            if not isinstance(its, eq.Apply) or its.function != "/":
+                continue
+            squares = self.of_products(its.args[0], box)
+            if squares is None or not any(one in looks for one in self.looks(its.args[1], box)):
+                continue
+            for weight in self.weights_of_squares(sum_, squares):
+                total = self._total(weight, top, box)
+                if self.interval(weight, sum_.inner, {}).low < 0:
+                    continue
+                share = 0.0 if total is None else self.share(bottom, (total,), False, False, box)
+                if not share:
+                    continue
+                size, reach = (self.interval(one, box, {}).magnitude for one in (other, base))
+                error = 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                lost = 4 * sum_.count * self.own.least * (1 + 1 / divisor.low)
+                error += lost * (1 + 2 * reach + 1 / share)
+                if math.isfinite(error):
+                    yield Sum({other: 1 / share}, error=error)
+
+    def _total(self, weight: eq.Expr, sum_: eq.Expr, box: Limits) -> eq.Reduce | None:
+        """The sum of the weights of a sum of products."""
+        term = self.meaning(sum_, box)
+        return replace(term, body=weight) if isinstance(term, eq.Reduce) and is_sum(term) else None
