@@ -41,6 +41,7 @@ _FIRST = 0.25  # of the patience, for the first: what is found soon comes before
 _NEIGHBOURS = 8  # tries beside inputs that only the oracle breaks
 _ASKED = 40  # tries of a framework alone, at last
 _EDGES = 4  # inputs at the end of a domain beside which a framework is asked
+_SPARE = 0.25  # of the time, over it, for a framework to close in on what the oracle has found
 _DOUBTS = 2  # witnesses of the oracle that no framework shows before a framework is asked itself
 
 
@@ -91,6 +92,7 @@ class Search:
     _end: float = 0.0
     _patience: float = 0.0
     _last: float = 0.0  # when the last witness was found
+    _spare: float = 0.0
     _cold: bool = True  # whether nothing was computed yet
     _open: bool = False  # whether calls leave something open
     _ways: dict[tuple[str, str, str], _Way] = field(default_factory=dict)
@@ -120,6 +122,7 @@ class Search:
         """The same by what the definitions give."""
         start = self._last = self.clock()
         self._end, self._patience = start + seconds, _PATIENCE * seconds
+        self._spare = _SPARE * seconds
         plainer = _PLAINER * seconds
         programs = Programs(self.subject, self.graph, self.frameworks)
         source = tries(self.subject.graph, self.seed)
@@ -365,9 +368,13 @@ class Search:
         self, node: Node, probe: Probe, pursuit: Pursuit, programs: Programs
     ) -> Values | None:
         """Inputs at which a framework breaks, where the oracle has closed in on its own."""
-        crossing = pursuit.crossing
-        other = self._framework(node, probe, pursuit.deadline, programs)
-        return None if crossing is None or other is None else other.close_in(crossing)
+        crossing, start = pursuit.crossing, self.clock()
+        other = self._framework(node, probe, max(pursuit.deadline, start + self._spare), programs)
+        if crossing is None or other is None:
+            return None
+        found = other.close_in(crossing)
+        self._spare -= max(0.0, self.clock() - max(pursuit.deadline, start))
+        return found
 
     def _framework(
         self, node: Node, probe: Probe, deadline: float, programs: Programs
