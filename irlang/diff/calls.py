@@ -6,7 +6,7 @@ follows from the target's own values, so that every call there is judged by thos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,12 +79,12 @@ def judge_call(
     target: str,
     arithmetic: Arithmetic = STANDARD,
     unknown: Mapping[str, Array] | None = None,
-    rougher: Mapping[str, Array] | None = None,
+    rougher: Callable[[], Mapping[str, Array]] | None = None,
 ) -> list[Verdict]:
     """Judges the results of one call, its operands being what the target had.
 
     arithmetic: the target's. unknown: by result, the elements of which nothing is known. rougher:
-    by result, what its equations do not tell of the radius.
+    gives, by result, what rounded factors add to the radius that its equations tell.
     """
     values = case.graph.values
     if any(array.shape != values[name].shape for name, array in fed.items()):
@@ -111,11 +111,11 @@ def judge_call(
         wider += made
     if open_:
         return _judge_open(case, node, local, given, target, arithmetic)
-    dtype = precision(case.graph)
+    dtype, rounded = precision(case.graph), bool(rougher and arithmetic.factors)
 
     def judged_by(own: Arithmetic) -> dict[str, Ball]:
         found = node_balls(node, local, case.catalog, dtype, own)
-        for name, more in (rougher or {}).items():
+        for name, more in rougher().items() if rounded and rougher else ():
             found[name] = replace(found[name], radius=found[name].bound + more)
         return {n: without(ball, (unknown or {}).get(n, _NONE)) for n, ball in found.items()}
 
@@ -131,7 +131,7 @@ def judge_call(
     infos = {value: values[value] for value in node.outputs}
     verdicts = softened(verdicts, infos, given, lambda: judged_by(half(arithmetic)), case.edge)
     opened = any(np.any(mask) for mask in (unknown or {}).values())
-    if opened or not finite or wider or rougher:  # of which the derivative does not know
+    if opened or not finite or wider or rounded:  # of which the derivative does not know
         return verdicts
     return _closer(case, node, fed, given, target, arithmetic, verdicts, found)
 

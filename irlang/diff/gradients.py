@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -143,17 +144,24 @@ def pulled_by_call(
         if len(fed) < len(operands):
             continue
         unknown: dict[str, Array] = {}
-        rougher: dict[str, Array] = {}
+        rougher = None
         if node.forward is not None:
             if is_added(graph, node.forward):
                 continue  # by a weight it is a value, which comes out otherwise without gradients
             if node.forward.expansion(case.catalog).is_open:
                 continue
-            balls = {f: Ball(load(whole.graph.values[n], fed[n])) for f, n in node.feeds().items()}
             unknown = _left_open(judged, node, node.forward, fed)
-            rougher = roughened(node, balls, case.catalog, precision(whole.graph), arithmetic)
+            rougher = partial(_roughened, judged, node, fed, arithmetic)
         verdicts = judge_call(judged, node, fed, given, target, arithmetic, unknown, rougher)
         yield node, [v for v in verdicts if not _at_pole(v)], judged, fed
+
+
+def _roughened(
+    case: Case, node: Pullback, fed: Mapping[str, Array], arithmetic: Arithmetic
+) -> dict[str, Array]:
+    infos = case.graph.values
+    balls = {f: Ball(load(infos[n], fed[n])) for f, n in node.feeds().items()}
+    return roughened(node, balls, case.catalog, precision(case.graph), arithmetic)
 
 
 def _at_pole(verdict: Verdict) -> bool:
