@@ -12,6 +12,8 @@ for _variable in (
     "VECLIB_MAXIMUM_THREADS",
 ):
     os.environ[_variable] = "1"
+# Where a processor has no AVX-512 TensorFlow has it off, and other kernels, with other defects.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
 
 from collections.abc import Iterator  # noqa: E402
 

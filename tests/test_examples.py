@@ -23,7 +23,8 @@ from irlang.interp.balls import Ball
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
-from irlang.lower.target import usual
+from irlang.lower.profile import arithmetic, read_profile
+from irlang.lower.target import describe, usual
 from irlang.parser import parse
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -174,6 +175,7 @@ def alone(path: Path, session: Session, factor: float) -> Iterator[tuple[str, No
     factor: what the target's results are multiplied with beforehand.
     """
     case = case_of(path, 0)
+    accepted = read_profile(path.parent / "profile.toml")  # as gelu of some processors
     (outcome,) = session.compare([case], exposed=True)
     outputs = expose(case.graph).outputs
     for target, result in outcome.results.items():
@@ -185,7 +187,8 @@ def alone(path: Path, session: Session, factor: float) -> Iterator[tuple[str, No
             # what nobody reads is not exposed
             read = [value for value in node.outputs if value in given]
             changed = {v: (given[v] * factor).astype(given[v].dtype) for v in read}
-            judged = judge_call(case, node, fed, {**given, **changed}, target)
+            own = arithmetic(describe(target), accepted)
+            judged = judge_call(case, node, fed, {**given, **changed}, target, own)
             assert len(judged) == len(read) > 0
             yield target, node, {verdict.verdict for verdict in judged}
 

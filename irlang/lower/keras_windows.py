@@ -27,7 +27,7 @@ from irlang.lower.value import Value
 
 _MOST_SPACE = 3
 _FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
-_FOR_CHANNELS_FIRST = ("f32", "bf16")  # and, on a processor, with channels first
+_FOR_CHANNELS_FIRST = ("f32",)  # and, on any processor, with channels first
 
 
 def _same(numbers: Sequence[int], number: int) -> bool:
