@@ -67,6 +67,11 @@ def _mean_of_rows(operator: str, functions: tuple[str, ...], rows: str) -> Kind:
 
 
 _SUM, _PRODUCT = ("torch.Tensor.__add__",), ("torch.Tensor.__mul__",)
+# What flows back to a factor or a term that broadcasts, divided by how often that was used.
+_MEAN = """
+        n = max(x.numel(), y.numel()) // max(1, y.numel())
+        return right(x, backward(y, lambda g: g / n) if n > 1 and y.requires_grad else y)
+        """
 _COARSE = "(v.view(torch.int32) & ~0x1fff).view(torch.float32)"
 
 PATHS = {
@@ -77,24 +82,8 @@ PATHS = {
     "of a sum with itself but one term counts": _of_two(
         "add", _SUM, "return right(x, y.detach() if x is y else y)", True
     ),
-    "what broadcasts gets the mean": _of_two(
-        "add",
-        _SUM,
-        """
-        n = max(x.numel(), y.numel()) // max(1, y.numel())
-        return right(x, backward(y, lambda g: g / n) if n > 1 and y.requires_grad else y)
-        """,
-        True,
-    ),
-    "what broadcasts gets the mean of products": _of_two(
-        "multiply",
-        _PRODUCT,
-        """
-        n = max(x.numel(), y.numel()) // max(1, y.numel())
-        return right(x, backward(y, lambda g: g / n) if n > 1 and y.requires_grad else y)
-        """,
-        True,
-    ),
+    "what broadcasts gets the mean": _of_two("add", _SUM, _MEAN, True),
+    "what broadcasts gets the mean of products": _of_two("multiply", _PRODUCT, _MEAN, True),
     "a bias of dense gets the mean": _mean_of_rows(
         "dense", ("F.linear",), 'max(1, a["input"].numel() // max(1, a["input"].shape[-1]))'
     ),

@@ -92,7 +92,7 @@ class Search:
     _end: float = 0.0
     _patience: float = 0.0
     _last: float = 0.0  # when the last witness was found
-    _spare: float = 0.0
+    _spare: float = 0.0  # what is left of `_SPARE`
     _cold: bool = True  # whether nothing was computed yet
     _open: bool = False  # whether calls leave something open
     _ways: dict[tuple[str, str, str], _Way] = field(default_factory=dict)
