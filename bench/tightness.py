@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("target", nargs="?", default="torch")
     parser.add_argument("--ops", default="")
     chosen = parser.parse_args()
-    names = [name for name in chosen.ops.split(",") if name] or [op.name for op in builtin()]
+    names = [name for name in chosen.ops.split(",") if name] or builtin().names()
     rows: list[tuple[float, float, float, str]] = []
     with Session([chosen.target]) as session:
         for name in names:

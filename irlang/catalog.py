@@ -1,4 +1,8 @@
-"""The definitions that irlang ships (`irlang/ops/*.nnir`), and those of a user's file over them."""
+"""The definitions that irlang ships (`irlang/ops/*.nnir`), and those of a user's file over them.
+
+A built-in definition is parsed when somebody asks for it: most commands need a few of them, and
+all take most of a second.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import copyreg
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,33 @@ from typing import Any
 import irlang
 from irlang import ast
 from irlang.parser import parse
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A definition, or the text that it will be: lines of a file, from after its line `before`.
+
+    functions: what definitions of its catalogue may use.
+    """
+
+    family: str
+    functions: Mapping[str, ast.Let]
+    made: ast.Op | None = None
+    text: str = ""
+    file: str = ""
+    before: int = 0
+
+    @property
+    def op(self) -> ast.Op:
+        """The definition, the same one each time."""
+        if self.made is None:
+            (op,) = self.parse().ops
+            self.made = _whole(op, self.functions)
+        return self.made
+
+    def parse(self) -> ast.File:
+        """The text, at its place in the file."""
+        return parse("\n" * self.before + self.text, self.file)
 
 
 class Catalog:
@@ -26,32 +57,50 @@ class Catalog:
     def __init__(
         self, ops: Iterable[tuple[str, ast.Op]], functions: Mapping[str, ast.Let] | None = None
     ) -> None:
-        self._ops: dict[str, ast.Op] = {}
-        self._names: dict[str, frozenset[str]] | None = None
-        self.families: dict[str, str] = {}
         self.functions = dict(functions or {})
+        self._entries: dict[str, _Entry] = {}
+        self._names: dict[str, frozenset[str]] | None = None
         for family, op in ops:
-            self._ops[op.name] = _whole(op, self.functions)
-            self.families[op.name] = family
+            self._entries[op.name] = _Entry(family, self.functions, _whole(op, self.functions))
 
     def op(self, name: str) -> ast.Op | None:
         """The definition of that name."""
-        return self._ops.get(name)
+        entry = self._entries.get(name)
+        return None if entry is None else entry.op
 
     def __iter__(self) -> Iterator[ast.Op]:
-        return iter(self._ops.values())
+        return (entry.op for entry in self._entries.values())
 
     def __len__(self) -> int:
-        return len(self._ops)
+        return len(self._entries)
+
+    def names(self) -> list[str]:
+        """The names of all definitions."""
+        return list(self._entries)
+
+    def family(self, name: str) -> str:
+        """The family of the definition of that name: what the file that holds it is called."""
+        return self._entries[name].family
+
+    def families(self) -> dict[str, list[str]]:
+        """The names of each family's definitions."""
+        found: dict[str, list[str]] = {}
+        for name, entry in self._entries.items():
+            found.setdefault(entry.family, []).append(name)
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process has the built-in definitions: only those that are over them are sent."""
         known = builtin()
         if self is known:
             return builtin, ()
-        if any(name not in self._ops for name in known._ops):
+        if not known._entries.keys() <= self._entries.keys():
             return object.__reduce_ex__(self, 2)  # type: ignore[return-value]
-        own = [(self.families[op.name], op) for op in self if known.op(op.name) is not op]
+        own = [
+            (entry.family, entry.op)
+            for name, entry in self._entries.items()
+            if known._entries.get(name) is not entry
+        ]
         return _over_builtin, (own, self.functions)
 
     def with_file(self, file: ast.File) -> Catalog:
@@ -59,9 +108,12 @@ class Catalog:
         if not file.ops:
             return self
         functions = {**self.functions, **{item.name: item for item in file.functions}}
-        own = ((Path(file.path).stem, _whole(op, functions)) for op in file.ops)
-        found = Catalog([*((self.families[op.name], op) for op in self), *own])
-        found.functions = functions
+        return self._with(((Path(file.path).stem, op) for op in file.ops), functions)
+
+    def _with(self, ops: Iterable[tuple[str, ast.Op]], functions: Mapping[str, ast.Let]) -> Catalog:
+        """This catalogue and others over it, which may use `functions`; its own keep theirs."""
+        found = Catalog(ops, functions)
+        found._entries = {**self._entries, **found._entries}
         return found
 
     def called(self, name: str) -> list[str]:
@@ -73,13 +125,13 @@ class Catalog:
         if not wanted:
             return []
         if self._names is None:
-            self._names = {key: _names_in(op.doc) for key, op in self._ops.items()}
-        own = [key for key in self._ops if _bare(key) == wanted]
+            self._names = {op.name: _names_in(op.doc) for op in self}
+        own = [key for key in self._entries if _bare(key) == wanted]
         return own or [key for key, names in self._names.items() if wanted in names]
 
     def nearest(self, name: str, more: Iterable[str] = ()) -> list[str]:
         """Names that are meant by `name` or look like it, best first."""
-        known = [*self._ops, *more]
+        known = [*self._entries, *more]
         close = difflib.get_close_matches(_snake(name), known, n=3, cutoff=0.55)
         return [*dict.fromkeys([*self.called(name), *close])][:3]
 
@@ -139,24 +191,29 @@ def ops_folder() -> Path:
     return Path(irlang.__file__).parent / "ops"
 
 
+# In the built-in files a definition ends with the first line that closes a brace.
+_ITEM = re.compile(r"[\s\S]*?^op (\w+)[\s\S]*?^\}\n", re.MULTILINE)
+_FUNCTION = re.compile(r"^let ", re.MULTILINE)
+
+
 @cache
 def builtin() -> Catalog:
     """The built-in catalogue; a family is the name of the file that holds it."""
-    files = [
-        (path.stem, parse(path.read_text("utf-8"), f"irlang/ops/{path.name}"))
-        for path in sorted(ops_folder().glob("*.nnir"))
-    ]
-    return Catalog(
-        ((family, op) for family, file in files for op in file.ops),
-        {item.name: item for _, file in files for item in file.functions},
-    )
+    found = Catalog(())
+    for path in sorted(ops_folder().glob("*.nnir")):
+        text = path.read_text("utf-8")
+        file = f"irlang/ops/{path.name}"
+        for item in _ITEM.finditer(text):
+            before = text.count("\n", 0, item.start())
+            entry = _Entry(path.stem, found.functions, None, item[0], file, before)
+            found._entries[item[1]] = entry
+            if _FUNCTION.search(item[0]):
+                found.functions.update((one.name, one) for one in entry.parse().functions)
+    return found
 
 
 def _over_builtin(own: list[tuple[str, ast.Op]], functions: Mapping[str, ast.Let]) -> Catalog:
-    known = builtin()
-    found = Catalog([*((known.families[op.name], op) for op in known), *own])
-    found.functions = dict(functions)
-    return found
+    return builtin()._with(own, functions)
 
 
 def _sent(op: ast.Op) -> tuple[Any, ...]:

@@ -510,7 +510,7 @@ def test_what_an_idiom_says_of_an_operator_leaves_room_for_its_defaults(
 def test_gradients_are_asked_of_what_may_have_some() -> None:
     made = [case for *_, case in cases_apart(builtin(), 5, 0, (), True, 120)]
     called = {node.op.name for case in made for node in case.graph.nodes}
-    assert len(called & {op.name for op in builtin()}) > 200
+    assert len(called & set(builtin().names())) > 200
     assert not called & {"equal", "bit_and", "argmax", "one_hot", "full", "random_normal"}
     assert {"cast", "clip", "embedding"} <= called
     asked = [node.op.name for *_, c in cases_apart(builtin(), 5, 0, ("argmax", "tanh"), True, 4)

@@ -576,7 +576,7 @@ def test_a_reason_that_is_new_is_explained_by_no_other() -> None:
 
 
 def test_some_programs_are_made_of_what_optimisers_look_for() -> None:
-    known = {step.op for one in idioms([op.name for op in builtin()]) for step in one}
+    known = {step.op for one in idioms(builtin().names()) for step in one}
     adapting = {op.name for op in builtin() if pattern(op).moves}  # between two of these
     numbers = [n for n in range(24) if program_seed(5, n) // 8 % 4 == 2]
     cases = [make_case(builtin(), program_seed(5, n)) for n in numbers]

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from irlang.catalog import builtin
+from irlang.catalog import builtin, ops_folder
 from irlang.parser import parse
 
 # Layers of Keras 2.4, and losses and optimizers; what they are here. Those that wrap or join other
@@ -62,8 +62,23 @@ def test_another_process_is_sent_no_built_in_definition() -> None:
         read = pickle.loads(pickle.dumps(mine))  # noqa: S301
         assert [*read] == [*mine]
         assert read.functions == mine.functions
-        assert read.families == mine.families
+        assert read.families() == mine.families()
         (op,) = (op for op in mine if known.op(op.name) is not op)
         assert pickle.loads(pickle.dumps(op)) == op  # noqa: S301
         tanh = known.op("tanh")
         assert pickle.loads(pickle.dumps(tanh)) is tanh is read.op("tanh")  # noqa: S301
+
+
+def test_a_definition_read_alone_is_the_one_that_its_file_has() -> None:
+    """Text between two definitions would be lost, or shift the places of those that follow."""
+    known = builtin()
+    for path in sorted(ops_folder().glob("*.nnir")):
+        whole = parse(path.read_text("utf-8"), f"irlang/ops/{path.name}")
+        assert not whole.dangling
+        assert known.families()[path.stem] == [op.name for op in whole.ops]
+        for op in whole.ops:
+            alone = known.op(op.name)
+            assert alone is not None
+            assert (alone.span, alone.doc, alone.outputs) == (op.span, op.doc, op.outputs)
+            own = alone.body[len(alone.body) - len(op.body) :]
+            assert [(it, it.span) for it in own] == [(it, it.span) for it in op.body]

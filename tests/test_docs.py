@@ -52,7 +52,7 @@ def test_the_pages_of_operators_are_what_the_definitions_say(written: dict[str, 
 def test_every_operator_has_a_section(written: dict[str, str]) -> None:
     index = written["operators.md"]
     for op in builtin():
-        path = f"operators/{builtin().families[op.name]}.md"
+        path = f"operators/{builtin().family(op.name)}.md"
         assert f"({path}#{op.name})" in index
         text = written[path].partition(f"\n## {op.name}\n")[2].partition("\n## ")[0]
         assert "```math\n\\begin{aligned}\n" in text

@@ -181,7 +181,7 @@ def test_programs_have_chains_skips_and_joins(programs: list[Program]) -> None:
 
 def test_every_operator_is_reached_with_coverage() -> None:
     coverage = Coverage()
-    wanted = {op.name for op in builtin()}
+    wanted = set(builtin().names())
     seed = 0
     while set(coverage.operators) < wanted and seed < 400:
         coverage.note(generate(builtin(), seed, coverage=coverage).graph)
@@ -190,7 +190,7 @@ def test_every_operator_is_reached_with_coverage() -> None:
     assert seed < len(wanted) / 2
 
 
-@pytest.mark.parametrize("name", [op.name for op in builtin()])
+@pytest.mark.parametrize("name", builtin().names())
 def test_an_operator_alone_is_generated(name: str) -> None:
     for seed in range(3):
         program = generate(builtin(), seed, ops=[name], size=(2, 4))

@@ -25,7 +25,7 @@ from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
 from irlang.parser import parse
 
-NAMES = frozenset(op.name for op in builtin())
+NAMES = frozenset(builtin().names())
 TEXT = Path(irlang.gen.idiom.__file__).with_name("idioms.txt").read_text("utf-8")
 LINES = [line for line in TEXT.splitlines() if line and not line.startswith("#")]
 

@@ -149,7 +149,7 @@ def test_conditions_separate_calls(catalog: Catalog) -> None:
 # ---- the table
 
 
-@pytest.mark.parametrize("op", list(builtin()), ids=[op.name for op in builtin()])
+@pytest.mark.parametrize("op", list(builtin()), ids=builtin().names())
 def test_no_operator_lacks_a_meaning(op: object) -> None:
     row = cover(op, builtin())  # type: ignore[arg-type]
     assert not row.faults, row.remarks()

@@ -51,9 +51,9 @@ def _find(name: str, catalog: Catalog) -> ast.Op:
     from irlang.diagnostics import fail
 
     op = catalog.op(name)
-    called = catalog.called(name)
-    if op is None and len(called) == 1:  # under the name that another system has for it
-        op = catalog.op(called[0])
+    if op is None:  # under the name that another system has for it
+        called = catalog.called(name)
+        op = catalog.op(called[0]) if len(called) == 1 else None
     if op is None:
         near = ", ".join(catalog.nearest(name))
         raise fail(
@@ -65,9 +65,7 @@ def _find(name: str, catalog: Catalog) -> ast.Op:
 
 
 def _list(catalog: Catalog, form: str) -> None:
-    families: dict[str, list[str]] = {}
-    for op in catalog:
-        families.setdefault(catalog.families[op.name], []).append(op.name)
+    families = catalog.families()
     if form == "json":
         click.echo(json.dumps(families))
         return

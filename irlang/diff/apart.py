@@ -106,7 +106,7 @@ def cases_apart(
     see `case_apart`. dares: whether a program has forms that targets may refuse: such a call has
     its turn in these as well, by itself.
     """
-    names = list(ops) or [op.name for op in catalog]
+    names = list(ops) or catalog.names()
     if grad and not ops:  # what has no derivative by anything says nothing of one
         names = [op.name for op in catalog if has_slopes(op)]
     rounds = Rounds(names, [name for name in names if name in native], seed)

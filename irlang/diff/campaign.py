@@ -207,7 +207,7 @@ class Campaign:
         """The keys of `irlang fuzz --format json`."""
         catalog = builtin()
         used = self.tally.covered.get("operators", Counter())
-        wanted = self.settings.ops or tuple(op.name for op in catalog)
+        wanted = self.settings.ops or tuple(catalog.names())
         return {
             "programs": self.tally.programs,
             "valid": self.tally.valid,

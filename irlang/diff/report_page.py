@@ -190,11 +190,8 @@ def _pair(number: int, wanted: str, got: str, outside: bool) -> str:
 
 def _coverage(covered: Mapping[str, Any], catalog: Catalog) -> str:
     uses = covered["uses"]
-    families: dict[str, list[str]] = {}
-    for op in catalog:
-        families.setdefault(catalog.families[op.name], []).append(op.name)
     rows = []
-    for family, names in sorted(families.items()):
+    for family, names in sorted(catalog.families().items()):
         used = [name for name in names if uses.get(name)]
         left = ", ".join(sorted(set(names) - set(used)))
         rows.append(

@@ -34,7 +34,7 @@ def describe(op: ast.Op, catalog: Catalog) -> dict[str, Any]:
     ways = lowerings(op, catalog, graphs)
     return {
         "name": op.name,
-        "family": catalog.families[op.name],
+        "family": catalog.family(op.name),
         "doc": op.doc,
         "signature": signature(op),
         "definition": definition(op),

@@ -47,7 +47,7 @@ def pages(catalog: Catalog) -> dict[str, str]:
     """The pages by path, relative to the folder of `operators.md`."""
     families: dict[str, list[ast.Op]] = {}
     for op in catalog:
-        families.setdefault(catalog.families[op.name], []).append(op)
+        families.setdefault(catalog.family(op.name), []).append(op)
     index = [_INDEX.format(count=len(catalog), note=_NOTE)]
     found: dict[str, str] = {}
     for family, ops in sorted(families.items()):

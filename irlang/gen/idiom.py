@@ -31,6 +31,7 @@ GIVEN = -1  # the operand `x`
 ROW = "_row"  # an operand of the last axis of what it meets
 _GIVEN = re.compile(r"x(?P<rank>\d?)(_(?P<dtype>\w+))?")
 _ALONG = re.compile(r"(?P<axis>_row|_channel)(_(?P<dtype>\w+))?")
+_CALLED = re.compile(r"(\w+)\(")
 # The types of numbers where that of `x` cannot be: they say places, or scales of integers.
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
@@ -69,7 +70,7 @@ Idiom = tuple[Step, ...]
 
 def idioms(names: Collection[str]) -> tuple[Idiom, ...]:
     """The idioms whose operators are all among `names`."""
-    return tuple(one for one in _all() if all(step.op in names for step in one))
+    return tuple(idiom(line) for called, line in _lines() if called.issubset(names))
 
 
 def is_call(steps: Idiom) -> bool:
@@ -78,11 +79,14 @@ def is_call(steps: Idiom) -> bool:
 
 
 @cache
-def _all() -> tuple[Idiom, ...]:
+def _lines() -> list[tuple[frozenset[str], str]]:
+    """The expressions, each with the operators that it calls."""
     lines = Path(__file__).with_name("idioms.txt").read_text("utf-8").splitlines()
-    return tuple(idiom(line) for line in lines if line and not line.startswith("#"))
+    known = [line for line in lines if line and not line.startswith("#")]
+    return [(frozenset(_CALLED.findall(line)), line) for line in known]
 
 
+@cache
 def idiom(text: str) -> Idiom:
     """The steps of an expression, operands first; parts that are equal are one step."""
     steps: list[Step] = []

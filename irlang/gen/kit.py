@@ -43,7 +43,8 @@ def kit_of(catalog: Catalog, ops: frozenset[str] | None) -> Kit:
     key = (id(catalog), ops)
     kit = _kits.get(key)
     if kit is None or kit.catalog is not catalog:
-        made = [p for p in map(pattern, catalog) if ops is None or p.op.name in ops]
+        names = [name for name in catalog.names() if ops is None or name in ops]
+        made = [pattern(op) for op in map(catalog.op, names) if op is not None]
         if not made:
             raise ValueError("none of the operators can be generated")
         patterns = {one.op.name: one for one in made}

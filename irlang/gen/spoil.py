@@ -112,7 +112,7 @@ def spoils(
     valid calls are spoilt. tells: spoilt calls of which it is false are passed over.
     """
     chance = random.Random(seed)
-    names = list(ops) or [op.name for op in catalog]
+    names = list(ops) or catalog.names()
     for number in range(_OPERATORS):
         if wanted is None or number:
             op = catalog.op(chance.choice(names))

@@ -392,7 +392,7 @@ def _operands(
     found: list[Diagnostic],
 ) -> None:
     if catalog.op(call.function) is None and call.function not in blocks:
-        near = suggestion(call.function, (*(op.name for op in catalog), *blocks))
+        near = suggestion(call.function, (*catalog.names(), *blocks))
         message = f"there is no operator `{call.function}`"
         found.append(Diagnostic("model.operator", message, call.span, help=near))
     for arg in call.args:
