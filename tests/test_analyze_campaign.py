@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from irlang.analysis import campaign
 from irlang.api import loads
@@ -63,6 +64,17 @@ def test_an_analysis_that_breaks_is_a_finding(
     assert status(["fuzz", "--analyze", "--programs", "2", "--out", str(tmp_path / "out")]) == 1
     assert "the analysis broke: seed 0" in capsys.readouterr().out
     assert len(list((tmp_path / "out").glob("seed-*-broken.txt"))) == 2
+
+
+def test_a_finding_is_written_with_its_inputs_a_number_without_axes_among_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inputs = {"x": np.ones((2, 1), np.float32), "s": np.float32(1) * np.ones((), np.float32)}
+    tally = campaign.Tally(1, findings=[campaign.Finding(7, "y", "divide", np.inf, "", inputs)])
+    monkeypatch.setattr(fuzz_analysis, "_batches", lambda *_: iter([tally]))
+    assert status(["fuzz", "--analyze", "--programs", "1", "--out", str(tmp_path)]) == 1
+    read = load_file(tmp_path / "seed-7-y.safetensors")
+    assert {name: array.shape for name, array in read.items()} == {"x": (2, 1), "s": ()}
 
 
 def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:

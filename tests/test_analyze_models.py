@@ -210,6 +210,19 @@ def test_what_the_call_is_given_there_is_told(
     assert told in str(found)
 
 
+def test_what_overflows_inside_a_call_has_a_witness(frameworks: Frameworks) -> None:
+    """The loss is a finite number by its definition, which no framework computes in f32."""
+    text = model(
+        "y = dice(p, t)", "p: f32[4] in [0, 1e20], t: f32[4] in [0, 1e20]", "y: f32[]"
+    )  # fmt: skip
+    report = by_call(judged(text, frameworks))["y"]
+    assert report.status == "reachable"
+    assert report.witness is not None
+    assert report.witness.shown is not None
+    assert np.isinf(report.witness.shown.value)
+    assert report.guard is not None
+
+
 def test_of_a_reduction_no_single_element_is_told(frameworks: Frameworks) -> None:
     text = model("y = reduce_sum(square(x))", "x: f16[4] in [-200, 200]", "y: f16[]")
     report = judged(text, frameworks).reports[-1]

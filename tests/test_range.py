@@ -19,6 +19,7 @@ from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import interval
 from irlang.interp.monotone import _least_change
 from irlang.interp.range import DOMAINS, Analysis, analyse
+from irlang.interp.stepwise import evaluated
 from irlang.scalar import SCALARS
 
 CASES = (Path(__file__).parent / "data" / "ranges.txt").read_text("utf-8").split("\n\n")[1:]
@@ -327,7 +328,39 @@ def test_a_result_that_is_surely_too_large_inside_may_be_finite_outside() -> Non
     assert ("y", "exp") in possible(analysed(text))
 
 
+@pytest.mark.parametrize(
+    ("many", "result"),
+    [
+        ("x[n] * 1e10", "top[n] / (x[n] + 1)"),
+        ("x[n] * w[n]", "top[n] / (x[n] + 1)"),
+        ("sum(k < N) x[k] * w[k]", "top[n] / (1 + sum(k < N) x[k])"),
+        ("sum(k < N) x[k] * w[k]", "1 - 2 * top[n] / (sum(k < N) (x[k] + w[k]) + 1e-7)"),
+        ("x[n] * w[n]", "top[n] - top[n]"),
+    ],
+)
+def test_what_overflows_is_not_bounded_by_what_it_would_be_part_of(many: str, result: str) -> None:
+    """All of these are finite numbers by their values; in f32 infinity is divided, or taken."""
+    text = f"""op share[T: float](x: T[N], w: T[N]) -> y: T[N] {{
+      top[n < N] = {many}
+      y[n] = {result}
+    }}
+    model m(x: f32[2] in [0, 1e30], w: f32[2] in [0, 1e20]) -> y: f32[2] {{
+      y = share(x, w)
+    }}"""
+    model = loads(f"nnir 1\n{text}")
+    ends = {"x": np.full(2, 1e30), "w": np.full(2, 1e20)}
+    (node,) = model.graph.nodes
+    assert not np.isfinite(evaluated(node, ends, model.catalog)["y"]).any()
+    assert possible(analysed(text))
+    assert not possible(analysed(text.replace("1e30]", "1e10]")))
+
+
 def test_an_index_that_is_bound_inside_stays_there() -> None:
+    diagonal = """model m(x: f32[3, 2, 1, 3] in [-2, 0], i: i64[3] in [-5, 0],
+        j: i32[1, 1, 1, 1] in [0, 0], u: f32[1, 1, 1, 1] in [-2, 2]) -> y: f32[1, 2, 1, 3] {
+      y = l2_normalize(scatter_elements(segment_reduce(x, i; segments = 1), j, u; axis = 0))
+    }"""
+    assert not possible(analysed(diagonal))
     text = """model m(a: f32[2] in [5, 10], b: f32[2] in [-10, 10],
         t: f32[2] in [-1.7, 1.7]) -> y: f32[] {
       s = soft_shrink(margin_ranking(a, b, t; margin = 0.9))

@@ -1,7 +1,8 @@
 """Witnesses run by an installed framework, every value between shown.
 
 What counts is what the framework itself had: the call gives NaN or infinity there, all that it was
-fed is finite, and the definition, computed from the very same operands, is not finite either.
+fed is finite, and the definition, computed from the very same operands, is not finite either, or
+would not be in the type that it is computed in.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph, Node
 from irlang.interp.draws import open_values
 from irlang.interp.plain import load
+from irlang.interp.stepwise import evaluated
 from irlang.interp.values import Array
 from irlang.lower.lower import Lowered, lower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
@@ -197,11 +199,7 @@ class Programs:
         if bad is None:
             return None
         loaded = {n: load(self.graph.values[n], given[n]) for n in node.operands()}
-        try:
-            own = results(node, loaded, self.graph, self.subject.catalog)
-        except InvalidInput:
-            return None
-        if originates(node, {**loaded, **own}, self.subject.endless) is None:
+        if not self._breaks(node, loaded):
             return None  # the framework's own doing
         numbers = np.asarray(given[bad]).astype(np.float64)
         given_endless = not all(is_finite(given[name]) for name in node.operands())
@@ -210,6 +208,20 @@ class Programs:
         version = self.frameworks.worker(target).hello().version
         own_operands = fed(node, bad, at, loaded, self.subject.catalog)
         return Shown(target, version, bad, at, float(numbers[at]), own_operands)
+
+    def _breaks(self, node: Node, given: Mapping[str, Array]) -> bool:
+        """Whether the definition is not finite either: its value, or that of its operations, each
+        rounded to its type, one of which may overflow though what is made of it would be finite.
+        """
+        catalog, endless = self.subject.catalog, self.subject.endless
+        try:
+            own = results(node, given, self.graph, catalog)
+            if originates(node, {**given, **own}, endless) is not None:
+                return True
+            own = evaluated(node, given, catalog)
+            return originates(node, {**given, **own}, endless) is not None
+        except InvalidInput:
+            return False
 
 
 def shown(graph: Graph) -> Graph:

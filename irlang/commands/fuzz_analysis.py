@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 
 import click
+import numpy as np
 
 from irlang.analysis.campaign import TRIES, Finding, Tally, run_batch
 from irlang.diagnostics import fail
@@ -116,7 +117,8 @@ def _written(finding: Finding, folder: Path) -> Path:
         if finding.error:
             path.with_suffix(".txt").write_text(finding.error, "utf-8")
         else:
-            save_file(dict(finding.inputs), path.with_suffix(".safetensors"))
+            inputs = {name: np.asarray(value) for name, value in finding.inputs.items()}
+            save_file(inputs, path.with_suffix(".safetensors"))
     except OSError as error:
         raise fail("usage.out", f"{path} cannot be written: {error.strerror}") from None
     return path

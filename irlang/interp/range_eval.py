@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from irlang import equations as eq
@@ -241,12 +241,29 @@ class Evaluator:
         origin = self.origins.get(id(expr))
         fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
         result, originates = self.own.apply(function, args, own_kind, origin, fused)
-        result = self.related(expr, result, args, box, facts)
+        related = self.related(expr, result, args, box, facts)
+        if related.finite and not result.finite and any(arg.above or arg.below for arg in args):
+            related = self._with_infinite(related, function, args, own_kind, fused)
+        result = related
         if originates and result.finite:
             originates = False
         if own_kind == "real":
             self._noted(expr, function, _deciding(function, args), originates)
         return result
+
+    def _with_infinite(
+        self, found: Numbers, function: str, args: list[Numbers], kind: str, fused: bool
+    ) -> Numbers:
+        """A result, and what becomes of operands that have overflowed: relations hold of finite
+        numbers, and what is no more than another may be infinite before that is.
+        """
+        for at, arg in enumerate(args):
+            if arg.above or arg.below:
+                beyond = [*args[:at], replace(arg, pieces=(), nan=False), *args[at + 1 :]]
+                made, _ = self.own.apply(function, beyond, kind, None, fused)
+                if not made.finite:
+                    found = join(found, replace(made, pieces=()))
+        return found
 
     def related(
         self,
@@ -328,7 +345,11 @@ class Evaluator:
         found, originates = reduced(
             expr.kind, parts, own_kind, self.own, self.origins.get(id(expr))
         )
-        found = self.summed(expr, found, box, facts)
+        summed = self.summed(expr, found, box, facts)
+        if expr.kind == "sum" and summed.finite and not found.finite:
+            beyond = [part.body for part in parts if not part.body.finite]
+            summed = join(summed, *(replace(one, pieces=()) for one in beyond))
+        found = summed
         if originates and found.finite:
             originates = False
         if own_kind == "real":

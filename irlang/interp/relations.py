@@ -184,17 +184,24 @@ class Relations(Mixed):
         if term == read:
             return False
         places: dict[str, set[tuple[eq.Expr, ...]]] = {}
+        inner: Limits | None = box  # with the indices of all sums in it, as each has its own
         for part in eq.walk(term):
-            if isinstance(part, eq.Read):
+            if isinstance(part, eq.Reduce):
+                inner = None if inner is None else self.inner_box(part, inner)
+            elif isinstance(part, eq.Read):
                 places.setdefault(part.tensor, set()).add(part.index)
             elif isinstance(part, eq.Apply) and part.function == "==" and not eq.reads(part):
                 return True
         if any(len(met) > 1 for met in places.values()):
             return True
-        return depth > 0 and any(
-            self._tells_places(eq.Read(name, index), box, depth - 1)
-            for name, met in places.items()
-            for index in met
+        return (
+            depth > 0
+            and inner is not None
+            and any(
+                self._tells_places(eq.Read(name, index), inner, depth - 1)
+                for name, met in places.items()
+                for index in met
+            )
         )
 
     def _at_place(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
