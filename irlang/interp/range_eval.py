@@ -69,6 +69,10 @@ class Infos(Mapping[str, eq.TensorInfo]):
         return len(self.tensors)
 
 
+# An index of a sum or maximum that the box leaves out: what is inside is looked at by itself.
+_ANYWHERE = (0, 2**53)
+
+
 class Evaluator:
     """Evaluates expressions. tensors: what is known, by name; grows as equations are evaluated.
 
@@ -104,7 +108,7 @@ class Evaluator:
         elif isinstance(expr, eq.Reduce):
             found = self._reduce(expr, box, facts)
         elif isinstance(expr, eq.Index):
-            return interval(*box[expr.name], whole=True)
+            return interval(*box.get(expr.name, _ANYWHERE), whole=True)
         elif isinstance(expr, eq.Inside):
             return self._inside(expr, box, facts)
         else:
