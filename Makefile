@@ -11,6 +11,8 @@ STAMP := $(VENV)/.stamp
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
+# Both commands start many processes, each of which would compile all modules for itself.
+unexport PYTHONDONTWRITEBYTECODE
 
 TARGETS ?= torch,tf,onnxruntime
 TIME ?= 60s
