@@ -33,7 +33,7 @@ from irlang.interp.values import initial_values, inputs
 BATCH = 32  # programs that go to a worker together
 EDGE = 6  # one in so many programs has values at the edges of their types in its inputs
 _ATTEMPTS = 8  # programs that are drawn for one that the oracle can judge
-_OF_EACH = 4  # programs of a batch for each operator of a campaign that has but few
+_OF_EACH = 2  # programs of a batch for each operator of a campaign that has but few
 _PIECES = (1, 2)  # of every four programs those made of idioms alone: there passes fire
 _PIECE_CALLS = (4, 16)
 _LOSSES = 3  # one in so many programs has a number of its own as its loss, where it has one
