@@ -30,6 +30,7 @@ _BINARY = {
 }
 _QUANTIFIERS = ("all", "any")
 _REDUCERS = ("sum", "prod", "max", "min", "argmax", "argmin", "the")
+_ZEROS = "000000.0"  # more are easier counted for the reader
 # What makes the scanner see a reduction where a call is meant.
 _LIKE_BINDER = re.compile(r"[a-z_]\w*\s*(\.\.)?\s*<")
 
@@ -66,12 +67,14 @@ def _ends_in_reduction(node: ast.Expr) -> bool:
 
 
 def print_number(value: int | float) -> str:
-    """The shortest text that reads back as the same number: `1e-5`, `0.1`, `3`, `2.0`."""
+    """A short text that reads back as the same number: `1e-5`, `0.1`, `3`, `2.0`, `5e11`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     text = repr(float(value))
+    if text.endswith(_ZEROS):  # below 1e16, so that 16 digits say it
+        text = re.sub(r"\.?0*e", "e", f"{value:.15e}")
     if "e" not in text:
         return text
     digits, exponent = text.split("e")
