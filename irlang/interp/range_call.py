@@ -285,7 +285,7 @@ class Call:
         if self._worth_knowing(equation, body) or _counts(body) or is_place(body):
             found.body = body
         if self.domain == "relations" and equation.info.dtype == self.own.row.name:
-            reads = {name: self.tensors[name] for name in eq.reads(body)}
+            reads = {name: self.tensors[name] for name in sorted(eq.reads(body))}
             found.span = Span(body, _box(equation.info), reads, self.own)
         found.reasons = tuple(dict.fromkeys(self.walk.reasons))
         return found
