@@ -264,7 +264,8 @@ def test_every_float_reads_back_bit_for_bit(bits: int) -> None:
     ("value", "text"),
     [(1, "1"), (1.0, "1.0"), (1e-5, "1e-5"), (1e16, "1e16"), (0.1, "0.1"), (10**30, "1" + "0" * 30),
      (5e11, "5e11"), (1234.5e9, "1.2345e12"), (-2e6, "-2e6"), (200000.0, "200000.0"),
-     (1000001.0, "1000001.0"), (5e-324, "5e-324"), (1.5e300, "1.5e300"), (-2, "-2"), (True, "true")],
+     (1000001.0, "1000001.0"), (5e-324, "5e-324"), (1.5e300, "1.5e300"), (-2, "-2"),
+     (True, "true")],
 )  # fmt: skip
 def test_numbers_are_short(value: float, text: str) -> None:
     assert print_number(value) == text

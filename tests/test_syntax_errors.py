@@ -72,6 +72,10 @@ CASES = [
     ("let x = 1 # «\u202e", "character", "U+202E may not stand in a .nnir file"),
     ("«nnir 2\nlet x = 1", "version", "this file is in version 2 of the language"),
     (op("«y[n, m][n] = 1"), "family", "the first brackets of an equation"),
+    # an equation without indices
+    (op("y = «2 * x[0]"), "index", "without indices `y` is the result of a call"),
+    (op("y = x «/ 2"), "index", "`y` is the result of a call"),
+    (op("y = «x\n  y[n] = x[n]"), "index", "`y` is the result of a call"),
 ]  # fmt: skip
 
 

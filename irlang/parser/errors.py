@@ -397,7 +397,28 @@ def _no_call(stop: _Stop) -> Diagnostic | None:
     )  # fmt: skip
 
 
+def _no_index(stop: _Stop) -> Diagnostic | None:
+    """`y = x[i] + 1` in a definition."""
+    if stop.item != "OP" or [slot.kind for slot in stop.open] != ["LBRACE"]:
+        return None
+    # what the line lacks is seen at the first token of the next
+    last = stop.index - first_on_line(stop.tokens, stop.index, stop.source)
+    first = last
+    while first > 0 and not first_on_line(stop.tokens, first, stop.source):
+        first -= 1
+    if stop.tokens.kinds[first : first + 2] != ["NAME", "EQUAL"]:
+        return None
+    name = stop.tokens.texts[first]
+    return stop.fault(
+        "index",
+        f"expected {expected(stop)}, found {found(stop)}: without indices `{name}` is the result "
+        "of a call",
+        stop.span(last),
+        help=f"an equation says its indices: `{name}[i] = …`, or `{name}[] = …` of a single number",
+    )
+
+
 _SLIPS: tuple[Callable[[_Stop], Diagnostic | None], ...] = (
     _unreadable, _glued_comment, _attributes, _second_semicolon, _equals, _reserved, _no_call,
-    _unclosed,
+    _unclosed, _no_index,
 )  # fmt: skip
