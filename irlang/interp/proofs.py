@@ -31,7 +31,6 @@ class Proofs(Evaluator):
     """An evaluator that can evaluate aside."""
 
     _equal: tuple[eq.Expr, eq.Expr] | None = None  # elements that are one number, in a proof
-    _level = 0
     _left = 0  # sums that the proof under way may still look at
     _work = 0  # expressions that were evaluated for proofs
     _anew = False

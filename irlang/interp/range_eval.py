@@ -81,6 +81,8 @@ class Evaluator:
     it, and whether it makes NaN or Inf of that.
     """
 
+    _level = 0  # proofs under way, one inside another
+
     def __init__(
         self,
         tensors: dict[str, Tensor],
@@ -246,7 +248,8 @@ class Evaluator:
         fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
         result, originates = self.own.apply(function, args, own_kind, origin, fused)
         related = self.related(expr, result, args, box, facts)
-        if related.finite and not result.finite and any(arg.above or arg.below for arg in args):
+        beyond = not self._level and any(arg.above or arg.below for arg in args)
+        if beyond and related.finite and not result.finite:
             related = self._with_infinite(related, function, args, own_kind, fused)
         result = related
         if originates and result.finite:
@@ -259,7 +262,8 @@ class Evaluator:
         self, found: Numbers, function: str, args: list[Numbers], kind: str, fused: bool
     ) -> Numbers:
         """A result, and what becomes of operands that have overflowed: relations hold of finite
-        numbers, and what is no more than another may be infinite before that is.
+        numbers, and what is no more than another may be infinite before that is. Proofs are about
+        the finite numbers, too.
         """
         for at, arg in enumerate(args):
             if arg.above or arg.below:
@@ -350,7 +354,7 @@ class Evaluator:
             expr.kind, parts, own_kind, self.own, self.origins.get(id(expr))
         )
         summed = self.summed(expr, found, box, facts)
-        if expr.kind == "sum" and summed.finite and not found.finite:
+        if expr.kind == "sum" and not self._level and summed.finite and not found.finite:
             beyond = [part.body for part in parts if not part.body.finite]
             summed = join(summed, *(replace(one, pieces=()) for one in beyond))
         found = summed
