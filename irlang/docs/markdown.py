@@ -45,18 +45,15 @@ target runs was tried on calls of the operator; `irlang ops NAME` says under whi
 
 def pages(catalog: Catalog) -> dict[str, str]:
     """The pages by path, relative to the folder of `operators.md`."""
-    families: dict[str, list[ast.Op]] = {}
-    for op in catalog:
-        families.setdefault(catalog.family(op.name), []).append(op)
     index = [_INDEX.format(count=len(catalog), note=_NOTE)]
     found: dict[str, str] = {}
-    for family, ops in sorted(families.items()):
-        links = " · ".join(f"[{op.name}](operators/{family}.md#{op.name})" for op in ops)
+    for family, names in sorted(catalog.families().items()):
+        links = " · ".join(f"[{name}](operators/{family}.md#{name})" for name in names)
         index.append(f"**[{family}](operators/{family}.md)**: {links}\n")
-        own = " · ".join(f"[{op.name}](#{op.name})" for op in ops)
+        own = " · ".join(f"[{name}](#{name})" for name in names)
         head = _FAMILY.format(family=family, note=_NOTE)
         found[f"operators/{family}.md"] = "\n".join(
-            [head, f"{own}\n", *(section(op, catalog) for op in ops)]
+            [head, f"{own}\n", *(section(op, catalog) for op in map(catalog.op, names) if op)]
         )
     return {"operators.md": "\n".join(index), **found}
 

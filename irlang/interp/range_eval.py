@@ -246,12 +246,10 @@ class Evaluator:
             ]
         origin = self.origins.get(id(expr))
         fused = any(isinstance(a, eq.Apply) and a.function in ("*", "sq") for a in expr.args)
-        result, originates = self.own.apply(function, args, own_kind, origin, fused)
-        related = self.related(expr, result, args, box, facts)
-        beyond = not self._level and any(arg.above or arg.below for arg in args)
-        if beyond and related.finite and not result.finite:
-            related = self._with_infinite(related, function, args, own_kind, fused)
-        result = related
+        found, originates = self.own.apply(function, args, own_kind, origin, fused)
+        result = self.related(expr, found, args, box, facts)
+        if not self._level and result.finite and not found.finite:
+            result = self._with_infinite(result, function, args, own_kind, fused)
         if originates and result.finite:
             originates = False
         if own_kind == "real":
