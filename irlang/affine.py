@@ -38,26 +38,39 @@ class Affine:
 
 def affine(expr: eq.Expr) -> Affine | None:
     """The affine form of an expression, None where it has none over the integers."""
-    match expr:
-        case eq.Index():
-            return Affine({expr.name: 1})
-        case eq.Const() | eq.Size():
-            whole = isinstance(expr.value, int) and not isinstance(expr.value, bool)
-            return Affine({}, int(expr.value)) if whole else None
-        case eq.Apply(function="neg"):
-            inner = affine(expr.args[0])
-            return None if inner is None else Affine({}).plus(inner, -1)
-        case eq.Apply(function="+" | "-" | "*"):
-            left, right = affine(expr.args[0]), affine(expr.args[1])
-            if left is None or right is None:
-                return None
-            if expr.function != "*":
-                return left.plus(right, 1 if expr.function == "+" else -1)
-            if not left.known:
-                left, right = right, left
-            return Affine({}).plus(right, left.constant) if left.known else None
-        case _:
+    if isinstance(expr, eq.Apply):
+        if expr.function not in _AFFINE:
             return None
+        try:
+            found: Affine | None = expr.kept_form
+        except AttributeError:
+            found = expr.kept_form = _applied_form(expr)
+        return found
+    if isinstance(expr, eq.Index):
+        return Affine({expr.name: 1})
+    if isinstance(expr, (eq.Const, eq.Size)):
+        whole = isinstance(expr.value, int) and not isinstance(expr.value, bool)
+        return Affine({}, int(expr.value)) if whole else None
+    return None
+
+
+_AFFINE = frozenset(("+", "-", "*", "neg"))
+
+
+def _applied_form(expr: eq.Apply) -> Affine | None:
+    left = affine(expr.args[0])
+    if left is None:
+        return None
+    if expr.function == "neg":
+        return Affine({}).plus(left, -1)
+    right = affine(expr.args[1])
+    if right is None:
+        return None
+    if expr.function != "*":
+        return left.plus(right, 1 if expr.function == "+" else -1)
+    if not left.known:
+        left, right = right, left
+    return Affine({}).plus(right, left.constant) if left.known else None
 
 
 def extreme(form: Affine, bounds: Mapping[str, eq.Expr], *, least: bool) -> Affine | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import lru_cache
+from operator import is_
 from typing import Any, TypeVar
 
 from irlang.dtypes import DTYPES
@@ -21,14 +22,15 @@ _C = TypeVar("_C", bound=type)
 
 
 class _Compound:
-    """An expression with others inside. Its hash is kept: it is asked for again and again, and
-    would be found anew from all that is inside.
+    """An expression with others inside. Its hash and, of an index, its affine form are kept: they
+    are asked for again and again, and would be found anew from all that is inside.
     """
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "kept_form")
+    kept_form: Any  # see `irlang.affine.affine`
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        """Without its hash, which is another in another process."""
+        """Without what is kept: a hash is another in another process."""
         own: Any = fields(self)  # type: ignore[arg-type]
         return type(self), tuple(getattr(self, one.name) for one in own)
 
@@ -38,8 +40,11 @@ def _same_number(one: Scalar, other: Scalar) -> bool:
 
 
 def _hashed_once(cls: _C) -> _C:
-    """A class of expressions whose hash is found once."""
+    """A class of expressions whose hash is found once, and tells most of those apart that differ:
+    two may be alike for many steps down.
+    """
     anew: Any = cls.__hash__
+    alike: Any = cls.__eq__
 
     def kept(self: Any) -> int:
         try:
@@ -49,7 +54,13 @@ def _hashed_once(cls: _C) -> _C:
             self._hash = found
             return found
 
+    def same(self: Any, other: object) -> bool:
+        if self is other:
+            return True
+        return other.__class__ is cls and hash(self) == hash(other) and alike(self, other)
+
     cls.__hash__ = kept  # type: ignore[assignment]
+    cls.__eq__ = same  # type: ignore[method-assign,assignment]
     return cls
 
 
@@ -253,22 +264,32 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def rebuild(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """`expr` with `f` applied to the expressions directly inside."""
+    """`expr` with `f` applied to the expressions directly inside; itself where `f` changes none."""
     if isinstance(expr, Apply):
-        return Apply(expr.function, tuple(map(f, expr.args)))
+        args = tuple(map(f, expr.args))
+        return expr if _same(args, expr.args) else Apply(expr.function, args)
     if isinstance(expr, Read):
+        index = tuple(map(f, expr.index))
         default = None if expr.default is None else f(expr.default)
-        return Read(expr.tensor, tuple(map(f, expr.index)), default)
+        unchanged = default is expr.default and _same(index, expr.index)
+        return expr if unchanged else Read(expr.tensor, index, default)
     if isinstance(expr, Inside):
-        return Inside(expr.tensor, tuple(map(f, expr.index)))
+        index = tuple(map(f, expr.index))
+        return expr if _same(index, expr.index) else Inside(expr.tensor, index)
     if isinstance(expr, Reduce):
-        return Reduce(
-            expr.kind,
-            tuple((name, f(bound)) for name, bound in expr.binders),
-            None if expr.where is None else f(expr.where),
-            None if expr.body is None else f(expr.body),
-        )
+        binders = tuple((name, f(bound)) for name, bound in expr.binders)
+        where = None if expr.where is None else f(expr.where)
+        body = None if expr.body is None else f(expr.body)
+        bounds = all(one is own for (_, one), (_, own) in zip(binders, expr.binders, strict=True))
+        if bounds and where is expr.where and body is expr.body:
+            return expr
+        return Reduce(expr.kind, binders, where, body)
     return expr
+
+
+def _same(made: tuple[Expr, ...], parts: tuple[Expr, ...]) -> bool:
+    """Whether these are the very same expressions: then nothing is made, or hashed, anew."""
+    return all(map(is_, made, parts))
 
 
 def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
@@ -293,6 +314,12 @@ def indices(expr: Expr) -> frozenset[str]:
 def reads(expr: Expr) -> frozenset[str]:
     """The names of the tensors that are read."""
     return frozenset(part.tensor for part in walk(expr) if isinstance(part, Read))
+
+
+@lru_cache(_KEPT)
+def parts(expr: Expr) -> frozenset[Expr]:
+    """`expr` and everything inside it, to ask whether something stands in it."""
+    return frozenset(walk(expr))
 
 
 @lru_cache(_KEPT)

@@ -80,6 +80,7 @@ def _session(targets: tuple[str, ...], profile: str, jobs: int) -> Session:
             targets, limits, accepted, thorough=False, side_by_side=cores >= 2 * jobs
         ).__enter__()
         gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
+        gc.set_threshold(20_000, 20, 50)
     return _SESSION[key]
 
 

@@ -135,7 +135,7 @@ class Elements(Proofs):
             term = self.tensors[read.tensor].body if region is None else region.term
             known = term is not None and self.as_here(read.tensor)
             made = instance(term, read) if term is not None and known else read
-            if not self.stepping and any(map(has_default, eq.walk(made))):
+            if not self.stepping and _reads_with_default(made):
                 made = specialised(made, box, self.tensors, self.decided)
             if region is None and isinstance(made, eq.Read) and made.tensor != read.tensor:
                 made = self.meaning(made, box)  # a copy that lies in several regions
@@ -204,6 +204,11 @@ def _by_index(expr: eq.Expr) -> bool:
         isinstance(part, eq.Apply) and part.function == "select" and not eq.reads(part.args[0])
         for part in eq.walk(expr)
     )
+
+
+@lru_cache(_KEPT)
+def _reads_with_default(expr: eq.Expr) -> bool:
+    return any(map(has_default, eq.walk(expr)))
 
 
 def has_default(part: eq.Expr) -> TypeGuard[eq.Read]:

@@ -24,7 +24,7 @@ from irlang.interp.interval import (
     truth,
 )
 from irlang.interp.reductions import Part, reduced
-from irlang.interp.regions import Ends, Tensor, cuts, form_ends, pieces
+from irlang.interp.regions import Borders, Ends, Tensor, borders, cuts, form_ends, pieces
 from irlang.kinds import kind
 
 Limits = Mapping[str, Ends]  # of every index, both included
@@ -100,6 +100,7 @@ class Evaluator:
         self.reasons: list[str] = []  # relations that were of use
         self._kinds: dict[int, tuple[eq.Expr, str]] = {}  # with the expression, kept for its id
         self._boxes: dict[tuple[tuple[str, Ends], ...], Limits] = {}
+        self._borders: dict[eq.Expr, Borders] = {}
 
     def value(self, expr: eq.Expr, box: Limits, facts: Facts) -> Numbers:
         """What an expression may be at the indices of a box, where the facts hold."""
@@ -139,6 +140,7 @@ class Evaluator:
 
     def forget(self) -> None:
         """Tensors have become others: what is known of their elements is looked up anew."""
+        self._borders.clear()
 
     def kind(self, expr: eq.Expr) -> str:
         """Whether an expression is `real`, `int` or `bool`."""
@@ -174,6 +176,8 @@ class Evaluator:
 
     def ends(self, expr: eq.Expr, box: Limits, facts: Facts) -> Ends | None:
         """Between which integers an index expression lies; None for none."""
+        if isinstance(expr, eq.Index) and expr.name in box:  # what most are
+            return box[expr.name]
         form = affine(expr)
         if form is not None:
             found = form_ends(form, box)
@@ -339,7 +343,7 @@ class Evaluator:
                 if expr.where and expr.body
                 else (expr.where or expr.body or eq.Const(True))
             )
-            places = cuts(inside, inner, self.tensors, names) if self.split else {}
+            places = cuts(self._borders_of(inside), inner, names) if self.split else {}
             boxes = pieces(own, places, _INNER)
             for one in boxes:
                 count = prod(high - low + 1 for low, high in one.values())
@@ -361,6 +365,12 @@ class Evaluator:
         if own_kind == "real":
             operand = join(*(part.body for part in parts))
             self._noted(expr, expr.kind, operand, originates)
+        return found
+
+    def _borders_of(self, expr: eq.Expr) -> Borders:
+        found = self._borders.get(expr)
+        if found is None:
+            found = self._borders[expr] = borders(expr, self.tensors)
         return found
 
     def summed(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:  # noqa: ARG002

@@ -6,7 +6,7 @@ the boxes of what it reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
@@ -84,9 +84,10 @@ class Tensor:
     def only(self, ends: Sequence[Ends]) -> Region | None:
         """The region that holds all indices between the ends."""
         for region in self.regions:
-            if all(
-                a <= low and high < b for (low, high), (a, b) in zip(ends, region.box, strict=True)
-            ):
+            for (low, high), (a, b) in zip(ends, region.box, strict=True):
+                if low < a or high >= b:
+                    break
+            else:
                 return region
         return None
 
@@ -96,7 +97,10 @@ class Tensor:
 
 
 def _meets(box: Box, ends: Sequence[Ends]) -> bool:
-    return all(low < b and high >= a for (low, high), (a, b) in zip(ends, box, strict=True))
+    for (low, high), (a, b) in zip(ends, box, strict=True):  # noqa: SIM110 (asked for most of all)
+        if low >= b or high < a:
+            return False
+    return True
 
 
 def whole(info: eq.TensorInfo, numbers: Numbers, term: eq.Expr | None = None) -> Tensor:
@@ -149,45 +153,76 @@ def form_ends(form: Affine, box: Mapping[str, Ends]) -> Ends | None:
     for name, coefficient in form.coefficients.items():
         if name not in box:
             return None
-        ends = [coefficient * end for end in box[name]]
-        low, high = low + min(ends), high + max(ends)
+        first, last = box[name]
+        if coefficient < 0:
+            first, last = last, first
+        low, high = low + coefficient * first, high + coefficient * last
     return low, high
 
 
-def _dominant(form: Affine, bound: int, name: str, box: Mapping[str, Ends]) -> set[int]:
-    """Where along an index the form passes a bound, if the other indices matter little."""
-    coefficient = form.coefficients[name]
-    rest = Affine({n: c for n, c in form.coefficients.items() if n != name}, form.constant)
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """Where an expression may change its look.
+
+    forms: what affine forms pass there, by the coefficients of the indices. binders: the indices
+    that are bound inside, with the forms of their bounds.
+    """
+
+    forms: Mapping[tuple[tuple[str, int], ...], Set[int]]
+    binders: tuple[tuple[str, Affine], ...]
+
+
+def borders(expr: eq.Expr, tensors: Mapping[str, Tensor]) -> Borders:
+    """The borders of an expression, whatever box its indices are in."""
+    forms: dict[tuple[tuple[str, int], ...], set[int]] = {}
+    for form, at in _boundaries(expr, tensors):
+        if form.coefficients:
+            key = tuple(form.coefficients.items())
+            forms.setdefault(key, set()).add(at - form.constant)
+    bound = [
+        (name, affine(size))
+        for part in (eq.walk(expr) if eq.reduces(expr) else ())
+        if isinstance(part, eq.Reduce)
+        for name, size in part.binders
+    ]
+    return Borders(forms, tuple((name, form) for name, form in bound if form is not None))
+
+
+def _dominant(
+    coefficients: tuple[tuple[str, int], ...], bounds: Set[int], name: str, box: Mapping[str, Ends]
+) -> set[int]:
+    """Where along an index the form passes bounds, if the other indices matter little."""
+    rest = Affine({other: n for other, n in coefficients if other != name})
     ends = form_ends(rest, box)
     if ends is None:
         return set()
+    found: set[int] = set()
+    coefficient = dict(coefficients)[name]
     if coefficient < 0:
-        coefficient, ends, bound = -coefficient, (-ends[1], -ends[0]), 1 - bound
-    first = -((ends[1] - bound) // coefficient)
-    last = -((ends[0] - bound) // coefficient)
-    return {first, last} if last - first <= 2 else set()
+        coefficient, ends, bounds = -coefficient, (-ends[1], -ends[0]), {1 - at for at in bounds}
+    for at in bounds:
+        first = -((ends[1] - at) // coefficient)
+        last = -((ends[0] - at) // coefficient)
+        if last - first <= 2:
+            found |= {first, last}
+    return found
 
 
-def cuts(
-    expr: eq.Expr, box: Mapping[str, Ends], tensors: Mapping[str, Tensor], names: Sequence[str]
-) -> dict[str, set[int]]:
-    """For every one of the indices, where the expression may change its look.
+def cuts(where: Borders, box: Mapping[str, Ends], names: Sequence[str]) -> dict[str, set[int]]:
+    """For every one of the indices, where an expression of these borders may change its look.
 
     box: of all indices whose bounds are known; others, bound inside, are taken from their binders.
     """
-    found: dict[str, set[int]] = {name: set() for name in names}
     inner = dict(box)
-    for part in eq.walk(expr):
-        if isinstance(part, eq.Reduce):
-            for name, bound in part.binders:
-                form = affine(bound)
-                ends = form_ends(form, inner) if form is not None else None
-                if ends is not None:
-                    inner[name] = (0, max(ends[1] - 1, 0))
-    for passing, at in _boundaries(expr, tensors):
-        for name in names:
-            if name in passing.coefficients:
-                found[name] |= _dominant(passing, at, name, inner)
+    for name, form in where.binders:
+        ends = form_ends(form, inner)
+        if ends is not None:
+            inner[name] = (0, max(ends[1] - 1, 0))
+    found: dict[str, set[int]] = {name: set() for name in names}
+    for coefficients, bounds in where.forms.items():
+        for name, _ in coefficients:
+            if name in found:
+                found[name] |= _dominant(coefficients, bounds, name, inner)
     return {
         name: {at for at in places if box[name][0] < at <= box[name][1]}
         for name, places in found.items()
@@ -264,10 +299,11 @@ def parted(
     where along a row something changes may hang on which row it is.
     """
     names = list(box)
-    first = pieces(box, cuts(expr, box, tensors, names))
+    where = borders(expr, tensors)
+    first = pieces(box, cuts(where, box, names))
     if len(first) == 1:
         return first
-    found = [part for one in first for part in pieces(one, cuts(expr, one, tensors, names))]
+    found = [part for one in first for part in pieces(one, cuts(where, one, names))]
     return found if len(found) <= LIMIT else first
 
 

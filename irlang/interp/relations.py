@@ -39,6 +39,12 @@ class Relations(Mixed):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
+    _telling: dict[tuple[str, int], bool]  # tensors whose elements hang on where they are
+
+    def forget(self) -> None:
+        """Tensors have become others: what they are made of is looked up anew."""
+        super().forget()
+        self._telling = {}
 
     # ---- what improves on the interval of a function
 
@@ -176,33 +182,26 @@ class Relations(Mixed):
         if len(set(several)) == len(several):
             return None
         written = len(set(read.index)) < len(read.index)
-        return there if written or self._tells_places(read, box, _INSIDE) else None
+        return there if written or self._tells_places(read.tensor, _INSIDE) else None
 
-    def _tells_places(self, read: eq.Read, box: Limits, depth: int) -> bool:
-        """Whether an element is made of two of one tensor, or as a comparison of indices says."""
-        term = self.meaning(read, box)
-        if term == read:
-            return False
-        places: dict[str, set[tuple[eq.Expr, ...]]] = {}
-        inner: Limits | None = box  # with the indices of all sums in it, as each has its own
-        for part in eq.walk(term):
-            if isinstance(part, eq.Reduce):
-                inner = None if inner is None else self.inner_box(part, inner)
-            elif isinstance(part, eq.Read):
-                places.setdefault(part.tensor, set()).add(part.index)
-            elif isinstance(part, eq.Apply) and part.function == "==" and not eq.reads(part):
-                return True
-        if any(len(met) > 1 for met in places.values()):
+    def _tells_places(self, tensor: str, depth: int) -> bool:
+        """Whether elements are made of two of one tensor, or as a comparison of indices says."""
+        key = tensor, depth
+        if key not in self._telling:
+            known = self.tensors[tensor] if self.as_here(tensor) else None
+            terms = () if known is None else {known.body, *(part.term for part in known.regions)}
+            self._telling[key] = any(self._tells(term, depth) for term in terms if term is not None)
+        return self._telling[key]
+
+    def _tells(self, term: eq.Expr, depth: int) -> bool:
+        read = {part for part in eq.parts(term) if isinstance(part, eq.Read)}
+        tensors = {part.tensor for part in read}
+        if len(tensors) < len(read) or any(
+            isinstance(part, eq.Apply) and part.function == "==" and not eq.reads(part)
+            for part in eq.parts(term)
+        ):
             return True
-        return (
-            depth > 0
-            and inner is not None
-            and any(
-                self._tells_places(eq.Read(name, index), inner, depth - 1)
-                for name, met in places.items()
-                for index in met
-            )
-        )
+        return depth > 0 and any(self._tells_places(name, depth - 1) for name in tensors)
 
     def _at_place(self, expr: eq.Read, found: Numbers, box: Limits) -> Numbers:
         """An element at an index that is read: where the elements are largest, or another is."""

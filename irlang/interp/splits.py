@@ -90,7 +90,7 @@ class Splits(Diagonals):
         """An expression written out as far as an element stands in it; None where it does not."""
         for depth in range(_WRITTEN):
             body = self.unfolded(expr, box, depth)
-            if any(part == atom for part in eq.walk(body)):
+            if atom in eq.parts(body):
                 return body if depth and small(body) else None
         return None
 

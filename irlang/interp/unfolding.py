@@ -120,6 +120,8 @@ def canonical(index: eq.Expr) -> eq.Expr:
 
 def ends_of(index: eq.Expr, box: Limits) -> Ends | None:
     """Between which integers an index lies; None where it is read from data."""
+    if isinstance(index, eq.Index):  # what most are
+        return box.get(index.name)
     form = affine(index)
     if form is not None:
         return form_ends(form, box)
@@ -302,7 +304,7 @@ def _pinned(index: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Ex
         only = region.numbers.only
         return part if only is None else eq.Const(int(only))
 
-    if not any(isinstance(part, eq.Read) for part in eq.walk(index)):
+    if not eq.reads(index):
         return index
     return specialised(replaced(index), box, store, decided)
 
