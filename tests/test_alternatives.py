@@ -235,6 +235,19 @@ def test_another_formula_is_not_wrong(key: str, seed: int, size: int) -> None:
     assert found in (allowed | {"nonfinite"} if row.overflows else allowed)
 
 
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 40))
+@settings(max_examples=40, deadline=None)
+def test_a_distance_by_the_squares_of_rows_is_not_wrong_where_rows_are_equal(
+    seed: int, size: int
+) -> None:
+    """As torch.cdist has it of many rows: what should be 0 is what cancels."""
+    x = _numbers(seed, 1e3, (5, size))
+    squares = np.sum(x * x, -1, dtype=F)
+    apart = squares[:, None] + squares[None, :] - F(2) * (x @ x.T)
+    got = np.sqrt(np.maximum(apart, 0))
+    assert verdict("cdist", {"a": x, "b": x}, got, {}) in ("agrees", "rounding", "inaccurate")
+
+
 def test_squares_that_overflow_where_those_of_differences_do_not() -> None:
     """A variance in one pass is infinite there, so that the result is 0."""
     x = np.zeros((1, 1, 8), F)

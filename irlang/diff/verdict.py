@@ -9,8 +9,8 @@ distinctions only name a disagreement or the strength of an agreement:
   taken as 16 at most where the element itself is smaller: half of the digits are right, and a huge
   number beside it excuses nothing; or within the radius of arithmetic that has half of the digits
   (`Arithmetic.halved`): so far off is a formula that squares what a problem's condition makes of a
-  rounding, as a variance in one pass does, or that adds 1 to what is small. Further off, it is
-  `wrong`.
+  rounding, as a variance in one pass does, or a distance by the squares of both rows, or that adds
+  1 to what is small. Further off, it is `wrong`.
 
 A program that was fed with values at the edges of their types (`irlang.gen.edge`) has what is
 `wrong` or `nonfinite` counted apart, as `edge`. There an infinity or NaN is none of the digits that

@@ -37,6 +37,8 @@ class BallArithmetic(Precision):
             return Ball(value)
         if function in "+-":
             slack: Any = a.bound + b.bound
+            if halved:  # (a - b)^2 may be written out: then it goes by the last places of both
+                slack = slack + 2 * self.unit * (np.abs(a.value) + np.abs(b.value))
         elif exact:
             slack = 0.0
         elif function == "*":
