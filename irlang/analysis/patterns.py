@@ -148,6 +148,7 @@ def tries(
     graph: Graph, seed: int, wanted: Collection[str] | None = None
 ) -> Iterator[dict[str, Array]]:
     """Values for all inputs, without end: constants, then mixtures, always the same for a seed.
+    Constants that are tiny are few causes' only: they come one by one between the first mixtures.
 
     wanted: the inputs that matter; the others are what is nearest to zero in their ranges. Steps
     are taken from these tries, which lead nowhere from where all is as good as 0.
@@ -158,9 +159,14 @@ def tries(
         others = {name: ends for name, ends in ranges.items() if name not in wanted}
         plain = _one(graph, others, dict.fromkeys(others, _ZERO), generator(seed, "plain"))
         ranges = {name: ends for name, ends in ranges.items() if name in wanted}
-    for pattern in CONSTANT if wanted is not None else (*CONSTANT, *TINY):
-        made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
-        yield {**plain, **made}
+
+    def constants(patterns: Collection[Pattern]) -> Iterator[dict[str, Array]]:
+        for pattern in patterns:
+            made = _one(graph, ranges, dict.fromkeys(ranges, pattern), generator(seed, "constant"))
+            yield {**plain, **made}
+
+    yield from constants(CONSTANT)
+    tiny = constants(TINY if wanted is None else ())
     infos = [graph.inputs[name].info for name in ranges]
     some_alike = len(set(infos)) < len(infos)
     for number in itertools.count():
@@ -170,6 +176,8 @@ def tries(
         chosen = {name: choices[int(numbers.integers(len(choices)))] for name in ranges}
         made = _one(graph, ranges, chosen, numbers)
         yield {**plain, **(_alike(graph, ranges, made, numbers) if alike else made)}
+        if number % 2:
+            yield from itertools.islice(tiny, 1)
 
 
 def _one(

@@ -27,7 +27,7 @@ from irlang.interp.values import Array
 _IDLE = 32, 256  # tries by patterns that bring nothing, before each point is pursued by itself:
 _WORTH = 10_000_000  # so many that they make these elements, within the two ends
 _FEW = 8  # of these for what is safe once an earlier call is mended
-_SURE = 15  # of these that are made whatever they bring: constants, and a few mixtures
+_SURE = 18  # of these that are made whatever they bring or take: constants, and a few mixtures
 _BEFORE = 0.4  # of the patience, for those after: what is left is for the pursuits
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
@@ -235,15 +235,14 @@ class Search:
     ) -> list[tuple[Node, Values]]:
         """The next tries, until they have brought nothing for a while; slight: soon for these.
 
-        share: of the patience that they may take, but for the first so many, sure, which may take
-        twice of it.
+        share: of the patience that they may take, but for the first so many, sure, which are made
+        as long as there is any time: they are few, and slow where the model or the machine is.
         """
         met: dict[str, tuple[Node, Values]] = {}
         graph = self._cone(left)
         idle, most = 0, _idle(graph)
         while left and idle < (most if left.keys() - slight else _FEW):
-            patience = (share if idle > sure else 2) * self._patience
-            end = min(deadline, self._last + patience)
+            end = min(deadline, self._last + share * self._patience) if idle > sure else self._end
             if idle and self.clock() >= end:
                 break
             values = next(source)
