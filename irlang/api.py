@@ -49,7 +49,7 @@ class Model:
 
     text: what it was read from. file: where that was. names: what an imported model calls its
     inputs, parameters and calls, by their names in the text. left_out: what of it is not here, as
-    it has no translation.
+    it has no translation. spare: its inputs and parameters on which nothing hangs that is here.
     """
 
     graph: Graph
@@ -58,6 +58,7 @@ class Model:
     file: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[Diagnostic, ...] = ()
+    spare: frozenset[str] = frozenset()
 
     def values(self, given: Mapping[str, Array] | None = None, seed: int = 0) -> dict[str, Array]:
         """Values of inputs, parameters and what is left open: given, drawn or initialised."""
@@ -120,7 +121,7 @@ class Model:
 
         ready = subject(
             self.graph, self.catalog, ranges=ranges, seed=seed, file=self.file, text=self.text,
-            names=self.names, left_out=self.left_out, flush=flush,
+            names=self.names, spare=self.spare, left_out=self.left_out, flush=flush,
         )  # fmt: skip
         with Frameworks() as frameworks:
             return verdicts(
@@ -245,7 +246,8 @@ def import_model(
     made = read(Path(path), "parameters", bind, constants, partly=partly)
     model = loads(made.text)
     made.fill(model.graph)
-    return replace(model, names=made.names(model.graph), left_out=made.left_out)
+    names = made.names(model.graph)
+    return replace(model, names=names, left_out=made.left_out, spare=made.spare)
 
 
 def analyze(

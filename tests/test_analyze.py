@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from irlang.analysis import search
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.analysis.patterns import tries
@@ -219,3 +220,30 @@ def test_boxes_whose_offsets_reach_zero_have_a_witness(frameworks: Frameworks) -
     (report,) = found.reports
     assert (report.call, report.status) == ("weight", "reachable")
     assert_holds(report, found.subject)
+
+
+def test_what_is_near_a_call_varies_alone(
+    frameworks: Frameworks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind many steps the weights of a last layer are tried, and the steps taken once."""
+    monkeypatch.setattr(search, "_SLOW", 0.0)
+    monkeypatch.setattr(search.Search, "_patterns", lambda *_: [])
+    monkeypatch.setattr(search.Search, "_pursue", lambda *_: None)
+    steps = "\n".join(f"h{i + 1} = tanh(matmul(h{i}, w))" for i in range(9))
+    text = model(
+        f"h0 = identity(x)\n{steps}\np = softmax(add(matmul(h9, v), b); axis = 1)\ny = log(p)",
+        "x: f32[2, 3] in [-1, 1], w: f32[3, 3] in [-2, 2], v: f32[3, 4] in [-60, 60], "
+        "b: f32[4] in [-1, 1]",
+        "y: f32[2, 4]",
+    )
+    (report,) = judged(text, frameworks).reports
+    assert report.status == "reachable"
+    assert report.witness is not None
+    assert np.unique(report.witness.values["w"]).size == 1
+
+
+def test_a_quotient_that_only_0_is_kept_from_overflows(frameworks: Frameworks) -> None:
+    body = "y = divide(a, where(equal(b, 0), 1, b))"
+    inputs = "a: f32[3] in [-9, 9], b: f32[3] in [-9, 9]"
+    (report,) = judged(model(body, inputs, "y: f32[3]"), frameworks).reports
+    assert report.status == "reachable"

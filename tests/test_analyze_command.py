@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from safetensors.numpy import save_file
 
@@ -17,6 +19,7 @@ import irlang
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import mend
 from irlang.commands.fmt import format_text
+from irlang.diagnostics import InvalidInput
 from tests.analysed import (
     BOXES,
     DIFFERENCE,
@@ -152,6 +155,37 @@ def test_what_a_framework_makes_0_of_a_number_next_to_it_is_told(
     assert run(str(path), "--fix", "--targets", "onnxruntime", capsys=capsys)[0] == 0
     assert "y = log_softmax(x; axis = 1)" in path.read_text()
     assert "z = log(multiply(w, 1e-20))" in path.read_text()
+
+
+def test_what_a_library_loses_is_told(tmp_path: Path, capsys: Any) -> None:
+    """The logistic function of -40 is 4e-18, for which ONNX Runtime has 0."""
+    path = tmp_path / "m.nnir"
+    body = "s = sigmoid(x)\ny = log(s)\nz = log(maximum(s, 1e-9))"
+    path.write_text(model(body, "x: f32[4] in [-40, 5]", "y: f32[4], z: f32[4]"))
+    _, said, _ = run(str(path), "--format", "json", "--targets", "onnxruntime", capsys=capsys)
+    (report,) = json.loads(said)["reports"]
+    assert (report["call"], report["status"]) == ("y", "reachable")
+    assert report["witness"]["operands"] == [0.0]
+    assert report["guard"]["text"] == "log_sigmoid(x)"
+    path.write_text(model(body, "x: f64[4] in [-40, 5]", "y: f64[4], z: f64[4]"))
+    assert run(str(path), "--targets", "onnxruntime", capsys=capsys)[0] == 0
+
+
+def test_a_range_may_be_of_what_is_left_out(tmp_path: Path) -> None:
+    """An input that nothing reads, or only what has no translation; other names are refused."""
+    path = tmp_path / "m.onnx"
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 13, "other" : 1]>
+        m (float[3] x, float[3] unread, float[3] w) => (float[3] y, float[3] z)
+        { y = Log(x)  z = other.Strange(w) }"""
+    )
+    onnx.save(made, path)
+    given = {"x": (1.0, 2.0), "unread": (0.0, 1.0), "w": (0.0, 1.0)}
+    assert irlang.analyze(path, given).reports == ()
+    with pytest.raises(InvalidInput) as caught:
+        irlang.analyze(path, {**given, "v": (0.0, 1.0)})
+    (diagnostic,) = caught.value.diagnostics
+    assert "`v`, which is no input or parameter" in diagnostic.message
 
 
 def test_a_safe_model_is_told_so_and_leaves_with_0(tmp_path: Path, capsys: Any) -> None:

@@ -510,3 +510,23 @@ def test_a_part_of_a_whole_that_may_be_0_is_1_at_most_or_nan(whole: str) -> None
 def test_both_ends_of_a_domain_are_told() -> None:
     (point,) = analysed("model m(x: f32[3] in [-5, 4]) -> y: f32[3] {\n  y = acos(x)\n}\n").points
     assert point.reasons[0].endswith("the function is not defined below -1 or above 1")
+
+
+@pytest.mark.parametrize(
+    ("condition", "index", "safe"),
+    [
+        ("i < n[k]", "n[k] - 1 - i", True),
+        ("i < n[k]", "n[k] - 2 - i", False),
+        ("i <= n[k]", "n[k] - 1 - i", False),
+        ("not (i >= n[k])", "n[k] - 1 - i", True),
+        ("i < n[0]", "n[k] - 1 - i", False),
+        ("n[k] > i + 1", "n[k] - 2 - i", True),
+        ("n[k] == i", "n[k] - 1 - i", False),
+    ],
+)
+def test_a_place_that_a_condition_keeps_inside(condition: str, index: str, safe: bool) -> None:
+    text = f"""op turned(x: f32[K, N], n: i64[K]) -> y: f32[K, N] {{
+      y[k, i] = if {condition} then x[k, {index}] else 1
+    }}
+    model m(x: f32[3, 5] in [0, 1], n: i64[3] in [0, 5]) -> y: f32[3, 5] {{ y = turned(x, n) }}"""
+    assert possible(analysed(text)) == (set() if safe else {("y", "index")})

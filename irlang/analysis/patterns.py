@@ -106,11 +106,11 @@ def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
 
 
 _LOW = _constant(lambda ends: ends[0])
-_HIGH = _constant(lambda ends: ends[1])
-_ZERO = _constant(_nearest_zero)
+HIGH = _constant(lambda ends: ends[1])
+ZERO = _constant(_nearest_zero)
 _MIDDLE = _constant(lambda ends: 0.5 * ends[0] + 0.5 * ends[1])
 _ONE = _constant(lambda ends: min(max(1.0, ends[0]), ends[1]))
-CONSTANT = (_ZERO, _HIGH, _LOW, _ONE, _MIDDLE)
+CONSTANT = (ZERO, HIGH, _LOW, _ONE, _MIDDLE)
 # What is not 0, and has a reciprocal that overflows, by itself or once it is divided: of f16, f32;
 # and whose square is still not 0, where the quotient of it and of its square is divided once more.
 TINY = (_power(-17), _power(-124), _power(-129), _power(-11), _power(-68))
@@ -128,8 +128,9 @@ _VARIED = (
 _PLAIN: tuple[tuple[Pattern, ...], ...] = (CONSTANT, CONSTANT + _VARIED, _VARIED)
 _CHOICES = (
     *_PLAIN, (*CONSTANT, *_VARIED[3:6]),
-    *_PLAIN, (_ZERO, _ONE, _in_line, _in_line),
-    *_PLAIN, (_ZERO, _one_number, _one_number),
+    *_PLAIN, (ZERO, _ONE, _in_line, _in_line),
+    *_PLAIN, (ZERO, _one_number, _one_number),
+    (HIGH, *TINY),  # a divisor that is not 0, and what it is too small for
 )  # fmt: skip
 _ALIKE = 7  # of so many tries one has inputs that are equal to others, if some are alike
 _FIRST_ALIKE = 2
@@ -145,19 +146,19 @@ def stored(array: Array, info: TensorInfo, ends: Ends) -> Array:
 
 
 def tries(
-    graph: Graph, seed: int, wanted: Collection[str] | None = None
+    graph: Graph, seed: int, wanted: Collection[str] | None = None, rest: Pattern = ZERO
 ) -> Iterator[dict[str, Array]]:
     """Values for all inputs, without end: constants, then mixtures, always the same for a seed.
     Constants that are tiny are few causes' only: they come one by one between the first mixtures.
 
-    wanted: the inputs that matter; the others are what is nearest to zero in their ranges. Steps
-    are taken from these tries, which lead nowhere from where all is as good as 0.
+    wanted: the inputs that matter; rest: what the others are, in all tries the same. Steps are
+    taken from these tries, which lead nowhere from where all is as good as 0.
     """
     ranges = {name: port.within for name, port in graph.inputs.items() if port.within is not None}
     plain: dict[str, Array] = {}
     if wanted is not None:
         others = {name: ends for name, ends in ranges.items() if name not in wanted}
-        plain = _one(graph, others, dict.fromkeys(others, _ZERO), generator(seed, "plain"))
+        plain = _one(graph, others, dict.fromkeys(others, rest), generator(seed, "plain"))
         ranges = {name: ends for name, ends in ranges.items() if name in wanted}
 
     def constants(patterns: Collection[Pattern]) -> Iterator[dict[str, Array]]:

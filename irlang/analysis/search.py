@@ -10,15 +10,17 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from irlang.analysis.confirm import Frameworks, Programs, Shown
+from irlang.analysis.near import Beside, nearest
 from irlang.analysis.patterns import CONSTANT, stored, tries
 from irlang.analysis.probe import Place, Probe, probes
 from irlang.analysis.pursue import Pursuit, Values, shaken
 from irlang.analysis.subject import Subject
-from irlang.analysis.trace import cone, originates, trace
+from irlang.analysis.trace import Seen, cone, originates, trace
 from irlang.diagnostics import InvalidInput
 from irlang.graph import Graph, Node
 from irlang.interp.draws import generator, open_values
@@ -29,6 +31,8 @@ _WORTH = 10_000_000  # so many that they make these elements, within the two end
 _FEW = 8  # of these for what is safe once an earlier call is mended
 _SURE = 18  # of these that are made whatever they bring or take: constants, and a few mixtures
 _BEFORE = 0.4  # of the patience, for those after: what is left is for the pursuits
+_SLOW = 0.05  # of the patience, for one try of a model, from where on what is near varies alone
+_NEAR_BY = 0.3  # of the patience, for each call
 _ROUNDS = 4  # of patterns, should a framework not show what is met
 _SHARE = 0.4  # of the time that they may take
 _PATIENCE = 0.17  # of the time, without a new witness, after which the search ends
@@ -137,6 +141,7 @@ class Search:
                     break
 
         patterns(_BEFORE, _SURE)
+        self._near_by(self._left(wanted), programs, plainer)
         open_ = self._left(wanted)
         watched = {one.node.name: self._watched(one) for one in wanted if one.node.name in open_}
         for attempt in range(_ATTEMPTS):
@@ -263,15 +268,34 @@ class Search:
             graph = self._cone(left) if hits else graph
         return list(met.values())
 
+    def _near_by(self, left: Mapping[str, Node], programs: Programs, plainer: float) -> None:
+        """Tries for calls of a model that takes long to compute: only inputs near a call vary."""
+        began = self.clock()
+        most = min(self._end, began + self._patience)
+        for node in left.values():
+            graph = self._cone({node.name: node})
+            near = nearest(graph, self.subject.ranges, self._leaves)
+            if not near or self.clock() >= most:
+                continue
+            beside = Beside(self.subject.graph, near, self.seed, _idle(graph), self.clock)
+            pace = _SLOW * self._patience, _NEAR_BY * self._patience
+            for values, found in beside.traces(partial(self._trace, graph), *pace):
+                if found and self._breaks(node, found) and self._holds(graph, node, values):
+                    self._confirm([(node, values)], programs, self.clock() + plainer)
+                    break
+        self._last = max(self._last, min(self._last + self.clock() - began, self.clock()))
+
     def _cone(self, nodes: Mapping[str, Node]) -> Graph:
         return cone(self.graph, [value for node in nodes.values() for value in node.outputs])
 
-    def _trace(self, graph: Graph, values: Values, draw: int = 0) -> dict[str, Array]:
-        """All values, or none where a precondition fails."""
+    def _trace(
+        self, graph: Graph, values: Values, draw: int = 0, *, seen: Seen | None = None
+    ) -> dict[str, Array]:
+        """All values, or none where a precondition fails. seen: as of `trace`."""
         catalog = self.subject.catalog
         drawn = open_values(graph, draw, catalog)
         try:
-            return trace(graph, {**values, **self.subject.fixed, **drawn}, catalog)
+            return trace(graph, {**values, **self.subject.fixed, **drawn}, catalog, seen)
         except InvalidInput:
             return {}
 

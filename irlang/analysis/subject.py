@@ -84,13 +84,12 @@ def subject(
 
     ranges: by a value's name in the text or in the model that it was imported from, with the `:0`
     of TensorFlow or without it. A parameter with a range varies; one with a value and no range is
-    that value. spare: names that may have a range although nothing hangs on them: of what an
-    importer left out. left_out, flush: as in `Subject`. Raises `usage.range` for a name that is no
-    input or parameter, and for a range that holds no value of its type.
+    that value. spare: names of the model that may have a range although they are not here: of
+    what an importer left out. left_out, flush: as in `Subject`. Raises `usage.range` for a name
+    that is no input or parameter, and for a range that holds no value of its type.
     """
     names = dict(names or {})
-    used = {name: ends for name, ends in (ranges or {}).items() if name not in spare}
-    given = _own_names(graph, used, names)
+    given = _own_names(graph, ranges or {}, names, spare)
     ports: dict[str, Port] = {}
     params: dict[str, Param] = {}
     assumed = []
@@ -139,8 +138,9 @@ def reread(old: Subject, text: str) -> Subject | None:
 
 
 def _own_names(
-    graph: Graph, ranges: Mapping[str, Ends], names: Mapping[str, str]
+    graph: Graph, ranges: Mapping[str, Ends], names: Mapping[str, str], spare: Collection[str]
 ) -> dict[str, Ends]:
+    passed = {name.removesuffix(":0") for name in spare}
     known = {*graph.inputs, *(n for n, param in graph.params.items() if not param.literal)}
     own = {original: name for name, original in names.items() if name in known}
     # TensorFlow calls the first result of a node by the node, or by its place, as `x:0`
@@ -152,7 +152,7 @@ def _own_names(
         name = own.get(wanted, wanted)
         if name in known:
             found[name] = ends
-        else:
+        elif wanted.removesuffix(":0") not in passed:
             unknown.append(wanted)
     if unknown:
         there = ", ".join(names.get(name, name) for name in sorted(known)) or "none"

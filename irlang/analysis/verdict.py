@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from irlang import equations as eq
 from irlang.adjoint_graph import Pullback, gradient_graph, prepare
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.guards import Guard, guards_of
@@ -16,6 +17,7 @@ from irlang.diagnostics import NOWHERE, Span
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Node
 from irlang.interp.range import Analysis, Granted, Point, analyse
+from irlang.scalar import SCALARS
 
 SECONDS = 4.5  # for all witnesses of a model, unless something else is said
 # Seconds in which guards are tried: so many times what the analysis took, each being one more.
@@ -150,10 +152,12 @@ def verdicts(
 def _next_to_zero(
     subject: Subject, found: Analysis, gradient: bool, domain: str
 ) -> _Flushed | None:
-    """What is not safe where frameworks have 0 for a number below the smallest normal one; None
-    where nothing that decides comes so near to 0, or all is safe.
+    """What is not safe where frameworks have 0 for a number below the smallest normal one, or for
+    a value of a function that their libraries lose; None where nothing that decides comes so near
+    to 0, or all is safe.
     """
     tiny = max((DTYPES[info.dtype].tiny for info in subject.graph.values.values()), default=0.0)
+    tiny = max(tiny, _lost(subject, found))
     near = any(0 < p.operand.low < tiny or -tiny < p.operand.high < 0 for p in found.points)
     if subject.flush or not near:
         return None
@@ -162,6 +166,23 @@ def _next_to_zero(
     known = {point.node for point in found.points if point.status != "safe"}
     points = tuple(p for p in flushed.points if p.status != "safe" and p.node not in known)
     return _Flushed(subject, flushed, points) if points else None
+
+
+def _lost(subject: Subject, found: Analysis) -> float:
+    """The size below which a library may give 0 for what a call gives, which is not 0."""
+    small = [
+        (node, size)
+        for node in subject.graph.nodes
+        if (size := min(found.values[name].low for name in node.outputs)) > 0
+    ]
+    lost = (
+        (SCALARS[part.function].lost, size)
+        for node, size in small
+        for equation in node.expansion(subject.catalog).equations
+        for part in eq.walk(equation.body)
+        if isinstance(part, eq.Apply)
+    )
+    return max((most for most, size in lost if size < most), default=0.0)
 
 
 def _with_guards(

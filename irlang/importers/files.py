@@ -22,8 +22,8 @@ class Imported:
     """A model as text, in the one layout.
 
     writer: has the parameters that belong beside it. spare: the names of inputs and parameters of
-    the model that no result hangs on, which the text therefore leaves out. left_out: operators
-    without a translation, where the text may do without them.
+    the model that the text may be without, as no result hangs on them, or none that is there.
+    left_out: operators without a translation, where the text may do without them.
     """
 
     text: str

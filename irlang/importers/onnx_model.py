@@ -26,7 +26,7 @@ class Imported:
     """A model as text. writer: has the parameters that belong beside it.
 
     inputs, outputs: names in the text by those in the model; outputs in the model's order.
-    spare: inputs and parameters that nothing reads.
+    spare: inputs and parameters that nothing reads; all of them, where something is left out.
     """
 
     text: str
@@ -90,7 +90,7 @@ def translate(
             needed.update(walk.needed)
             return walk.problems
         text = _text(walk, model, outputs)
-        spare = _spare(model.graph)
+        spare = _spare(model.graph, every=bool(missing))
         return Imported(text, writer, walk.inputs, tuple(outputs), spare, missing)
 
     made = settle(open_, examples(open_), lambda sizes: written(sizes, False))
@@ -101,15 +101,18 @@ def translate(
     raise Refused(*made, needed=frozenset(needed))
 
 
-def _spare(graph: Any) -> frozenset[str]:
-    """The inputs and parameters of a graph that nothing reads."""
+def _spare(graph: Any, *, every: bool) -> frozenset[str]:
+    """The inputs and parameters of a graph that nothing reads, or all of them."""
+    given = frozenset(i.name for i in (*graph.input, *graph.initializer))
+    if every:
+        return given
     read = {item.name for item in graph.output}
     waiting = [graph]
     while waiting:
         for node in waiting.pop().node:
             read.update(node.input)
             waiting += [item.g for item in node.attribute if item.HasField("g")]
-    return frozenset(i.name for i in (*graph.input, *graph.initializer)) - read
+    return given - read
 
 
 def _text(walk: Walk, model: Any, outputs: list[str]) -> str:

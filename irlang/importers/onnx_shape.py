@@ -281,6 +281,7 @@ ROWS: dict[str, Row] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Range": _range,
+    "com.microsoft.Range": _range,
     "Reshape": _reshape,
     "Flatten": _flatten,
     "Squeeze": _squeeze,

@@ -33,7 +33,8 @@ class Imported:
     """A model as text. writer: has the parameters that belong beside it.
 
     inputs: names in the text by those in the graph. outputs: names in the text. spare: inputs and
-    variables that no result hangs on. left_out: what is not translated, where that was allowed.
+    variables that no result hangs on; all of them, where something is left out. left_out: what is
+    not translated, where that was allowed.
     """
 
     text: str
@@ -120,7 +121,7 @@ def _written(
         doc += ", …" if len(left) > _MOST_NAMED else "."
     text = writer.text(name, doc, outputs)
     free = {node.name for node in nodes if node.op in INPUTS | VARIABLES}
-    spare = frozenset(free - walk.live)
+    spare = frozenset(free if missing else free - walk.live)
     return Imported(text, writer, walk.inputs, tuple(outputs), spare, missing)
 
 

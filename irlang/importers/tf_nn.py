@@ -208,12 +208,19 @@ def _half_squares(n: Node) -> Value:
 
 
 def _cross_entropy(op: str) -> Row:
-    """Of logits; the second result is the gradient, which nothing but a gradient asks for."""
+    """Of logits; the second result is the slope: the probabilities less those of the labels."""
 
     def row(n: Node) -> Result:
-        if n.wants(1):
-            raise Unsupported(f"its result `{n.outputs[1]}`, which is there for the gradient alone")
-        return [n.call(op, n.input(0), n.input(1), reduction="none")]
+        logits, labels = n.input(0), n.input(1)
+        loss = n.call(op, logits, labels, reduction="none") if n.wants(0) else None
+        if not n.wants(1):
+            return [loss]
+        probs = n.step("probs", "softmax", logits)
+        if labels.rank < logits.rank:
+            hot = {"depth": logits.shape[-1], "axis": -1, "to": logits.dtype}
+            labels = n.step("labels", "one_hot", labels, **hot)
+        slope = n.result(1, "subtract", probs, labels)
+        return [loss, slope]
 
     return row
 

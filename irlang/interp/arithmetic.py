@@ -41,7 +41,8 @@ _TOP = float(np.finfo(np.float64).max)
 class Arithmetic:
     """Operations on sets of numbers, rounded in an element type.
 
-    dtype: a name of `irlang.dtypes`. flush: whether denormal numbers may be flushed to zero.
+    dtype: a name of `irlang.dtypes`. flush: whether denormal numbers may be flushed to zero,
+    and values of a function that a library loses.
     far: whether numbers have the exponents of f64, as targets may compute with inside a call.
     """
 
@@ -243,6 +244,8 @@ class Arithmetic:
         if _is_exact(at_high, high):
             wide_high = high
         wide_low, wide_high = max(wide_low, least), min(wide_high, largest)
+        if self.flush and not self.wide and 0 < wide_low < row.lost:
+            wide_low = 0.0
         found.below |= wide_low < -self.largest
         found.above |= wide_high > self.largest
         if wide_low <= self.largest and wide_high >= -self.largest:

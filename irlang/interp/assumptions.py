@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irlang import equations as eq
+from irlang.affine import Affine, affine
 from irlang.equation_rules import negation
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.interval import NOTHING, Numbers, interval, join, meet
+from irlang.interp.regions import Ends, form_ends
 
 Facts = Mapping[eq.Expr, Numbers]  # sets in which expressions lie
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _ALL = interval(-math.inf, math.inf)
+_FAR = 2**31  # a whole number this far from 0 may pass the end of its type in a difference
 
 
 def assume(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -> Facts | None:
@@ -78,12 +81,58 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
         if now.empty and not (now.nan and not holds):
             return None
         _learn(found, this, allowed, walk, box)
-    if eq.reads(left) and eq.reads(right) and function != "==":
-        gap = _allowed(function, Numbers(((0.0, 0.0),)), own, False)
+    whole = all(_is_small(walk, side, box, facts) for side in (left, right))
+    if function != "==" and (whole or (eq.reads(left) and eq.reads(right))):
+        gap = _allowed(function, Numbers(((0.0, 0.0),)), own, whole)
         _learn(found, eq.Apply("-", (left, right)), gap, walk, box)
-        gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, False)
+        gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, whole)
         _learn(found, eq.Apply("-", (right, left)), gap, walk, box)
     return found
+
+
+def _is_small(walk: Any, side: eq.Expr, box: Any, facts: Facts) -> bool:
+    """Whether these are whole numbers so small that the difference of two is what it should be."""
+    if walk.kind(side) != "int":
+        return False
+    value = walk.value(side, box, facts)
+    return not value.empty and value.magnitude <= _FAR
+
+
+def within(expr: eq.Expr, ends: Ends, box: Mapping[str, Ends], facts: Facts) -> Ends:
+    """The ends of a whole number, less what is excluded by what is known of a difference that it is
+    but for indices: `lengths[b] - 1 - s`, where `s < lengths[b]`.
+    """
+    low, high = ends
+    if not eq.reads(expr) or max(abs(low), abs(high)) > _FAR:
+        return ends
+    form = _whole(expr)
+    for gap, numbers in facts.items():
+        if form is None or not (isinstance(gap, eq.Apply) and gap.function == "-"):
+            continue
+        other = _whole(gap)
+        rest = None if other is None else form.plus(other, -1)
+        if rest is None or not numbers.pieces or any(n not in box for n in rest.coefficients):
+            continue
+        least, most = form_ends(rest, box) or (0, 0)
+        if not math.isinf(numbers.low):
+            low = max(low, math.ceil(numbers.low) + least)
+        if not math.isinf(numbers.high):
+            high = min(high, math.floor(numbers.high) + most)
+    return (low, high) if low <= high else ends
+
+
+def _whole(expr: eq.Expr) -> Affine | None:
+    """The affine form of a sum of indices and elements, which stand for themselves."""
+    match expr:
+        case eq.Read():
+            return Affine({repr(expr): 1}) if expr.default is None else None
+        case eq.Apply(function="+" | "-"):
+            left, right = map(_whole, expr.args)
+            if left is None or right is None:
+                return None
+            return left.plus(right, 1 if expr.function == "+" else -1)
+        case _:
+            return affine(expr)
 
 
 def _allowed(relation: str, limits: Numbers, own: Arithmetic, whole: bool) -> Numbers:

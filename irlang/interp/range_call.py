@@ -26,6 +26,7 @@ from irlang.interp.unfolding import (
     own_index,
     settled,
     small,
+    taken,
     without_lone,
 )
 from irlang.laws import LAWS
@@ -283,7 +284,7 @@ class Call:
         body = self._body(equation)
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
         if self._worth_knowing(equation, body) or _counts(body) or is_place(body):
-            found.body = body
+            found.body = taken(body, _box(equation.info), self.walk.decided)
         if self.domain == "relations" and equation.info.dtype == self.own.row.name:
             reads = {name: self.tensors[name] for name in sorted(eq.reads(body))}
             found.span = Span(body, _box(equation.info), reads, self.own)

@@ -10,7 +10,7 @@ from math import prod
 from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.arithmetic import Arithmetic
-from irlang.interp.assumptions import Facts, assume
+from irlang.interp.assumptions import Facts, assume, within
 from irlang.interp.interval import (
     NOTHING,
     Numbers,
@@ -186,7 +186,8 @@ class Evaluator:
         numbers = self.value(expr, box, facts)
         if not numbers.pieces:
             return None
-        return int(numbers.pieces[0][0]), int(numbers.pieces[-1][1])
+        found = int(numbers.pieces[0][0]), int(numbers.pieces[-1][1])
+        return within(expr, found, box, facts) if facts else found
 
     def _read(self, expr: eq.Read, box: Limits, facts: Facts) -> Numbers:
         tensor = self.tensors.get(expr.tensor)

@@ -24,7 +24,7 @@ from irlang.interp.mixed import Mixed
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
-from irlang.interp.unfolding import pinned, settled
+from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
 
 _INSIDE = 2  # elements of diagonals, one made of another
@@ -158,6 +158,8 @@ class Relations(Mixed):
                 return self._made_there(read, found, box, why)
         if not 0 <= found.low < 1.0:
             return found
+        if any(isinstance(at, eq.Apply) and at.function == "select" for at in expr.index):
+            expr = eq.Read(expr.tensor, tuple(taken(at, box, self.decided) for at in expr.index))
         if any(isinstance(at, eq.Read) for at in expr.index):
             found = self._at_place(expr, found, box)
         largest = self.largest(self.meaning(expr, box), box)

@@ -219,6 +219,20 @@ def inner_box(expr: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
     return inner
 
 
+def taken(expr: eq.Expr, box: Limits, decided: Decide) -> eq.Expr:
+    """An expression with the branches that are taken all over a box: no position is below 0.
+
+    decided: as of `specialised`.
+    """
+    if isinstance(expr, eq.Apply) and expr.function == "select":
+        which = decided(expr.args[0], box)
+        if which is not None:
+            return taken(expr.args[1 if which else 2], box, decided)
+    if isinstance(expr, eq.Reduce):
+        return expr
+    return eq.rebuild(expr, lambda part: taken(part, box, decided))
+
+
 def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq.Expr:
     """An expression of the same value in a box: branches taken, defaults dropped, copies resolved.
 
@@ -239,7 +253,7 @@ def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq
 
 
 def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
-    pinned = (_pinned(part, box, store, decided) for part in expr.index)
+    pinned = (_pinned(taken(part, box, decided), box, store, decided) for part in expr.index)
     index = tuple(_in_box(canonical(part), box) for part in pinned)
     default = expr.default
     if default is not None:
