@@ -42,6 +42,7 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.gen.edge import with_edges_apart
 from irlang.gen.extreme import has_extreme
+from irlang.gen.spoil import spoils
 from irlang.graph import Graph, Port
 from irlang.graph_text import to_ast
 from irlang.lower.lower import Lowered, lower
@@ -627,3 +628,13 @@ def test_as_many_kinds_of_edges_are_looked_behind_as_there_is_time_for(
     assert not apart._behind(session, case, "torch", False, 60.0)
     assert ran[0] > 4
     assert ran[1:] == [2]
+
+
+def test_a_campaign_of_one_operator_reads_few_definitions() -> None:
+    """All of them take longer to read than many calls to draw."""
+    own = builtin.__wrapped__()
+    assert case_apart(own, 1, ["tanh"], False, ops=["tanh"]) is not None
+    assert spoils(own, 1, ["softplus"])
+    read = [name for name in own.names() if own._entries[name].made is not None]
+    assert {"tanh", "softplus"} <= set(read)
+    assert len(read) < 10

@@ -34,6 +34,7 @@ from irlang.diff.found import Found
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import BATCH, make_case, program_seed
+from irlang.diff.report_issue import issue
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, calls_of, symptom_of
 from irlang.diff.store import Store
@@ -47,6 +48,7 @@ from irlang.gen.spoil import breakable
 from irlang.graph import Graph, with_loss
 from irlang.graph_text import to_ast
 from irlang.interp.shape import check
+from irlang.interp.values import inputs
 from irlang.lower.lower import lower
 from irlang.lower.pool import Late
 from irlang.parser import parse
@@ -542,6 +544,30 @@ def test_a_batch_whose_answer_is_late_keeps_what_was_there_before(
     assert counts["cut"]
     for kind in ("apart", "pieces", "invalid"):
         assert sum(counts[kind]["torch"].values()) > 0, kind
+
+
+def test_what_is_looked_into_when_the_time_ends_is_told_as_it_was_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What hangs takes its time again with every trial: it would never be told."""
+
+    def late(*_: object, **__: object) -> None:
+        raise Late("torch: no answer in time")
+
+    monkeypatch.setattr("irlang.diff.finding.reduce", late)
+    graph = generate(builtin(), 1, apart=["relu"]).graph
+    case = Case(graph, inputs(graph, 1), {}, builtin())
+    with Session(["torch"]) as session:
+        (outcome,) = session.compare([case])
+        outcome.verdicts["torch"] = [Verdict("y", "torch", "timeout", message="no answer")]
+        found = find(session, case, 1, "torch", outcome)
+    assert (found.operator, found.verdict.verdict) == ("relu", "timeout")
+    assert found.reduced.graph.nodes == graph.nodes
+    assert not found.tried
+    assert not found.repeated
+    text = issue(found, "", "torch")
+    assert "the time of the campaign ended before it was run once more" in text
+    assert "gave what is expected" not in text
 
 
 def test_what_is_refused_for_one_reason_is_looked_into_twice() -> None:

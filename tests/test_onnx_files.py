@@ -214,6 +214,16 @@ def test_the_length_of_no_axes_is_composed_as_onnx_does_not_say_whether_it_is_ta
 
 
 @pytest.mark.parametrize(
+    ("op", "own"), [("max_pool", True), ("avg_pool", True), ("lp_pool", False)]
+)
+def test_windows_that_would_begin_in_the_padding_after(op: str, own: bool) -> None:
+    """They do not count since opset 22, but for LpPool, of which that is not said."""
+    call = f"{op}(x; window = 1, stride = 2, ceil_mode = true)"
+    text = f"nnir 1\nmodel m(x: f32[1, 1, 2]) -> y: f32[1, 1, 1] {{ y = {call} }}"
+    assert any(name.endswith("Pool") for name, _ in nodes(text)) == own
+
+
+@pytest.mark.parametrize(
     ("given", "results", "call", "op"),
     [
         ("x: u8[4]", "y: i64[]", "y = argmax(x)", "ArgMax"),

@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from irlang.lower import pool
 from irlang.lower import worker as wire
 from irlang.lower.pool import Late, Limits, Program, Target, Worker, WorkerError
 from tests.targets import usable
@@ -321,6 +322,18 @@ def test_programs_of_one_batch_may_have_less_time(numpy_worker: Worker) -> None:
     assert late.error == "no answer within 0.5 s"
     assert time.monotonic() - start < 10.0
     assert numpy_worker.submit([body("time.sleep(0.8)\nreturn {}")])[0].status == "ok"
+
+
+def test_what_hangs_in_a_batch_leaves_less_time_to_those_after_it(
+    numpy_worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a campaign of what hangs is over before any of it is told."""
+    monkeypatch.setattr(pool, "_HASTY", 0.4)
+    endless = body("while True: pass")
+    *late, after = numpy_worker.submit([endless, endless, endless, double(2)])
+    assert [result.error for result in late] == [f"no answer within {s} s" for s in (1, 0.5, 0.4)]
+    assert after.status == "ok"
+    assert numpy_worker.submit([body("time.sleep(0.6)\nreturn {}")])[0].status == "ok"
 
 
 def old_pythons() -> list[Path]:

@@ -119,13 +119,13 @@ def cases_apart(
         called, around = [name for name, _ in turns], rounds.of(number, calls)
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []
-        case = case_apart(catalog, start, called, grad, around, preferred, aside, asked)
+        case = case_apart(catalog, start, called, grad, around, preferred, aside, asked, ops)
         made = [case] if case is not None and able(case) else []
         for name in set_aside(called, made):
             drawn = (
                 case_apart(
                     catalog, start ^ (again << _FURTHER), [name], grad, around, preferred,
-                    asked=asked,
+                    asked=asked, ops=ops,
                 )
                 for again in range(_DRAWN)
             )  # fmt: skip
@@ -176,6 +176,7 @@ def case_apart(
     own: Own = lambda _: True,
     aside: list[Case] | None = None,
     asked: Asked = MappingProxyType({}),
+    ops: Sequence[str] = (),
 ) -> Case | None:
     """A program that calls each operator once; None where it has no call or no value.
 
@@ -184,12 +185,15 @@ def case_apart(
     must end no process. Where edges in all operands of a call leave it without a value, as
     infinities that cancel do, or break a precondition, as a scale below 0 does, one operand alone
     is at edges. asked: what targets document to ask for beside a definition, by operator; most
-    calls keep to it, as others say nothing of these targets.
+    calls keep to it, as others say nothing of these targets. ops: the only operators of a campaign
+    that has not all of them, so that no other definition need be read.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
     if grad:  # integers have no slopes
         limits = replace(limits, whole=False)
-    graph = generate(catalog, seed, apart=names, preferred=own, limits=limits).graph
+    graph = generate(
+        catalog, seed, ops=ops or None, apart=names, preferred=own, limits=limits
+    ).graph
     graph, within = kept_to(graph, asked if around % _UNASKED else {}, bool(seed % 2))
     if grad:
         graph, catalog = differentiated(graph, catalog)

@@ -22,6 +22,7 @@ from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
+from irlang.lower.pool import Late
 from irlang.scope import show
 
 SECONDS = 5.0  # that the reduction of one finding may take
@@ -35,7 +36,33 @@ _NAMED = 12  # calls whose names together say what is wrong: a fusion takes a do
 
 
 def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
-    """Looks into a disagreement: localises it where the target gives values, and reduces it."""
+    """Looks into a disagreement: localises it where the target gives values, and reduces it.
+
+    Where the time ends meanwhile it is told as it was met.
+    """
+    try:
+        return _looked_into(session, case, seed, target, outcome)
+    except Late:
+        return _as_met(session, case, seed, target, outcome)
+
+
+def _as_met(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
+    """A disagreement of which nothing more was run: not made smaller, and seen once."""
+    nodes, written = but_the_sum(case.graph), written_out(case)
+    result = outcome.results.get(target)
+    return Found(
+        seed, target, _classed(case, _worst(outcome.verdicts[target])),
+        " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program",
+        _attributes(nodes), session.workers[target].hello().version, written, case,
+        versions=session.versions(whole=True),
+        expected={n: outcome.balls[v] for n, v in case.graph.outputs.items() if v in outcome.balls},
+        got=dict(result.outputs) if result is not None else {},
+        output=str(result.detail.get("output", "")) if result is not None else "",
+        repeated=False, tried=False,
+    )  # fmt: skip
+
+
+def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
     verdict = _worst(outcome.verdicts[target])
     if _is_of_gradient(session, case, target, outcome):
         verdict = replace(verdict, stage="backward")

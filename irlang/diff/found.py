@@ -30,8 +30,8 @@ class Found:
     those of Python and NumPy. fault: what makes the program invalid, and
     requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
     operator in whose composition it was met. repeated: whether the reduced program shows it again
-    in a process that has run nothing else. output: what the process has printed that was lost.
-    signature: what makes two findings one.
+    in a process that has run nothing else; tried: whether there was time for that. output: what
+    the process has printed that was lost. signature: what makes two findings one.
     """
 
     seed: int
@@ -51,6 +51,7 @@ class Found:
     requirement: str = ""
     within: Found | None = None
     repeated: bool = True
+    tried: bool = True
     output: str = ""
 
     @property

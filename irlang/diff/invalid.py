@@ -167,7 +167,7 @@ def _spoiled(
     fruitless: the requirements of which nothing was found, for which all that is drawn was tried:
     there may be no call that breaks one of these alone.
     """
-    known = {op.name for op in programs.catalog}
+    known = set(programs.catalog.names())
     own = {target: sorted(known & spelt(target)) for target in targets}
     found: list[tuple[int, Spoilt]] = []
     for number, seed in enumerate(seeds):

@@ -167,7 +167,12 @@ def _what(found: Found) -> list[str]:
             "Each call by itself, fed with the same numbers, is right: they are wrong only "
             "together, as after a fusion."
         )
-    if not found.repeated:
+    if not found.tried:
+        lines.append(
+            "**It was not repeated, nor made smaller**: the time of the campaign ended before it "
+            "was run once more."
+        )
+    elif not found.repeated:
         lines.append(
             "**It was not repeated**: run once more in a process that had run nothing else, the "
             "program gave what is expected. What the process had run before may have to do with it."

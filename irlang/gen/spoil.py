@@ -156,8 +156,10 @@ def _of_operator(
         if tried == _TRIED:
             break
         # Calls apart have defaults by half: what has many attributes is a target's own then.
-        called = {"apart": [op.name]} if attempt % 2 else {"ops": [op.name], "size": (1, 1)}
-        program = generate(catalog, seed + attempt, limits=_SMALL, preferred=fits, **called)
+        called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
+        program = generate(
+            catalog, seed + attempt, ops=[op.name], limits=_SMALL, preferred=fits, **called
+        )
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
             made = _spoil(node, wanted, chance, catalog, counted, tells)

@@ -71,7 +71,7 @@ def _max_pool(call: Onnx) -> list[Value] | None:
     widest = map(max, frame.before, frame.after)
     if any(amount >= k for amount, k in zip(widest, frame.window, strict=True)):
         return None
-    if not call["whole"] or not 1 <= frame.rank <= 3 or not counts_alike(call, frame):
+    if not call["whole"] or not 1 <= frame.rank <= 3 or not counts_alike(call, frame, "MaxPool"):
         return None
     if x.dtype not in call.build.runtime.kernels.get("MaxPool", ()):
         return None

@@ -16,6 +16,7 @@ from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
 _ANY_AXES = 20  # the opset since which ONNX Runtime normalises other tensors than images
+_COUNTED = 22  # the opset since which windows that begin in the padding after do not count
 _MOST_SPACE = 3  # spatial axes
 
 
@@ -165,7 +166,7 @@ def _pool(op: str, **more: str) -> Native:
             return None
         if not 1 <= frame.rank <= _MOST_SPACE:
             return None
-        if not counts_alike(call, frame):
+        if not counts_alike(call, frame, op):
             return None
         options = placed(call, frame, dilated=True)
         if "auto_pad" not in options:
@@ -179,9 +180,13 @@ def _pool(op: str, **more: str) -> Native:
     return Native(op, rule)
 
 
-def counts_alike(call: Onnx, frame: Windows) -> bool:
-    """Whether ONNX counts as many windows; until opset 22 one may begin in the padding after."""
+def counts_alike(call: Onnx, frame: Windows, op: str) -> bool:
+    """Whether ONNX counts as many windows; until opset 22 one may begin in the padding after, and
+    of LpPool later opsets say nothing else.
+    """
     if call["pad"] == "same" or not call["ceil_mode"]:
+        return True
+    if call.build.runtime.opset >= _COUNTED and op != "LpPool":
         return True
     ends = zip(frame.size, frame.before, frame.after, frame.span, frame.stride, strict=True)
     counts = tuple(-(-(n + lo + hi - span) // step) + 1 for n, lo, hi, span, step in ends)

@@ -48,6 +48,7 @@ __all__ = [
 
 _USUAL = Limits()
 _GRACE = 10.0  # seconds beyond a program's that a process has to end what it forked for that
+_HASTY = 2.0  # seconds that programs have at least where others of their batch have hung
 # Seconds after the end of the time that a program may go on for, and all that is to come after it.
 _RUNNING, _LAST = 6.0, 2.0
 _START_ATTEMPTS = 3  # a machine short of memory may kill a process that would start later
@@ -343,6 +344,9 @@ class Worker:
                 continue
             status: Status = event if event in ("timeout", "memory") else "crash"
             lost = Result(status, {}, {}, error, detail, seconds)
+            if status == "timeout":  # else a batch of what hangs has the whole of a campaign
+                least = min(self._seconds, _HASTY * self.target.patience)
+                self._seconds = max(self._seconds / 2, least)
             before = waiting[: len(waiting) - len(left)]
             victim = pending.popleft()
             if status == "crash" and before:

@@ -118,14 +118,23 @@ def _close(actual: Array, right: Array, operations: int, magnitude: Any) -> bool
 
 def left_open(op: str, inputs: Tensors, **attrs: Any) -> Array | None:
     """Where the definition gives no verdict on its only result; None if it does everywhere."""
-    equations = expansion(op, inputs, **attrs)
-    if not equations.unspecified:
+    masks = all_left_open(op, inputs, **attrs)
+    if not masks:
         return None
-    (mask,) = equations.unspecified
-    asked = eq.Equation("mask", mask.binders, mask.body, mask.info)
-    tensors = {**equations.tensors, "mask": mask.info}
-    inner = eq.Expansion(equations.inputs, ("mask",), (*equations.equations, asked), tensors)
-    return exactly(inner, feeds(inputs))["mask"]
+    (mask,) = masks
+    return mask
+
+
+def all_left_open(op: str, inputs: Tensors, **attrs: Any) -> list[Array]:
+    """The same of each result of which the definition leaves something open."""
+    equations = expansion(op, inputs, **attrs)
+    found = []
+    for mask in equations.unspecified:
+        asked = eq.Equation("mask", mask.binders, mask.body, mask.info)
+        tensors = {**equations.tensors, "mask": mask.info}
+        inner = eq.Expansion(equations.inputs, ("mask",), (*equations.equations, asked), tensors)
+        found.append(exactly(inner, feeds(inputs))["mask"])
+    return found
 
 
 # ---- what is drawn ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.compare import agrees, integers, reals, results, shapes
+from tests.ops.compare import agrees, all_left_open, integers, reals, results, shapes
 
 few = settings(max_examples=25)
 
@@ -91,13 +91,23 @@ def test_boxes_without_those_that_overlap(data: st.DataObject, size: int, center
            iou_threshold=0.3, score_threshold=0.2, center=center)  # fmt: skip
 
 
+def test_what_nan_leaves_open() -> None:
+    """Numbers are told apart where they stand before it, and nothing is where it may come first."""
+    x = np.array([np.nan, 1, np.nan, 1])
+    values, counts, places = all_left_open("unique", {"x": x}, size=3)
+    assert list(values) == list(counts) == [False, True, True]
+    assert list(places) == [True, False, True, False]
+    assert all(mask.all() for mask in all_left_open("unique", {"x": x}, size=3, order="first"))
+
+
 def test_nan_among_what_is_ordered() -> None:
-    """It is left open where it goes, but it goes somewhere."""
+    """It is left open how much there is of it, but it goes somewhere, behind all numbers."""
     x = np.array([np.nan, 1, np.nan, 1])
     for y, counts, places in results("unique", {"x": x}, size=3).values():
         assert np.nanmin(y) == 0
         assert sorted(counts) == [0, 2, 2]
         assert places[0] == places[2] != places[1] == places[3]
+        assert (y[0], counts[0], places[1]) == (1, 2, 0)
     boxes = np.zeros((4, 4))
     for (at,) in results("non_max_suppression", {"boxes": boxes, "scores": x}, size=4).values():
         assert list(at) == [1, 3, -1, -1]
