@@ -242,7 +242,7 @@ def test_a_distance_by_the_squares_of_rows_is_not_wrong_where_rows_are_equal(
 ) -> None:
     """As torch.cdist has it of many rows: what should be 0 is what cancels."""
     x = _numbers(seed, 1e3, (5, size))
-    squares = np.sum(x * x, -1, dtype=F)
+    squares: Array = np.sum(x * x, -1, dtype=F)
     apart = squares[:, None] + squares[None, :] - F(2) * (x @ x.T)
     got = np.sqrt(np.maximum(apart, 0))
     assert verdict("cdist", {"a": x, "b": x}, got, {}) in ("agrees", "rounding", "inaccurate")
