@@ -234,6 +234,12 @@ def _indexing() -> list[Case]:
                                         "num_segments": 2})
             for kind in ("Max", "Min")
         ),
+        *(
+            (f"UnsortedSegment{kind}", {"data": data, "segment_ids": _whole(3, high=4),
+                                        "num_segments": 5})
+            for kind in ("Max", "Min")
+            for data in (X, np.array([[3, -4], [5, 6], [0, 2]], np.int32))
+        ),
         ("UnsortedSegmentSum", {"data": Y, "segment_ids": _whole(2, 3, high=4),
                                 "num_segments": 5}),
         *(

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from irlang.dtypes import DTYPES
+from irlang.dtypes import DTYPES, integer_range
+from irlang.equations import TensorInfo
 from irlang.importers.tf_node import Node, Row
 from irlang.importers.value import Unsupported, Value, check_shape
 from irlang.importers.writer import Array
@@ -24,15 +25,39 @@ def _in_rows(n: Node, x: Value, ids: Value) -> tuple[Value, Value]:
 
 
 def _unsorted(reduction: str) -> Row:
-    """Sums are 0 where there is no row; what others give there is left open by the definition."""
+    """What the extreme of no rows is the definition leaves open, and TensorFlow does not: each
+    segment gets one row more, of the numbers that it starts from.
+    """
 
     def row(n: Node) -> Value:
         segments = n.known_number(2)
         check_shape((segments,), "the result")
         x, ids = _in_rows(n, n.input(0), n.input(1))
+        if reduction in ("max", "min"):
+            x, ids = _with_first(n, x, ids, segments, lowest=reduction == "max")
         return n.call("segment_reduce", x, ids, segments=segments, reduction=reduction)
 
     return row
+
+
+def _with_first(
+    n: Node, x: Value, ids: Value, segments: int, *, lowest: bool
+) -> tuple[Value, Value]:
+    """Rows and their segments, and a row for every segment of its type's lowest number, or of its
+    largest; as they are where it is known that each has a row.
+    """
+    known = ids.known()
+    if known is not None and len(np.unique(known[known >= 0])) == segments:
+        return x, ids
+    row = DTYPES[x.dtype]
+    least, largest = integer_range(x.dtype) if row.kind == "int" else (-row.largest, row.largest)
+    info = TensorInfo((segments, *x.shape[1:]), x.dtype)
+    first = n.const(least if lowest else largest, f"{n.outputs[0]}_first", info)
+    each = n.const(np.arange(segments, dtype=DTYPES[ids.dtype].numpy), f"{n.outputs[0]}_each")
+    return (
+        n.step("joined", "concat", x, first, axis=0),
+        n.step("all", "concat", ids, each, axis=0),
+    )
 
 
 def _ascending(n: Node, place: int) -> Array:
