@@ -14,7 +14,7 @@ from irlang.equations import TensorInfo
 from irlang.gen.build import Program, generate
 from irlang.gen.choice import Chooser
 from irlang.gen.coverage import Coverage, cell
-from irlang.gen.draw import Limits
+from irlang.gen.draw import Limits, divisors
 from irlang.gen.ranges import demands
 from irlang.graph import Graph
 from irlang.instance import instantiate
@@ -196,6 +196,17 @@ def test_an_operator_alone_is_generated(name: str) -> None:
         program = generate(builtin(), seed, ops=[name], size=(2, 4))
         assert {n.op.name for n in program.graph.nodes} == {name}
         assert check(parse(program.text), builtin()).valid
+
+
+def test_divisors_of_what_is_huge_are_those_that_are_small() -> None:
+    """For one that it tried all numbers up to, a campaign of conv_transpose ended a minute late."""
+    for number in (-3, 0, 1, 2, 12, 97, 1024, 2**20 - 1, 2**20):
+        assert divisors(number) == [
+            d for d in range(1, max(1, number) + 1) if max(1, number) % d == 0
+        ]
+    assert divisors(2**62)[:3] == [1, 2, 4]
+    assert divisors(2**62)[-1] == 2**62
+    assert divisors(2**61 - 1) == [1, 2**61 - 1]
 
 
 def test_attributes_vary() -> None:

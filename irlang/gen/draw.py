@@ -137,8 +137,20 @@ class Context:
 Recipe = Callable[[Chooser, Context], Any]
 
 
+def divisors(of: int) -> list[int]:
+    """The divisors of a number in order; of one beyond 2**20 the small ones, and what each leaves:
+    an attribute may be an end of its type, and to try all numbers up to that would never end.
+    """
+    of = max(1, of)
+    small = [d for d in range(1, min(of, _SMALL_DIVISORS) + 1) if of % d == 0]
+    return sorted({*small, *(of // d for d in small)})
+
+
+_SMALL_DIVISORS = 2**10
+
+
 def _divisor(chooser: Chooser, of: int) -> int:
-    return chooser.pick([d for d in range(1, max(1, of) + 1) if max(1, of) % d == 0])
+    return chooser.pick(divisors(of))
 
 
 def _factors(chooser: Chooser, total: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from irlang.diagnostics import InvalidInput
 from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
-from irlang.gen.draw import default_number
+from irlang.gen.draw import default_number, divisors
 from irlang.gen.pattern import Slot, pattern
 from irlang.instance import Instance
 from irlang.scope import Scope, show
@@ -155,7 +155,7 @@ def near(current: Any, numbers: list[int]) -> list[int]:
     for n in numbers:
         found.update(dict.fromkeys((n, n - 1, n + 1)))
         if 1 < n <= 512:
-            found.update(dict.fromkeys(d for d in range(1, n + 1) if n % d == 0))
+            found.update(dict.fromkeys(divisors(n)))
         if type(current) is int and current:
             found.update(dict.fromkeys((n // current, n * current)))
     found.update(dict.fromkeys((0, 1, -1)))

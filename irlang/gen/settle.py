@@ -97,7 +97,7 @@ class Settled:
 
     def divisor(self, value: int) -> int:
         """One of the divisors of `value`."""
-        return self.chooser.pick([d for d in range(1, max(2, value + 1)) if value % d == 0])
+        return self.chooser.pick(draw.divisors(value))
 
     def derived(self, name: str) -> int | None:
         """The value of a size that the `require`s give."""
