@@ -22,6 +22,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from irlang.analysis.confirm import Frameworks  # noqa: E402
+from irlang.garbage import keep  # noqa: E402
 
 # Time is no criterion: compiling a kernel takes as long as a thousand examples without one.
 settings.register_profile(
@@ -47,8 +48,7 @@ def pytest_collection_finish() -> None:
     again took a fourteenth of the time of tests of ranges.
     """
     gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    keep()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ MODULES = sorted(path for path in ROOT.rglob("*.py"))
 
 # A layer may import from itself and from layers to its left; lower and gen never meet.
 LAYERS = (
-    ("dtypes", "diagnostics", "ast", "scalar", "special", "arithmetic", "user_cache"),
+    ("dtypes", "diagnostics", "ast", "scalar", "special", "arithmetic", "user_cache", "garbage"),
     ("parser", "render", "sarif", "edits"),
     ("laws", "known", "equations", "scope", "unroll", "evaluate", "placement", "kinds", "badness"),
     ("binding", "signature", "instance", "nesting", "expand", "catalog", "graph"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections.abc import Set
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irlang.commands import options
+from irlang.garbage import keep
 from irlang.render import show, visible, write
 
 if TYPE_CHECKING:
@@ -177,12 +177,6 @@ def _mended(
         line = guard.edits[0].span.line
         write([("fixed", "bold green"), (f" line {line}: {visible(guard.text)}\n", "")])
     return subject
-
-
-def keep() -> None:
-    """Lets the collector of garbage leave alone what stays while models are analysed."""
-    gc.freeze()  # the definitions and the model stay: nothing is found by looking through them
-    gc.set_threshold(20_000, 20, 50)  # nor by looking often: what is remembered stays as well
 
 
 def read_ranges(path: str) -> dict[str, tuple[float, float]]:

@@ -6,7 +6,6 @@ A batch runs in one process, whose workers and whose memory of what it has looke
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import time
@@ -34,6 +33,7 @@ from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
+from irlang.garbage import keep
 from irlang.gen.coverage import cell, features
 from irlang.gen.spoil import breakable
 from irlang.graph import Graph
@@ -79,8 +79,7 @@ def _session(targets: tuple[str, ...], profile: str, jobs: int) -> Session:
         _SESSION[key] = Session(
             targets, limits, accepted, thorough=False, side_by_side=cores >= 2 * jobs
         ).__enter__()
-        gc.freeze()  # the definitions stay; looking through them again takes a sixth of the time
-        gc.set_threshold(20_000, 20, 50)
+        keep()  # the definitions stay; looking through them again takes a sixth of the time
     return _SESSION[key]
 
 

@@ -48,18 +48,9 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
 
 def _as_met(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
     """A disagreement of which nothing more was run: not made smaller, and seen once."""
-    nodes, written = but_the_sum(case.graph), written_out(case)
-    result = outcome.results.get(target)
-    return Found(
-        seed, target, _classed(case, _worst(outcome.verdicts[target])),
-        " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program",
-        _attributes(nodes), session.workers[target].hello().version, written, case,
-        versions=session.versions(whole=True),
-        expected={n: outcome.balls[v] for n, v in case.graph.outputs.items() if v in outcome.balls},
-        got=dict(result.outputs) if result is not None else {},
-        output=str(result.detail.get("output", "")) if result is not None else "",
-        repeated=False, tried=False,
-    )  # fmt: skip
+    verdict = _worst(outcome.verdicts[target])
+    made = _told(session, case, written_out(case), seed, target, verdict, outcome)
+    return replace(made, repeated=False, tried=False)
 
 
 def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
@@ -197,15 +188,30 @@ def _reduced(
     verdict = again if again.verdict in FINDINGS else verdict
     if grad and verdict.verdict in _WITHOUT_VALUES:
         verdict = replace(verdict, stage="backward")
+    found = _told(session, whole, reduced, seed, target, verdict, outcome, name if alone else None)
+    trials = made.trials if made is not None else 0
+    return replace(found, trials=trials, repeated=not hangs or again.verdict == _HANG)
+
+
+def _told(
+    session: Session,
+    whole: Case,
+    reduced: Case,
+    seed: int,
+    target: str,
+    verdict: Verdict,
+    outcome: Outcome,
+    blamed: str | None = None,
+) -> Found:
+    """The finding of what came of a program. blamed: the operator that is named alone."""
     nodes = but_the_sum(reduced.graph)
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program"
-    blamed = name if alone else None
     attributed = [n for n in nodes if blamed is None or n.op.name == blamed] or nodes
     result = outcome.results.get(target)
     return Found(
         seed, target, _classed(whole, verdict), blamed or names,
         _attributes(attributed), session.workers[target].hello().version, reduced, whole,
-        made.trials if made is not None else 0,
+        0,
         {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
          if t != target},
         session.versions(whole=True),
@@ -216,7 +222,6 @@ def _reduced(
         if result is not None
         else {},
         output=str(result.detail.get("output", "")) if result is not None else "",
-        repeated=not hangs or again.verdict == _HANG,
     )  # fmt: skip
 
 

@@ -219,15 +219,22 @@ def inner_box(expr: eq.Reduce, box: Limits) -> dict[str, Ends] | None:
     return inner
 
 
+def _branch(expr: eq.Expr, box: Limits, decided: Decide) -> eq.Expr | None:
+    """The branch of a choice that is taken all over a box; None where there is none."""
+    if not (isinstance(expr, eq.Apply) and expr.function == "select"):
+        return None
+    which = decided(expr.args[0], box)
+    return None if which is None else expr.args[1 if which else 2]
+
+
 def taken(expr: eq.Expr, box: Limits, decided: Decide) -> eq.Expr:
     """An expression with the branches that are taken all over a box: no position is below 0.
 
     decided: as of `specialised`.
     """
-    if isinstance(expr, eq.Apply) and expr.function == "select":
-        which = decided(expr.args[0], box)
-        if which is not None:
-            return taken(expr.args[1 if which else 2], box, decided)
+    branch = _branch(expr, box, decided)
+    if branch is not None:
+        return taken(branch, box, decided)
     if isinstance(expr, eq.Reduce):
         return expr
     return eq.rebuild(expr, lambda part: taken(part, box, decided))
@@ -238,10 +245,9 @@ def specialised(expr: eq.Expr, box: Limits, store: Store, decided: Decide) -> eq
 
     decided: the truth value of a condition on indices, None for either.
     """
-    if isinstance(expr, eq.Apply) and expr.function == "select":
-        which = decided(expr.args[0], box)
-        if which is not None:
-            return specialised(expr.args[1 if which else 2], box, store, decided)
+    branch = _branch(expr, box, decided)
+    if branch is not None:
+        return specialised(branch, box, store, decided)
     if isinstance(expr, eq.Read):
         return _read(expr, box, store, decided)
     if isinstance(expr, eq.Reduce):

@@ -23,9 +23,9 @@ import numpy as np
 from irlang.analysis.confirm import Frameworks
 from irlang.analysis.verdict import Report, Verdicts, verdicts
 from irlang.catalog import builtin
-from irlang.commands.analyze import keep
 from irlang.commands.loading import load_source, load_subject
 from irlang.diagnostics import InvalidInput
+from irlang.garbage import keep
 from irlang.importers.files import READERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
