@@ -23,6 +23,10 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from irlang.analysis.confirm import Frameworks  # noqa: E402
 from irlang.garbage import keep  # noqa: E402
+from irlang.lower import template  # noqa: E402
+
+# Tests ask a dozen frameworks and modes in turn: what has imported one stays for the next test.
+template._IDLE = 16
 
 # Time is no criterion: compiling a kernel takes as long as a thousand examples without one.
 settings.register_profile(

@@ -38,7 +38,7 @@ def commented(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(commented())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_nothing_is_lost_wherever_comments_stand(case: tuple[str, str]) -> None:
     plain, spoiled = case
     formatted = format_text(spoiled)

@@ -125,8 +125,9 @@ RUNS = [
 ]
 RUNS.remove(("keras:tensorflow", True, "f16"))  # for the time that it takes
 
-_EVERY = {("jax:jit", False): 3}  # of the calls, for the time that they take
-_HURRY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # each program is compiled and run once
+_EVERY = {("jax:jit", True): 3, ("jax:jit", False): 6}  # of the calls, for the time that they take
+# Each program is compiled and run once.
+_HURRY = {"jax:jit": {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}}
 
 
 def test_every_definition_is_called() -> None:
@@ -167,7 +168,8 @@ def test_calls(target: str, native: bool, dtype: str) -> None:
     called = {operator(one.call) for one in cases}
     assert refused == called & UNSUPPORTED.get((target, native, dtype), set())
     assert own == 0 if not native else own > 0.25 * len(cases)
-    hurried = replace(known.worker, environment={**known.worker.environment, **_HURRY})
+    hurry = _HURRY.get(target, {})
+    hurried = replace(known.worker, environment={**known.worker.environment, **hurry})
     with Worker(hurried) as worker:
         results = worker.submit(programs)
     faults = {}

@@ -209,7 +209,7 @@ def test_a_type_reads_back_as_itself(tensor: ast.TensorType) -> None:
 
 
 @given(files)
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_a_file_reads_back_as_itself(file: ast.File) -> None:
     text = print_file(file)
     assert same(parse(text), file)
@@ -235,7 +235,7 @@ def test_every_kind_of_node_is_generated() -> None:
     seen: set[type] = set()
 
     @given(files, several(op_statements, 3, 6))
-    @settings(max_examples=200)
+    @settings(max_examples=80)
     def collect(file: ast.File, statements: tuple[ast.Statement, ...]) -> None:
         for part in (file, *statements):
             seen.update(type(node) for node in ast.walk(part))

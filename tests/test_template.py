@@ -243,7 +243,10 @@ def test_a_template_that_is_stopped_stops_no_campaign(
     assert framework.imported() == [stopped, second]  # a process of its own
 
 
-def test_templates_without_workers_are_few(framework: Framework) -> None:
+def test_templates_without_workers_are_few(
+    framework: Framework, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(template, "_IDLE", 3)
     for number in range(template._IDLE + 2):
         said = {**framework.target.environment, "SAID": str(number)}
         with Worker(Target("mxnet", environment=said)) as worker:

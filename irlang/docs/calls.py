@@ -8,8 +8,11 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Graph
 
+# Recurrences are written out step by step, and sizes hardly matter to what a target makes of a call.
+_SMALL = Limits(length=9)
 
-def calls(op: ast.Op, catalog: Catalog, count: int, limits: Limits | None = None) -> list[Graph]:
+
+def calls(op: ast.Op, catalog: Catalog, count: int, limits: Limits = _SMALL) -> list[Graph]:
     """At most `count` models of one call each, always the same."""
     made = (generate(catalog, n, ops=[op.name], size=(1, 1), limits=limits) for n in range(count))
     return [
