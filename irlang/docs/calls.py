@@ -8,7 +8,7 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Graph
 
-# Recurrences are written out step by step, and sizes hardly matter to what a target makes of a call.
+# Recurrences are written out step by step; and to what a target makes of a call sizes hardly matter.
 _SMALL = Limits(length=9)
 
 
