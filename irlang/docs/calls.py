@@ -8,7 +8,7 @@ from irlang.gen.build import generate
 from irlang.gen.draw import Limits
 from irlang.graph import Graph
 
-# Recurrences are written out step by step; and to what a target makes of a call sizes hardly matter.
+# Recurrences are written out step by step, and how a call is lowered hardly depends on its sizes.
 _SMALL = Limits(length=9)
 
 
