@@ -6,7 +6,8 @@ proportion to a step of an element, whichever way the step goes and however smal
 slopes, and what a framework takes for the gradient lies between them. NaN does not.
 
 Where they say nothing because a number on the way is beyond the range of its type, as x³ is of 95
-in f16 though its coefficient is 0, nothing is said here either (docs/rounding.md).
+in f16 though its coefficient is 0, nothing is said here either (docs/rounding.md); but NaN of a
+function at the edges of a type is `inaccurate` then (`irlang.diff.spilled`).
 
 Where the two slopes differ, as those of a length at 0 do, the function has a kink, and a framework
 may take any slope between them: what the adjoint equations say there follows from how the
@@ -25,14 +26,16 @@ from irlang.adjoint_graph import free_prefix
 from irlang.arithmetic import Arithmetic
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
+from irlang.diff.lone import is_given, own_program, reader
 from irlang.diff.verdict import FINDINGS, Verdict
-from irlang.diff.weighing import but_the_sum, weights
+from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
-from irlang.graph import Graph, Node, Port
+from irlang.gen.layout import is_pointwise
+from irlang.graph import Graph, Node
 from irlang.interp import program
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls, hanging
-from irlang.lower.lower import differentiates, lower
+from irlang.lower.lower import differentiates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SLOPES = "the slopes on either side are"
@@ -73,17 +76,44 @@ def with_flat(
             got = np.asarray(gradients[name])
             open_ = ~np.isfinite(np.broadcast_to(slopes[name].bound, got.shape))
             if got.shape == case.values[name].shape and np.any(open_ & np.isnan(got)):
-                nothing = open_ & np.isnan(got) & _in_any_range(graph, case, name)
-                strange = _strange(graph, case, balls, given, name, verdict.target, nothing)
-                verdict = next((_nan(verdict, *one) for one in strange), verdict)
+                verdict = _judged(graph, case, balls, given, verdict, open_ & np.isnan(got))
         judged.append(verdict)
     return judged
 
 
+def _judged(
+    graph: Graph,
+    case: Case,
+    balls: Mapping[str, Ball],
+    given: Mapping[str, Array],
+    verdict: Verdict,
+    nothing: Array,
+) -> Verdict:
+    """The verdict on a gradient that is NaN where nothing is known of it."""
+    name = verdict.name.removeprefix("d_")
+    dtype = program.precision(graph)
+    far = program.balls(graph, case.values, case.catalog, dtype, _FAR_RANGE)
+    slopes = gradient_balls(graph, case.values, case.catalog, far, arithmetic=_FAR_RANGE)
+    # nor would anything be known, were there larger numbers
+    in_any_range = ~np.isfinite(np.broadcast_to(slopes[name].bound, nothing.shape))
+    ways = [("nonfinite", balls, nothing & in_any_range, False)]
+    node = reader(graph, name)
+    if case.edge and node is not None and is_pointwise(node.expansion(case.catalog)):
+        ways.append(("inaccurate", far, nothing & ~in_any_range, True))
+    for kind, known, mask, wide in ways:
+        at = _strange(graph, case, known, given, name, verdict.target, mask, wide)
+        for index, low, high in at:
+            return Verdict(
+                verdict.name, verdict.target, kind, None, None, index, (low + high) / 2, np.nan,
+                f"{SLOPES} {low:.6g} and {high:.6g}", "backward",
+            )  # fmt: skip
+    return verdict
+
+
 def _is_at_kinks(graph: Graph, case: Case, ball: Ball, name: str, got: Array) -> bool:
     """Whether all elements that are off lie between the slopes on either side, which differ."""
-    node = _reader(graph, name)
-    if node is None or not set(node.operands()) <= set(case.values):
+    node = reader(graph, name)
+    if node is None or not is_given(node, case):
         return False
     if node.expansion(case.catalog).is_open or not np.isfinite(got).all():
         return False
@@ -111,20 +141,6 @@ def told(ball: Ball, verdict: Verdict) -> Ball:
     return replace(ball, value=value)
 
 
-def _nan(verdict: Verdict, index: tuple[int, ...], low: float, high: float) -> Verdict:
-    return Verdict(
-        verdict.name, verdict.target, "nonfinite", None, None, index, (low + high) / 2, np.nan,
-        f"{SLOPES} {low:.6g} and {high:.6g}", "backward",
-    )  # fmt: skip
-
-
-def _in_any_range(graph: Graph, case: Case, name: str) -> Array:
-    """Where nothing is known of a gradient, were there no larger numbers in f64 either."""
-    slopes = gradient_balls(graph, case.values, case.catalog, arithmetic=_FAR_RANGE)
-    bound = np.broadcast_to(slopes[name].bound, case.values[name].shape)
-    return np.asarray(~np.isfinite(bound))
-
-
 def _strange(
     graph: Graph,
     case: Case,
@@ -133,14 +149,16 @@ def _strange(
     name: str,
     target: str,
     mask: Array,
+    wide: bool,
 ) -> Iterator[tuple[tuple[int, ...], float, float]]:
     """Of elements that a mask is true of, those at which the call that reads a tensor has slopes,
     with these.
     """
-    node = _reader(graph, name)
-    if node is None or not set(node.operands()) <= set(case.values):
-        return  # an operand that another call gives has an error of its own
-    if not _is_own(graph, node, target, case):
+    node = reader(graph, name)
+    if node is None or not is_given(node, case):
+        return
+    # what cannot give gradients is handed the adjoint equations
+    if not differentiates(target) or own_program(graph, node, target, case) is None:
         return
     formals = [formal for formal, value in node.feeds().items() if value == name]
     expansion = node.expansion(case.catalog)
@@ -156,33 +174,9 @@ def _strange(
     places = np.argwhere(mask)
     for place in places[:: max(1, -(-len(places) // _TRIED))]:
         index = tuple(map(int, place))
-        sides = _sides(graph, case, node, name, index)
+        sides = _sides(graph, case, node, name, index, wide)
         if sides is not None:
             yield index, *sides
-
-
-def _reader(graph: Graph, name: str) -> Node | None:
-    """The one call that reads a given tensor, where the loss is a sum of what it gives."""
-    called = but_the_sum(graph)
-    readers = [node for node in called if name in node.operands()]
-    if len(readers) != 1 or len(called) == len(graph.nodes):
-        return None
-    (node,) = readers
-    further = any(set(node.outputs) & set(other.operands()) for other in called)
-    return None if further else node
-
-
-def _is_own(graph: Graph, node: Node, target: str, case: Case) -> bool:
-    """Whether a target has an operator of its own for a call, and differentiates it by itself."""
-    if not differentiates(target):
-        return False  # it is handed the adjoint equations
-    inputs = {name: Port(graph.values[name]) for name in node.operands()}
-    named = {*inputs, *node.outputs}
-    values = {name: info for name, info in graph.values.items() if name in named}
-    alone = Graph(
-        "call", inputs=inputs, nodes=[node], outputs={n: n for n in node.outputs}, values=values
-    )
-    return not lower(alone, target, case.catalog, {}, whole=False).unsupported
 
 
 def _unknown(ball: Ball, got: Array | None) -> Array:
@@ -192,16 +186,17 @@ def _unknown(ball: Ball, got: Array | None) -> Array:
 
 
 def _sides(
-    graph: Graph, case: Case, node: Node, name: str, index: tuple[int, ...]
+    graph: Graph, case: Case, node: Node, name: str, index: tuple[int, ...], wide: bool = False
 ) -> tuple[float, float] | None:
     """The slopes of what a call gives, weighed as in the loss, by an element of a tensor, from
-    below and from above; None where there is none.
+    below and from above; None where there is none. wide: whether a step from a large element is
+    one in proportion.
     """
     array = np.asarray(case.values[name], np.float64)
     size = float(abs(array[index]))
-    if size > _FAR:
+    if size > _FAR and not wide:
         return None
-    unit = min(size, 1.0) or 1.0
+    unit = size if size > _FAR else min(size, 1.0) or 1.0
     base = _results(graph, case, node, {})
     steepest, slopes = [], []
     for step in _STEPS:

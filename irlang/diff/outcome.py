@@ -19,6 +19,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.promised import ruled_out
 from irlang.diff.refine import STRANGE, Refiner, largest
 from irlang.diff.refine_slopes import SlopeRefiner
+from irlang.diff.spilled import with_spilled
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.dtypes import DTYPES
 from irlang.gen.extreme import has_extreme
@@ -135,11 +136,15 @@ def _looked_at(
             **{name: balls[value] for name, value in graph.outputs.items()},
         }
 
-    found = softened(found, {**slopes, **shown}, {**pulled, **outputs}, coarse, case.edge)
+    got = {**pulled, **outputs}
+    found = softened(found, {**slopes, **shown}, got, coarse, case.edge)
     if slopes:
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
         )
+    known = {name: outcome.balls[value] for name, value in graph.outputs.items()}
+    known |= {f"d_{name}": ball for name, ball in outcome.slopes.items()}
+    found = with_spilled(graph, case, known, got, found)
     if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
         return found
     assert outcome.closer is not None

@@ -23,6 +23,7 @@ from irlang.diff.report_program import program_of
 from irlang.diff.report_required import required
 from irlang.diff.report_why import explain
 from irlang.diff.report_words import anywhere, first_words, last_words, together
+from irlang.diff.spilled import ON_THE_WAY
 from irlang.diff.unfold import is_composed
 from irlang.diff.verdict import NOT_REPEATED
 from irlang.equation_call import for_call
@@ -293,6 +294,11 @@ def _radius(found: Found) -> str:
     name = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
     info = found.reduced.graph.values.get(found.verdict.name)
     kind = name.get(info.dtype, "this type") if info is not None else "this type"
+    if found.verdict.message == ON_THE_WAY:
+        return (
+            f"It is within the range of {kind}; numbers on the way to it are not. A formula that "
+            f"keeps within is no further from it than `{radius:.3g}`, half of the digits."
+        )
     return (
         f"No order of evaluation in {kind}, with or without fused multiply-add, is further from "
         f"it than `{radius:.3g}`."

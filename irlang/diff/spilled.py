@@ -1,0 +1,122 @@
+"""Results within the range of their type that are lost beyond it on the way.
+
+The slope of the inverse hyperbolic sine squares what it is given, as the equations say it: of 1e20
+in f32 nothing is known then, for whoever follows them overflows (`irlang.interp.overflow`). But the
+slope is 1e-20, and an operator of the target's own was to give that. If it gives something else,
+its formula loses what the type could hold: it is `inaccurate`, never `wrong`.
+
+That is asked of functions alone, which go element by element: that the sum of a mean overflows is
+what everybody has settled for. And of values at the edges of their types: elsewhere what overflows,
+as squares in f16 do, mostly is settled for, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irlang.arithmetic import Arithmetic
+from irlang.diff.calls import Case
+from irlang.diff.lone import is_given, maker, own_program, reader
+from irlang.diff.verdict import FINDINGS, Verdict, judge
+from irlang.dtypes import DTYPES
+from irlang.equations import TensorInfo
+from irlang.gen.layout import is_pointwise
+from irlang.graph import Graph, Node
+from irlang.interp.balls import Ball
+from irlang.interp.gradient import gradient_balls
+from irlang.interp.program import balls as balls_of
+from irlang.interp.program import precision
+from irlang.lower.direct import is_direct
+from irlang.lower.lower import differentiates
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ON_THE_WAY = "overflows on the way"
+_FAR = Arithmetic(far=True)
+
+
+def with_spilled(
+    graph: Graph,
+    case: Case,
+    known: Mapping[str, Ball],
+    got: Mapping[str, Any],
+    found: list[Verdict],
+) -> list[Verdict]:
+    """The verdicts; `inaccurate` of a result of which nothing was known but for the range of its
+    type, and that is another than it is in a type of the same digits that has room.
+
+    known: balls. got: what the target gave, both by the names of results and `d_` of what gradients
+    are by.
+    """
+    if not case.edge:
+        return found
+    doubtful = {v.name for v in found if v.verdict not in FINDINGS}
+    open_ = {
+        name: ~np.isfinite(np.broadcast_to(known[name].bound, np.shape(array)))
+        for name, array in got.items()
+        if name in doubtful and name in known
+    }
+    told = {
+        verdict.name: verdict
+        for target in {v.target for v in found}
+        for verdict in _spilled(graph, case, target, open_, got)
+    }
+    return [told.get(verdict.name, verdict) for verdict in found]
+
+
+def _spilled(
+    graph: Graph, case: Case, target: str, open_: Mapping[str, Array], got: Mapping[str, Any]
+) -> Iterator[Verdict]:
+    asked = {
+        name: node
+        for name, mask in open_.items()
+        if mask.any() and (node := _call(graph, case, name)) is not None
+    }
+    own = {name for name, node in asked.items() if _is_own(graph, node, target, case, name)}
+    if not own:
+        return
+    values = balls_of(graph, case.values, case.catalog, precision(graph), _FAR)
+    slopes = {}
+    if any(name not in graph.outputs for name in own):
+        slopes = gradient_balls(graph, case.values, case.catalog, values, arithmetic=_FAR)
+    for name in sorted(own):
+        value = graph.outputs.get(name)
+        info = graph.values[value or name.removeprefix("d_")]
+        ball = values[value] if value else slopes[name.removeprefix("d_")]
+        verdict = judge(name, target, info, _within(ball, open_[name], info), got[name])
+        if verdict.verdict in FINDINGS:
+            yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
+
+
+def _within(ball: Ball, mask: Array, info: TensorInfo) -> Ball:
+    """A ball of which nothing is known but where a mask is true and the type has room for it; half
+    of the digits are left to formulas that lose some.
+    """
+    value = np.broadcast_to(np.asarray(ball.value, np.float64), info.shape)
+    bound = np.broadcast_to(ball.bound, info.shape)
+    with np.errstate(invalid="ignore"):
+        room = np.abs(value) + bound <= DTYPES[info.dtype].largest
+        bound = bound + np.sqrt(DTYPES[info.dtype].unit) * np.abs(value)
+    return Ball(value, np.where(mask & room, bound, np.inf))
+
+
+def _call(graph: Graph, case: Case, name: str) -> Node | None:
+    """The function that a result is of, or that a gradient comes through; None where that is more
+    than one call of a function.
+    """
+    value = graph.outputs.get(name)
+    node = reader(graph, name.removeprefix("d_")) if value is None else maker(graph, value)
+    if node is None or not is_given(node, case):
+        return None
+    return node if is_pointwise(node.expansion(case.catalog)) else None
+
+
+def _is_own(graph: Graph, node: Node, target: str, case: Case, name: str) -> bool:
+    """Whether the target does a call by one operator of its own, and differentiates that."""
+    if name not in graph.outputs and not differentiates(target):
+        return False
+    lowered = own_program(graph, node, target, case)
+    return lowered is not None and is_direct(lowered, shaped=True)
