@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from irlang.adjoint_graph import free_prefix
-from irlang.arithmetic import Arithmetic
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
 from irlang.diff.lone import is_given, own_program, reader
+from irlang.diff.spilled import FAR, within
 from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.diff.weighing import weights
 from irlang.dtypes import DTYPES
@@ -45,7 +45,6 @@ _TRIED = 6  # elements of a gradient whose slopes are looked for
 _STEPS = (2.0**-8, 2.0**-13, 2.0**-18)  # of an element that is less than 1, or else of 1
 _FAR = 2.0**20  # beyond it whole numbers are all that some types have
 _STEADY = 1.1  # times what the slope of the largest step may be, that of the least is
-_FAR_RANGE = Arithmetic(far=True)
 _LOST = 2.0**-50 * 1e3  # of a result: what of a difference is rounding, times how much it may be
 
 
@@ -92,14 +91,14 @@ def _judged(
     """The verdict on a gradient that is NaN where nothing is known of it."""
     name = verdict.name.removeprefix("d_")
     dtype = program.precision(graph)
-    far = program.balls(graph, case.values, case.catalog, dtype, _FAR_RANGE)
-    slopes = gradient_balls(graph, case.values, case.catalog, far, arithmetic=_FAR_RANGE)
+    far = program.balls(graph, case.values, case.catalog, dtype, FAR)
+    slopes = gradient_balls(graph, case.values, case.catalog, far, arithmetic=FAR)
     # nor would anything be known, were there larger numbers
     in_any_range = ~np.isfinite(np.broadcast_to(slopes[name].bound, nothing.shape))
     ways = [("nonfinite", balls, nothing & in_any_range, False)]
     node = reader(graph, name)
     if case.edge and node is not None and is_pointwise(node.expansion(case.catalog)):
-        ways.append(("inaccurate", far, nothing & ~in_any_range, True))
+        ways.append(("inaccurate", within(far, graph), nothing & ~in_any_range, True))
     for kind, known, mask, wide in ways:
         at = _strange(graph, case, known, given, name, verdict.target, mask, wide)
         for index, low, high in at:

@@ -27,15 +27,14 @@ from irlang.equations import TensorInfo
 from irlang.gen.layout import is_pointwise
 from irlang.graph import Graph, Node
 from irlang.interp.balls import Ball
-from irlang.interp.gradient import gradient_balls
-from irlang.interp.program import balls as balls_of
-from irlang.interp.program import precision
+from irlang.interp.gradient import gradient_balls, without
+from irlang.interp.program import balls, precision
 from irlang.lower.direct import is_direct
 from irlang.lower.lower import differentiates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ON_THE_WAY = "overflows on the way"
-_FAR = Arithmetic(far=True)
+FAR = Arithmetic(far=True)
 
 
 def with_spilled(
@@ -78,29 +77,40 @@ def _spilled(
     own = {name for name, node in asked.items() if _is_own(graph, node, target, case, name)}
     if not own:
         return
-    values = balls_of(graph, case.values, case.catalog, precision(graph), _FAR)
+    values = within(balls(graph, case.values, case.catalog, precision(graph), FAR), graph)
     slopes = {}
     if any(name not in graph.outputs for name in own):
-        slopes = gradient_balls(graph, case.values, case.catalog, values, arithmetic=_FAR)
+        slopes = gradient_balls(graph, case.values, case.catalog, values, arithmetic=FAR)
+        slopes = within(slopes, graph)
     for name in sorted(own):
         value = graph.outputs.get(name)
         info = graph.values[value or name.removeprefix("d_")]
         ball = values[value] if value else slopes[name.removeprefix("d_")]
-        verdict = judge(name, target, info, _within(ball, open_[name], info), got[name])
+        verdict = judge(name, target, info, _halved(ball, open_[name], info), got[name])
         if verdict.verdict in FINDINGS:
             yield replace(verdict, verdict="inaccurate", message=ON_THE_WAY)
 
 
-def _within(ball: Ball, mask: Array, info: TensorInfo) -> Ball:
-    """A ball of which nothing is known but where a mask is true and the type has room for it; half
-    of the digits are left to formulas that lose some.
+def within(found: Mapping[str, Ball], graph: Graph) -> dict[str, Ball]:
+    """Balls of a graph's values of which nothing is known where a type has no room for them."""
+    made = {}
+    for name, ball in found.items():
+        info = graph.values[name]
+        if info.kind == "real":
+            with np.errstate(invalid="ignore"):
+                size = np.abs(np.asarray(ball.value, np.float64)) + ball.bound
+            ball = without(ball, ~(size <= DTYPES[info.dtype].largest))
+        made[name] = ball
+    return made
+
+
+def _halved(ball: Ball, mask: Array, info: TensorInfo) -> Ball:
+    """A ball with half of the digits, as formulas that lose some have, where a mask is true; of the
+    rest nothing is known.
     """
     value = np.broadcast_to(np.asarray(ball.value, np.float64), info.shape)
-    bound = np.broadcast_to(ball.bound, info.shape)
-    with np.errstate(invalid="ignore"):
-        room = np.abs(value) + bound <= DTYPES[info.dtype].largest
-        bound = bound + np.sqrt(DTYPES[info.dtype].unit) * np.abs(value)
-    return Ball(value, np.where(mask & room, bound, np.inf))
+    bound = ball.bound + np.sqrt(DTYPES[info.dtype].unit) * np.abs(value)
+    return Ball(value, np.where(mask, bound, np.inf))
 
 
 def _call(graph: Graph, case: Case, name: str) -> Node | None:
