@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
 from irlang.diff.programs import Able, Settings, fed
@@ -22,6 +24,7 @@ from irlang.gen.composed import composable, composed
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import is_call
 from irlang.gen.kit import kit_of
+from irlang.gen.pattern import pattern
 from irlang.lower.lower import spelt
 from irlang.lower.target import ROWS, describe
 
@@ -32,7 +35,7 @@ _LONG = 6  # calls: for every so many an idiom has a turn more, as more of it ma
 _SEEDS = 2**41  # where their seeds start, beyond those of calls apart
 TOGETHER = 6  # in one program where all targets compile: that takes hardly longer for more calls
 _OFTEN, _SELDOM = 2, 8  # one in so many is composed, where operators are named, and where not
-_DRAWN = 3  # times that one is drawn which the oracle has no value for
+_DRAWN = 3  # times that one is drawn which the oracle has no value for, or in which a call is idle
 # Small lengths are equal more often: then what is reduced or moved along another axis fits as well.
 _LIMITS = (
     Limits(elements=256, length=2),
@@ -83,6 +86,7 @@ def pieces(
             before = number // every if every else 0  # so many were composed
             (idiom, around), *others = (rounds.turn(turn - before * together) for turn in turns)
             beside_it = [other for other, _ in others]
+        kept: tuple[int, Case] | None = None
         for again in range(_DRAWN):
             seed = (settings.seed * 1_000_003 + _SEEDS + number * _DRAWN + again) & (2**62 - 1)
             if free_turn:
@@ -94,5 +98,25 @@ def pieces(
             edge = (number + around) % _EDGE == 0
             case = fed(graph, catalog, seed, settings.grad, edge, able) if graph.nodes else None
             if case is not None:
-                yield number, seed, case
-                break
+                kept = seed, case
+                if case.edge or not _has_idle(case):
+                    break
+        if kept is not None:
+            yield number, *kept
+
+
+def _has_idle(case: Case) -> bool:
+    """Whether a call that is told attributes gives its operand as it is: a window of one element, a
+    bound beyond all numbers. No pass is wrong about what does nothing.
+    """
+    known = {**{name: ball.value for name, ball in (case.balls or {}).items()}, **case.values}
+    for node in case.graph.nodes:
+        first, result = next(iter(node.operands()), ""), node.outputs[0]
+        if (
+            pattern(node.op).attrs
+            and {first, result} <= known.keys()
+            and case.graph.values[first] == case.graph.values[result]
+            and np.array_equal(known[first], known[result])
+        ):
+            return True
+    return False

@@ -11,7 +11,7 @@ type, as the bias of a product of bytes is.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,9 @@ _CALLED = re.compile(r"(\w+)\(")
 _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
 _LAST = ((-1,),)  # as idioms name the axis that layers work along
-_MOVED = 3  # times as likely as another change: there is one axis for many calls
+# Times as likely as other changes: there is one axis for many calls, and a difference the other way
+# round is what those that look for patterns overlook.
+_MOVED = 3
 # An earlier step or `GIVEN`, a number, what is along an axis, what is yet to be drawn.
 Operand = int | float | str | None
 
@@ -128,20 +130,24 @@ def _attribute(node: ast.Expr) -> Any:
     return _evaluate.known(node, Scope({}, {}, set()))
 
 
-def otherwise(steps: Idiom, chooser: Chooser) -> Idiom:
+def otherwise(
+    steps: Idiom, chooser: Chooser, ordered: Callable[[Step], bool] = lambda _: True
+) -> Idiom:
     """An idiom of which one thing is otherwise: an attribute that is not said, or the opposite; a
     number; the order of two operands; one `x` that is another value; the axis of all calls that
     name it.
 
-    A pass that looks for the idiom has to see the difference.
+    A pass that looks for the idiom has to see the difference. ordered: whether the order of two
+    operands makes one in what is computed.
     """
     made = [
         (*steps[:at], one, *steps[at + 1 :])
         for at, step in enumerate(steps)
         for one in (*_other_attrs(step), *_other_operands(step, at > 0, chooser))
     ]
-    axes = [one for one in _other_axes(steps) for _ in range(_MOVED)]
-    return chooser.pick([*made, *axes]) if made or axes else steps
+    often = [*_other_axes(steps), *_other_orders(steps, ordered)]
+    made += [one for one in often for _ in range(_MOVED)]
+    return chooser.pick(made) if made else steps
 
 
 def _other_attrs(step: Step) -> Iterator[Step]:
@@ -165,11 +171,26 @@ def _other_axes(steps: Idiom) -> Iterator[Idiom]:
             )
 
 
+def _other_orders(steps: Idiom, ordered: Callable[[Step], bool]) -> Iterator[Idiom]:
+    """Two operands in the other order, where that is another value."""
+    for at, step in enumerate(steps):
+        turned = _turned(step)
+        if turned is not None and ordered(step):
+            yield (*steps[:at], turned, *steps[at + 1 :])
+
+
+def _turned(step: Step) -> Step | None:
+    operands = step.operands
+    if len(operands) < 2 or operands[0] == operands[1]:
+        return None
+    return replace(step, operands=(operands[1], operands[0], *operands[2:]))
+
+
 def _other_operands(step: Step, later: bool, chooser: Chooser) -> Iterator[Step]:
     """later: whether it is not the first call, of which another `x` is any `x`."""
-    operands = step.operands
-    if len(operands) > 1 and operands[0] != operands[1]:
-        yield replace(step, operands=(operands[1], operands[0], *operands[2:]))
+    operands, turned = step.operands, _turned(step)
+    if turned is not None:
+        yield turned
     for place, operand in enumerate(operands):
         other: Operand = None
         if isinstance(operand, float):

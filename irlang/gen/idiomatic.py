@@ -13,6 +13,7 @@ from irlang.gen.calls import Calls
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import Fixed, Value
 from irlang.gen.draw import Limits, shape
+from irlang.gen.effect import is_hollow, is_ordered
 from irlang.gen.idiom import (
     GIVEN,
     Idiom,
@@ -33,8 +34,9 @@ from irlang.graph import Graph, Node, Port
 _IDIOM_TRIES = 3  # live values that an idiom is tried with
 _IDIOM_NEW = 4  # new ones that it is tried with then
 _ALL = 100
-# Percent of idioms whose attributes have their defaults where nothing is said, and of exact pieces.
-PLAIN, _EXACT_PLAIN = 50, 80
+# Percent of idioms whose attributes have their defaults where nothing is said, and of exact pieces;
+# and of those among them in which a call does nothing by that, such as a padding.
+PLAIN, _EXACT_PLAIN, _HOLLOW = 50, 80, 10
 _SCALARS = 75  # percent of idioms whose numbers have no axis, but for exact pieces
 _TWINS = 80  # percent of calls of an idiom that are like an earlier one of the same operator
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
@@ -43,7 +45,7 @@ _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin w
 _OTHERWISE, _SHOWN = 35, 20
 _GIVEN = ((100, 0), (100, 15), (100, 15), (100, 50), (100, 100), (0, 50), (0, 0))
 # Percent of pieces that are as a pass asks for them: one input, of 32 bits, all else parameters, of
-# scales and places too, numbers without axes, nothing otherwise, nothing shown; and of those whose
+# scales and places too, numbers without axes, nothing shown; and of those whose
 # result another short idiom reads, as some passes leave what is a result.
 _EXACT, _FOLLOWED = 50, 50
 _SHORT = 2  # calls of such an idiom
@@ -69,8 +71,8 @@ class Idioms(Calls):
         if self.exact:
             self.limits = replace(self.limits, reals=Limits().reals, empty=0)
         for one in (steps, *beside):
-            other = not self.exact and chooser.chance(_OTHERWISE)
-            drawn = otherwise(one, chooser) if other else one
+            other = chooser.chance(_OTHERWISE)
+            drawn = otherwise(one, chooser, self.ordered) if other else one
             done = self.idiom(drawn, []) or (other and self.idiom(one, []))
             if done and self.exact and chooser.chance(_FOLLOWED):
                 short = [some for some in self.idioms if len(some) <= _SHORT and not is_call(some)]
@@ -94,6 +96,7 @@ class Idioms(Calls):
         rank, dtype = given_rank(steps) or self.rank(steps), given_dtype(steps)
         for found in (*begun, *({} for _ in range(new))):
             plain = self.chooser.chance(_EXACT_PLAIN if self.exact else PLAIN)
+            hollow = self.chooser.chance(_HOLLOW)
             scalars = self.exact or self.chooser.chance(_SCALARS)
             undo = mark(self.graph, self.live, self.by_name)
             fresh = not found
@@ -106,7 +109,10 @@ class Idioms(Calls):
             wanted, done = self.wanted, True
             for at in range(len(steps)):
                 self.wanted = wanted - (len(steps) - 1 - at)  # the rest of the idiom has its room
-                done = done and self.step(at, steps, found, others, plain, scalars)
+                meant = plain and (
+                    hollow or not is_hollow(self.pattern_of(steps[at]), self.kit.catalog)
+                )
+                done = done and self.step(at, steps, found, others, meant, scalars)
             self.wanted = wanted
             if done:
                 return True
@@ -126,7 +132,7 @@ class Idioms(Calls):
 
         scalars: whether numbers have no axis, as passes of optimisers ask for; else some have.
         """
-        made = self.kit.patterns[steps[at].op]
+        made = self.pattern_of(steps[at])
         axes = 0 if scalars else self.chooser.between(0, 4)
         values, calls = len(self.graph.values), len(self.graph.nodes)
         step = self.met(at, steps, found)
@@ -149,6 +155,14 @@ class Idioms(Calls):
             found[GIVEN] = Value(given, self.graph.values[given])
             self.by_name.setdefault(given, found[GIVEN])
         return True
+
+    def pattern_of(self, step: Step) -> Pattern:
+        """The operator of a call."""
+        return self.kit.patterns[step.op]
+
+    def ordered(self, step: Step) -> bool:
+        """Whether a call gives another number where its operands change places."""
+        return is_ordered(self.pattern_of(step), self.kit.catalog)
 
     def forget(self, values: int, calls: int) -> None:
         """Takes out the tensors that were made for a call that reads others in their place.
