@@ -1049,12 +1049,18 @@ def test_elements_are_asked_for_of_an_axis_of_nothing(operator: str) -> None:
         assert all(0 not in info.shape for _, info in one.graph.nodes[0].instance.outputs or ())
 
 
-def _spoiled_turns(monkeypatch: pytest.MonkeyPatch, turns: int, fruit: bool) -> list[Any]:
-    """What is wanted of spoilt calls in so many turns, each of which gives something or nothing."""
+def _spoiled_turns(
+    monkeypatch: pytest.MonkeyPatch, turns: int, fruit: bool, handed: bool = True
+) -> list[Any]:
+    """What is wanted of spoilt calls in so many turns, each of which gives something or nothing.
+
+    handed: whether the target is handed any valid call.
+    """
     catalog, asked = builtin(), []
 
     def drawn(*args: Any) -> list[Any]:
         asked.append(args[3])
+        args[4].ops.update(["one_hot"] if handed else [])
         return ["a call"] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
@@ -1071,6 +1077,8 @@ def test_what_cannot_be_broken_is_tried_ever_more_seldom(monkeypatch: pytest.Mon
     each = Counter(map(str, _spoiled_turns(monkeypatch, rounds * plan, fruit=False)))
     assert len(each) == plan
     assert set(each.values()) == {4}  # the first, the third, the seventh and the fifteenth
+    none = _spoiled_turns(monkeypatch, rounds * plan, fruit=False, handed=False)
+    assert len(none) <= 2 * plan  # of an operator of which there is no call all are tried as seldom
     each = Counter(map(str, _spoiled_turns(monkeypatch, rounds * plan, fruit=True)))
     assert set(each.values()) == {rounds}
 

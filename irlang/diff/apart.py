@@ -32,7 +32,7 @@ from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
 from irlang.diff.reduce import HANG_SECONDS
-from irlang.diff.rounds import Rounds
+from irlang.diff.rounds import Fruitless, Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
@@ -53,6 +53,7 @@ APART = 84  # such programs beside a batch
 CALLS = 3  # of each
 COMPILED = 12  # of each where all targets compile: that takes hardly longer for more calls
 _DRAWN = 3  # calls that are drawn of an operator by itself for one that can be run
+_MISSED = 2  # times that none was, after which the operator has no more of this turn
 _FURTHER = 48  # where the seeds of the second and the third differ: a bit above all counts
 _SMOOTH = 3  # with gradients, all but one round of so many are of what has finite results
 _TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
@@ -100,28 +101,39 @@ def cases_apart(
     """The number, the seed and the program of each of the `count` that stand beside a batch.
 
     able: whether any target can run a program. Of one that none can, the calls are taken one by
-    one, and so are those that could not be drawn, or that the oracle has no value for. native: the
-    operators that a target has of its own; own: whether one has such an operator as it is called in
-    a program of one call. each: how many stand beside any batch. calls: of each program. asked:
-    see `case_apart`. dares: whether a program has forms that targets may refuse: such a call has
-    its turn in these as well, by itself.
+    one, and so are those that could not be drawn, or that the oracle has no value for; an operator
+    of which there is none then waits, longer every time. native: the operators that a target has of
+    its own; own: whether one has such an operator as it is called in a program of one call. each:
+    how many stand beside any batch. calls: of each program. asked: see `case_apart`. dares: whether
+    a program has forms that targets may refuse: such a call has its turn in these as well, by
+    itself.
     """
     names = list(ops) or catalog.names()
     if grad and not ops:  # what has no derivative by anything says nothing of one
         names = [op.name for op in catalog if has_slopes(op)]
     rounds = Rounds(names, [name for name in names if name in native], seed)
+    fruitless = Fruitless()  # operators of which no call is there to be run
 
     def preferred(graph: Graph) -> bool:
         return graph.nodes[0].op.name not in native or own(graph)
 
     for number in range(batch * each, batch * each + count):
+        if PACE.over():
+            return
         turns = [rounds.turn(number * calls + i) for i in range(calls)]
         called, around = [name for name, _ in turns], rounds.of(number, calls)
+        due = {name for name in dict.fromkeys(called) if fruitless.is_due(name)}
+        called = [name for name in called if name in due]
+        if not called:
+            continue
         start = (seed * 1_000_003 + _SEEDS + number) & (2**62 - 1)
         aside: list[Case] = []
         case = case_apart(catalog, start, called, grad, around, preferred, aside, asked, ops)
         made = [case] if case is not None and able(case) else []
+        missed: Counter[str] = Counter()
         for name in set_aside(called, made):
+            if missed[name] == _MISSED:
+                continue
             drawn = (
                 case_apart(
                     catalog, start ^ (again << _FURTHER), [name], grad, around, preferred,
@@ -129,8 +141,13 @@ def cases_apart(
                 )
                 for again in range(_DRAWN)
             )  # fmt: skip
-            made += islice((one for one in drawn if one is not None and able(one)), 1)
+            one = next((one for one in drawn if one is not None and able(one)), None)
+            missed[name] += one is None
+            made += [] if one is None else [one]
         made += [one for one in aside if able(one)]
+        met = {node.op.name for one in made for node in one.graph.nodes}
+        for name in due:
+            fruitless.had(name, name in met)
         made += list(_daring(made, dares))
         if not grad:
             made += [one for one in _at_extremes(made, catalog, start, preferred) if able(one)]

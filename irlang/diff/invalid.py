@@ -17,7 +17,7 @@ import functools
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.smaller import smaller
 from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt
+from irlang.graph import Graph
 from irlang.lower.lower import Lowered, spelt
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
@@ -165,7 +166,8 @@ def _spoiled(
     over.
 
     fruitless: the requirements of which nothing was found, for which all that is drawn was tried:
-    there may be no call that breaks one of these alone.
+    there may be no call that breaks one of these alone; and the operators of which a target is
+    handed no call, however often one is drawn.
     """
     known = set(programs.catalog.names())
     own = {target: sorted(known & spelt(target)) for target in targets}
@@ -178,15 +180,31 @@ def _spoiled(
         if first is not None:
             turn = _turn(programs.catalog, names, target, (first + number) // len(targets))
             key = target, turn[0], turn[1].name if turn[1] is not None else ""
-            if not fruitless.is_due(key):
+            if not (fruitless.is_due((target, turn[0])) and fruitless.is_due(key)):
                 continue
-        able = functools.partial(programs.has, target)
+        able = _Handed(programs, target)
         tells = functools.partial(is_telling, programs, target)
         made = spoils(programs.catalog, seed, names, turn, able, tells)
-        if first is not None:
+        if turn is not None:
+            fruitless.had((target, turn[0]), bool(made) or turn[0] in able.ops)
             fruitless.had(key, bool(made))
         found += [(seed, one) for one in made]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """Whether a target is handed a call. ops: the operators of which it is handed any."""
+
+    programs: Programs
+    target: str
+    ops: set[str] = field(default_factory=set)
+
+    def __call__(self, graph: Graph) -> bool:
+        known = self.programs.has(self.target, graph)
+        if known:
+            self.ops.update(node.op.name for node in graph.nodes)
+        return known
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
 _REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
 _TRIED = 6  # of them that are tried, if there is anything that can be changed
+_UNABLE = 4  # of them after which no more are made, where none of these is to be spoilt
 _WAYS = 6  # of breaking one requirement of one call
 _FURTHER = 24  # changes that are tried for one more
 _CHANGES = 120  # that are tried in all, first of what the requirement is about
@@ -113,10 +114,14 @@ def spoils(
     """
     chance = random.Random(seed)
     names = list(ops) or catalog.names()
+    unable: set[str] = set()  # operators of which no call could be spoilt
+
     for number in range(_OPERATORS):
         if wanted is None or number:
             op = catalog.op(chance.choice(names))
             assert op is not None
+            if op.name in unable:
+                continue
             named = _requirements(op)
             require = chance.choice(named) if named else None
         else:
@@ -126,6 +131,8 @@ def spoils(
         found = _of_operator(op, require, first, chance, catalog, able, tells)
         if found:
             return found
+        if found is None:
+            unable.add(op.name)
     return []
 
 
@@ -137,9 +144,10 @@ def _of_operator(
     catalog: Catalog,
     able: Able,
     tells: Tells,
-) -> list[Spoilt]:
+) -> list[Spoilt] | None:
+    """What `spoils` gives, of one operator; None where none of the first calls is to be spoilt."""
     found: list[Spoilt] = []
-    tried = 0
+    tried = handed = 0
 
     def counted(graph: Graph) -> bool:
         nonlocal tried
@@ -148,13 +156,18 @@ def _of_operator(
         return known
 
     def fits(graph: Graph) -> bool:
+        nonlocal handed
         node = graph.nodes[-1]
         given = {n: info for n, info in node.instance.binding.inputs.items() if info is not None}
-        return able(alone(node, given, node.attrs, node.instance, {}))
+        known = able(alone(node, given, node.attrs, node.instance, {}))
+        handed += known
+        return known
 
     for attempt in range(_DRAWN):
         if tried == _TRIED:
             break
+        if attempt == _UNABLE and not (tried or handed):
+            return None
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
         program = generate(
