@@ -24,7 +24,7 @@ _DTYPE = "f32"
 _SHAPES = ((1, 2, 3), (2, 3))  # of a sample
 _STEP = 0.37  # from one of its numbers to the next, on both sides of 0
 
-_kept: dict[tuple[str, int, int], tuple[Pattern, bool]] = {}
+_kept: dict[tuple[str, int, int], tuple[Pattern, Catalog, bool]] = {}
 
 
 def is_hollow(made: Pattern, catalog: Catalog) -> bool:
@@ -43,8 +43,8 @@ def _known(
     """What is asked of an operator, once."""
     key = what, id(made), id(catalog)
     if key not in _kept:
-        _kept[key] = made, asked(made, catalog)
-    return _kept[key][1]
+        _kept[key] = made, catalog, asked(made, catalog)
+    return _kept[key][-1]
 
 
 def _takes_sides(made: Pattern, catalog: Catalog) -> bool:

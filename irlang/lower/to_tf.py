@@ -14,6 +14,7 @@ from irlang.lower.tf_images import IMAGES
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
 from irlang.lower.tf_numeric import NUMERIC
+from irlang.lower.tf_numpy import NUMPY
 from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
@@ -27,6 +28,7 @@ TABLE: dict[str, Native] = {
     **CREATION,
     **MATRICES,
     **NUMERIC,
+    **NUMPY,
     **STATISTICS,
     **IMAGES,
     **TF_SIGNALS,
