@@ -173,7 +173,8 @@ def test_gradients_are_asked_for_where_results_overflow_as_well() -> None:
     overflown = []
     for number, _, case in made:
         assert case.balls is not None
-        assert all(np.all(np.isfinite(a.astype(np.float64))) for a in case.values.values())
+        # a mask among scores is minus infinity
+        assert all(np.all(a.astype(np.float64) < np.inf) for a in case.values.values())
         for value in case.graph.outputs.values():
             largest = DTYPES[case.graph.values[value].dtype].largest
             if np.any(np.abs(case.balls[value].value) > largest):

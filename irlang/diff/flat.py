@@ -193,7 +193,7 @@ def _sides(
     """
     array = np.asarray(case.values[name], np.float64)
     size = float(abs(array[index]))
-    if size > _FAR and not wide:
+    if not size < np.inf or (size > _FAR and not wide):
         return None
     unit = size if size > _FAR else min(size, 1.0) or 1.0
     base = _results(graph, case, node, {})

@@ -66,7 +66,9 @@ _SMOOTH = (
     _NEAR,
     _ENDS,
 )  # where derivatives are numbers of which much is known
-_FINITE = (*_SMOOTH, _LARGEST, _HUGE)
+# What a mask puts among scores: nothing flows back there, though a difference of two is no number.
+_MASKED: Palette = ((-np.inf, "one"), (1.0, "one"))
+_FINITE = (*_SMOOTH, _LARGEST, _HUGE, _MASKED)
 # What is met in every pair where two operands of a call have them, and of gradients those of it
 # that are finite, or small.
 _CROSSED: Palette = (
@@ -136,10 +138,11 @@ def with_edges_apart(
 
     values: as of `with_edges`. bound: names of tensors that keep to their ranges, whose ends then
     are edges too; other integers go to the ends of their type. kinds: for gradients those of
-    finite numbers, or of smooth ones. mixed: from all palettes in every tensor, each as often: an
-    operator that goes element by element is at all edges at once, in many pairs. crossing: operands
-    of calls that do, whose edges are to meet one another in all pairs. along: axes that reductions
-    go along, by tensor. admitted: whole numbers that some of what is bound may be beside its range.
+    finite numbers and of masks, or of smooth ones. mixed: from all palettes in every tensor, each
+    as often: an operator that goes element by element is at all edges at once, in many pairs.
+    crossing: operands of calls that do, whose edges are to meet one another in all pairs. along:
+    axes that reductions go along, by tensor. admitted: whole numbers that some of what is bound may
+    be beside its range.
     A constant that the program writes stays.
     """
     random = np.random.default_rng([seed & (2**63 - 1), 0xA9A2])

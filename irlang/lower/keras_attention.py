@@ -6,6 +6,7 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import Keras, made
+from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
 
 
@@ -66,6 +67,33 @@ def _additive(call: Keras) -> list[Value] | None:
 
 
 def _attention(call: Keras) -> Value | None:
+    """A layer, or the function where that does not serve."""
+    layer = _one_head(call)
+    return _product(call) if layer is None else layer
+
+
+def _product(call: Keras) -> Value | None:
+    """`ops.dot_product_attention`, to which samples and places come before heads."""
+    build = call.build
+    unusual = call.has("kv_lengths") or call["softcap"] or call["past"]
+    windowed = (call["left_window_size"], call["right_window_size"]) != (-1, -1)
+    if build.version == 2 or () < build.release < (3, 8):
+        return None
+    if unusual or windowed or call["masked_rows"] != "open":
+        return None
+    q, k, v = (build.transpose(call.input(name), (0, 2, 1, 3)) for name in ("q", "k", "v"))
+    whole = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+    given = [name for name in ("bias", "mask") if call.has(name)]
+    beside = {name: build.expand(call.input(name), whole) for name in given}
+    causal = call["causal"] or None
+    text = invoke(
+        "ops.dot_product_attention", q, k, v, **beside, scale=float(call["scale"]), is_causal=causal
+    )
+    n, heads, length, size = call.out.shape
+    return build.transpose(Value(text, (n, length, heads, size), call.out.dtype), (0, 2, 1, 3))
+
+
+def _one_head(call: Keras) -> Value | None:
     """A layer where there is one head, without a bias."""
     unusual = call.has("bias") or call.has("kv_lengths") or call["softcap"] or call["past"]
     windowed = (call["left_window_size"], call["right_window_size"]) != (-1, -1)
@@ -92,6 +120,8 @@ def _attention(call: Keras) -> Value | None:
 
 
 ATTENTION: dict[str, Native] = {
-    "attention": Native("keras.layers.Attention", _attention, since=(3,)),
+    "attention": Native(
+        "keras.layers.Attention, ops.dot_product_attention", _attention, since=(3,)
+    ),
     "additive_attention": Native("keras.layers.AdditiveAttention", _additive, since=(3,)),
 }

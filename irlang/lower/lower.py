@@ -217,6 +217,7 @@ def _python(
     row = _row(target)
     builder = row.builder(Names(python_program.RESERVED))
     builder.bold = bold
+    builder.release = target.release
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)

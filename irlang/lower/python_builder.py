@@ -45,6 +45,7 @@ class PythonBuilder(Builder, ABC):
         self.blunt: set[str] = set()
         self.sloped = False
         self.bold = self.dared = False
+        self.release: tuple[int, ...] = ()  # of the framework; none says that it is the current one
         self._named: dict[str, Value] = {}
 
     # ---- text

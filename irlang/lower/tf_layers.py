@@ -365,6 +365,14 @@ def _binary(call: Tf) -> Value | None:
     return _reduced(call, text)
 
 
+def _poisson(call: Tf) -> Value | None:
+    if not call["log_input"]:
+        return None
+    given = {"targets": call.input("target"), "log_input": call.input("prediction")}
+    full = call["full"] or None
+    return _reduced(call, invoke("tf.nn.log_poisson_loss", **given, compute_full_loss=full))
+
+
 def _mse(call: Tf) -> Value:
     values = [call.input(name) for name in ("prediction", "target")]
     return _reduced(call, invoke("tf.math.squared_difference", *values))
@@ -411,6 +419,7 @@ LAYERS: dict[str, Native] = {
     "log_softmax": plain("tf.nn.log_softmax", axis="axis"),
     "cross_entropy": Native("tf.nn.sparse_softmax_cross_entropy_with_logits", _cross_entropy),
     "categorical_cross_entropy": Native("tf.nn.softmax_cross_entropy_with_logits", _categorical),
+    "poisson": Native("tf.nn.log_poisson_loss", _poisson),
     "binary_cross_entropy_logits": Native("tf.nn.sigmoid_cross_entropy_with_logits", _binary),
     "mse": Native("tf.math.squared_difference", _mse),
     "mae": Native("tf.abs", _mae),

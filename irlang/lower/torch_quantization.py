@@ -24,6 +24,24 @@ def _fake_quantize(call: Torch) -> Value | None:
     return call.value(invoke("torch.fake_quantize_per_channel_affine", *given, axis, *ends))
 
 
+def _quantize(call: Torch) -> Value | None:
+    x, scale = call.input("x"), call.input("scale")
+    kind = {"u8": "torch.quint8", "i8": "torch.qint8"}.get(call["to"])
+    if kind is None or x.dtype != "f32" or call["block_size"]:
+        return None
+    zero = call.build.cast(call.input("zero_point"), "i64") if call.has("zero_point") else None
+    if not scale.rank:
+        zeros = zero.text if zero is not None else "0"
+        found = invoke("torch.quantize_per_tensor", x, scale, zeros, kind)
+    else:
+        if scale.shape == (1,):
+            return None  # one number for all, whatever the axis
+        zeros = zero.text if zero is not None else f"torch.zeros({list(scale.shape)})"
+        axis = call.axis("axis", x.rank)
+        found = invoke("torch.quantize_per_channel", x, scale, zeros, axis, kind)
+    return call.value(f"{found}.int_repr()")
+
+
 def _ctc(call: Torch) -> Value | None:
     if call.out.dtype not in ("f32", "f64"):
         return None
@@ -43,6 +61,7 @@ QUANTIZATION: dict[str, Native] = {
         _fake_quantize,
         constant=("x", "scale"),  # another stands in the place of the gradient
     ),
+    "quantize_linear": Native("torch.quantize_per_tensor, torch.quantize_per_channel", _quantize),
     # Its gradient is that of a softmax before it.
     "ctc": Native("F.ctc_loss", _ctc, constant=("log_probs",)),
 }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from irlang import loads
 from irlang.catalog import builtin
+from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.instance import instantiate
@@ -177,23 +178,22 @@ def test_the_range_of_zeros_is_open() -> None:
         assert np.isinf(radius).all()
 
 
-@pytest.mark.parametrize(
-    ("scale", "known"), [(0.5, True), (0.0, False), (-0.0, False), (-1, False)]
-)
-def test_nothing_is_said_of_a_scale_that_is_not_above_zero(scale: float, known: bool) -> None:
-    one, by = np.array(1.0, np.float32), np.array(scale, np.float32)
-    zero, whole = np.array(0, np.int64), np.array([[2]])
+@pytest.mark.parametrize("scale", [0.0, -0.0, -1, np.nan])
+def test_steps_of_a_scale_that_is_not_above_zero_lead_nowhere(scale: float) -> None:
+    one, zero, whole = np.array(1.0, np.float32), np.array(0, np.int64), np.array([[2]])
     x = np.array([1.0], np.float32)
     products = {"a": whole, "a_scale": one, "a_zero": zero, "b": whole, "b_scale": one}
-    products |= {"b_zero": zero, "y_scale": by, "y_zero": zero}
+    products |= {"b_zero": zero, "y_zero": zero}
     conv = {"x": whole[None], "x_scale": one, "x_zero": zero, "w": whole[None], "w_scale": one}
-    conv |= {"w_zero": zero, "y_scale": by, "y_zero": zero}
-    for op, inputs in (
-        ("quantize_linear", {"x": x, "scale": by}), ("fake_quantize", {"x": x, "scale": by}),
-        ("qlinear_matmul", products), ("qlinear_conv", conv),
+    conv |= {"w_zero": zero, "y_zero": zero}
+    for op, name, inputs in (
+        ("quantize_linear", "scale", {"x": x}), ("fake_quantize", "scale", {"x": x}),
+        ("qlinear_matmul", "y_scale", products), ("qlinear_conv", "y_scale", conv),
     ):  # fmt: skip
-        ((_, radius),) = found(op, inputs)
-        assert np.isinf(radius).item() is not known
+        ((_, radius),) = found(op, inputs | {name: one / 2})
+        assert np.isfinite(radius).all()
+        with pytest.raises(InvalidInput, match=f"{op}.{name}"):
+            found(op, inputs | {name: np.array(scale, np.float32)})
 
 
 @settings(max_examples=20)
@@ -288,13 +288,13 @@ def test_nothing_is_said_of_a_zero_point_that_the_result_cannot_hold() -> None:
 def test_nothing_is_said_of_an_integer_for_what_is_no_number() -> None:
     one, none = np.array(1.0, np.float32), np.array(0.0, np.float32)
     zero, x = np.array(0, np.int64), np.array([[2]])
-    for scale, known in ((one, True), (none, False)):
-        given = {"a": x, "a_scale": none, "a_zero": zero, "b": x, "b_zero": zero}
-        given |= {"b_scale": one, "y_scale": scale, "y_zero": zero}
+    for scale, known in ((one, True), (np.array(np.inf, np.float32), False)):
+        given = {"a": x, "a_scale": scale, "a_zero": zero, "b": x, "b_zero": zero}
+        given |= {"b_scale": none, "y_scale": one, "y_zero": zero}
         ((_, radius),) = found("qlinear_matmul", given)
         assert np.isinf(radius).item() is not known
-        conv = {"x": x[None], "x_scale": none, "x_zero": zero, "w": x[None], "w_zero": zero}
-        conv |= {"w_scale": one, "y_scale": scale, "y_zero": zero}
+        conv = {"x": x[None], "x_scale": scale, "x_zero": zero, "w": x[None], "w_zero": zero}
+        conv |= {"w_scale": none, "y_scale": one, "y_zero": zero}
         ((_, radius),) = found("qlinear_conv", conv)
         assert np.isinf(radius).item() is not known
     text = "nnir 1\nmodel m(x: f32[2]) -> y: u8[2], scale: f32[], z: u8[] {\n"
