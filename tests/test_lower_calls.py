@@ -47,7 +47,7 @@ DEFECTS = {
     },
     ("keras:tensorflow", "f64"): {
         *("sparsemax", "leaky_relu", "gelu", "log_cosh", "multi_head_attention"),
-        *("log_add_exp", "quantile", "rot90"),
+        *("log_add_exp", "quantile", "rot90", "attention"),
     },
     ("keras:torch", "f32"): {
         "sparsemax",
