@@ -25,21 +25,17 @@ def _fake_quantize(call: Torch) -> Value | None:
 
 
 def _quantize(call: Torch) -> Value | None:
+    """Without zero points: PyTorch rounds what these are added to, which moves ties to another."""
     x, scale = call.input("x"), call.input("scale")
     kind = {"u8": "torch.quint8", "i8": "torch.qint8"}.get(call["to"])
-    if kind is None or x.dtype != "f32" or call["block_size"]:
+    if kind is None or x.dtype != "f32" or call["block_size"] or call.has("zero_point"):
         return None
-    zero = call.build.cast(call.input("zero_point"), "i64") if call.has("zero_point") else None
     if not scale.rank:
-        zeros = zero.text if zero is not None else "0"
-        found = invoke("torch.quantize_per_tensor", x, scale, zeros, kind)
-    else:
-        if scale.shape == (1,):
-            return None  # one number for all, whatever the axis
-        zeros = zero.text if zero is not None else f"torch.zeros({list(scale.shape)})"
-        axis = call.axis("axis", x.rank)
-        found = invoke("torch.quantize_per_channel", x, scale, zeros, axis, kind)
-    return call.value(f"{found}.int_repr()")
+        return call.value(f"{invoke('torch.quantize_per_tensor', x, scale, '0', kind)}.int_repr()")
+    if scale.shape == (1,):
+        return None  # one number for all, whatever the axis
+    given = (x, scale, f"torch.zeros({list(scale.shape)})", call.axis("axis", x.rank), kind)
+    return call.value(f"{invoke('torch.quantize_per_channel', *given)}.int_repr()")
 
 
 def _ctc(call: Torch) -> Value | None:
