@@ -5,7 +5,7 @@ Blocks are inlined, repetitions unrolled, nested calls named, sizes and attribut
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,6 +112,27 @@ class Graph:
         if self.loss is not None:
             found.add(self.loss)
         return found
+
+
+def maker(graph: Graph, value: str) -> Node | None:
+    """The call that gives a value, if one does."""
+    return next((node for node in graph.nodes if value in node.outputs), None)
+
+
+def alone(node: Node, values: Mapping[str, TensorInfo], outputs: Iterable[str]) -> Graph:
+    """A call of a model with these values by itself: what it reads are inputs. outputs: those of
+    its results that are the graph's.
+    """
+    inputs = {name: Port(values[name]) for name in node.operands()}
+    results = {name: name for name in outputs}
+    named = {*inputs, *results}
+    return Graph(
+        "call",
+        inputs=inputs,
+        nodes=[node],
+        outputs=results,
+        values={name: info for name, info in values.items() if name in named},
+    )
 
 
 def with_loss(graph: Graph) -> Graph:

@@ -46,7 +46,7 @@ def _told(one: Case, by: str, got: float) -> Verdict:
     array = np.full(graph.values[by].shape, got, np.float32)
     verdict = judge(f"d_{by}", "torch", graph.values[by], ball, array)
     known, given_ = {f"d_{by}": ball}, {f"d_{by}": array}
-    (told,) = with_spilled(graph, one, known, given_, [verdict])
+    (told,) = with_spilled(graph, one, "torch", known, given_, [verdict])
     return told
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from irlang import equations as eq
 from irlang.adjoint_graph import Pullback
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, maker
 from irlang.instance import Definitions
 from irlang.interp.range import Range
 from irlang.scalar import SCALARS
@@ -70,18 +70,18 @@ def probes(graph: Graph, node: Node, place: Place, definitions: Definitions) -> 
 
 def _crossings(graph: Graph, probe: Probe, definitions: Definitions) -> Iterator[Probe]:
     """Of a size or a square, what it is the size of: it is 0 where that changes its sign."""
-    maker = next((node for node in graph.nodes if probe.value in node.outputs), None)
-    if maker is None or probe.goal not in ("low", "zero") or not probe.own:
+    call = maker(graph, probe.value)
+    if call is None or probe.goal not in ("low", "zero") or not probe.own:
         return
-    formal = next(name for name, value in maker.results().items() if value == probe.value)
-    for equation in maker.expansion(definitions).equations:
+    formal = next(name for name, value in call.results().items() if value == probe.value)
+    for equation in call.expansion(definitions).equations:
         body = equation.body
         if equation.target != formal or not isinstance(body, eq.Apply):
             continue
         part = body.args[0]
         signed = body.function in _EVEN and isinstance(part, eq.Read)
-        if signed and part.tensor in maker.feeds():  # type: ignore[union-attr]
-            value = maker.feeds()[part.tensor]  # type: ignore[union-attr]
+        if signed and part.tensor in call.feeds():  # type: ignore[union-attr]
+            value = call.feeds()[part.tensor]  # type: ignore[union-attr]
             yield replace(probe, value=value, goal="zero", edge=math.nan)
 
 

@@ -17,7 +17,7 @@ from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.refine import Refiner
 from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, only_shapes, softened
-from irlang.graph import Graph, Node, Port
+from irlang.graph import Graph, Node, alone
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import without
@@ -147,15 +147,7 @@ def _closer(
     found: Mapping[str, Ball],
 ) -> list[Verdict]:
     """Verdicts on a call's results, looked at by its derivative where the target is strange."""
-    results = {v.name: v.name for v in verdicts}
-    named = {*fed, *results}
-    graph = Graph(
-        "call",
-        inputs={name: Port(case.graph.values[name]) for name in fed},
-        nodes=[node],
-        outputs=results,
-        values={name: info for name, info in case.graph.values.items() if name in named},
-    )
+    graph = alone(node, case.graph.values, [v.name for v in verdicts])
     refiner = Refiner(graph, fed, case.catalog, thorough=False)
     return refiner.refined(verdicts, found, given, target, arithmetic)
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from irlang.diff.calls import Case
 from irlang.diff.weighing import but_the_sum
-from irlang.graph import Graph, Node, Port
+from irlang.graph import Graph, Node, alone
 from irlang.lower.lower import Lowered, lower
-
-
-def maker(graph: Graph, name: str) -> Node | None:
-    """The call that gives a value."""
-    return next((node for node in graph.nodes if name in node.outputs), None)
 
 
 def reader(graph: Graph, name: str) -> Node | None:
@@ -31,13 +26,6 @@ def is_given(node: Node, case: Case) -> bool:
 
 def own_program(graph: Graph, node: Node, target: str, case: Case) -> Lowered | None:
     """A call alone on a target; None where the target has no operator of its own for it."""
-    named = {*node.operands(), *node.outputs}
-    alone = Graph(
-        "call",
-        inputs={name: Port(graph.values[name]) for name in node.operands()},
-        nodes=[node],
-        outputs={name: name for name in node.outputs},
-        values={name: info for name, info in graph.values.items() if name in named},
-    )
-    lowered = lower(alone, target, case.catalog, {}, whole=False)
+    one = alone(node, graph.values, node.outputs)
+    lowered = lower(one, target, case.catalog, {}, whole=False)
     return None if lowered.unsupported else lowered

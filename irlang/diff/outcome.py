@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -131,10 +131,7 @@ def _looked_at(
     def coarse() -> dict[str, Ball]:
         balls = balls_of(case, graph, half(own))
         rough = slopes_of(case, graph, half(own), balls) if slopes else {}
-        return {
-            **{f"d_{name}": ball for name, ball in rough.items()},
-            **{name: balls[value] for name, value in graph.outputs.items()},
-        }
+        return _told(graph, balls, rough)
 
     got = {**pulled, **outputs}
     found = softened(found, {**slopes, **shown}, got, coarse, case.edge)
@@ -142,9 +139,8 @@ def _looked_at(
         found = with_flat(
             graph, case, outcome.balls, outcome.slopes, outputs, result.gradients, found
         )
-    known = {name: outcome.balls[value] for name, value in graph.outputs.items()}
-    known |= {f"d_{name}": ball for name, ball in outcome.slopes.items()}
-    found = with_spilled(graph, case, known, got, found)
+    known = _told(graph, outcome.balls, outcome.slopes)
+    found = with_spilled(graph, case, target, known, got, found)
     if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
         return found
     assert outcome.closer is not None
@@ -153,6 +149,12 @@ def _looked_at(
     return outcome.steeper.refined(
         found, outcome.balls, outcome.slopes, result.gradients, target, own
     )
+
+
+def _told(graph: Graph, balls: Mapping[str, Ball], slopes: Mapping[str, Ball]) -> dict[str, Ball]:
+    """The balls of what is judged, by the names that verdicts have."""
+    gradients = {f"d_{name}": ball for name, ball in slopes.items()}
+    return gradients | {name: balls[value] for name, value in graph.outputs.items()}
 
 
 def _unpromised(case: Case, graph: Graph, balls: dict[str, Ball]) -> bool:

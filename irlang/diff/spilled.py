@@ -20,12 +20,12 @@ import numpy as np
 
 from irlang.arithmetic import Arithmetic
 from irlang.diff.calls import Case
-from irlang.diff.lone import is_given, maker, own_program, reader
+from irlang.diff.lone import is_given, own_program, reader
 from irlang.diff.verdict import FINDINGS, Verdict, judge
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.layout import is_pointwise
-from irlang.graph import Graph, Node
+from irlang.graph import Graph, Node, maker
 from irlang.interp.balls import Ball
 from irlang.interp.gradient import gradient_balls, without
 from irlang.interp.program import balls, precision
@@ -40,12 +40,13 @@ FAR = Arithmetic(far=True)
 def with_spilled(
     graph: Graph,
     case: Case,
+    target: str,
     known: Mapping[str, Ball],
     got: Mapping[str, Any],
     found: list[Verdict],
 ) -> list[Verdict]:
-    """The verdicts; `inaccurate` of a result of which nothing was known but for the range of its
-    type, and that is another than it is in a type of the same digits that has room.
+    """The verdicts on a target; `inaccurate` of a result of which nothing was known but for the
+    range of its type, and that is another than it is in a type of the same digits that has room.
 
     known: balls. got: what the target gave, both by the names of results and `d_` of what gradients
     are by.
@@ -58,23 +59,14 @@ def with_spilled(
         for name, array in got.items()
         if name in doubtful and name in known
     }
-    told = {
-        verdict.name: verdict
-        for target in {v.target for v in found}
-        for verdict in _spilled(graph, case, target, open_, got)
-    }
+    told = {v.name: v for v in _spilled(graph, case, target, open_, got)}
     return [told.get(verdict.name, verdict) for verdict in found]
 
 
 def _spilled(
     graph: Graph, case: Case, target: str, open_: Mapping[str, Array], got: Mapping[str, Any]
 ) -> Iterator[Verdict]:
-    asked = {
-        name: node
-        for name, mask in open_.items()
-        if mask.any() and (node := _call(graph, case, name)) is not None
-    }
-    own = {name for name, node in asked.items() if _is_own(graph, node, target, case, name)}
+    own = sorted(n for n, mask in open_.items() if mask.any() and _is_own(graph, case, target, n))
     if not own:
         return
     values = within(balls(graph, case.values, case.catalog, precision(graph), FAR), graph)
@@ -82,7 +74,7 @@ def _spilled(
     if any(name not in graph.outputs for name in own):
         slopes = gradient_balls(graph, case.values, case.catalog, values, arithmetic=FAR)
         slopes = within(slopes, graph)
-    for name in sorted(own):
+    for name in own:
         value = graph.outputs.get(name)
         info = graph.values[value or name.removeprefix("d_")]
         ball = values[value] if value else slopes[name.removeprefix("d_")]
@@ -124,9 +116,10 @@ def _call(graph: Graph, case: Case, name: str) -> Node | None:
     return node if is_pointwise(node.expansion(case.catalog)) else None
 
 
-def _is_own(graph: Graph, node: Node, target: str, case: Case, name: str) -> bool:
-    """Whether the target does a call by one operator of its own, and differentiates that."""
-    if name not in graph.outputs and not differentiates(target):
+def _is_own(graph: Graph, case: Case, target: str, name: str) -> bool:
+    """Whether a target does the function by one operator of its own, and differentiates that."""
+    node = _call(graph, case, name)
+    if node is None or (name not in graph.outputs and not differentiates(target)):
         return False
     lowered = own_program(graph, node, target, case)
     return lowered is not None and is_direct(lowered, shaped=True)

@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.legalise import Windows, windows
-from irlang.lower.spelling import invoke, of_wide
+from irlang.lower.spelling import invoke, of_vectors, of_wide
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -43,11 +43,6 @@ def _matmul(call: Jax) -> Value:
         text = call.build.inner(call.input(name))
         sides.append(f"{text}.mT" if call[f"transpose_{name}"] else text)
     return call.value(invoke("jnp.matmul", *sides))
-
-
-def _outer(call: Jax) -> Value | None:
-    a, b = call.input("a"), call.input("b")
-    return call.value(invoke("jnp.outer", a, b)) if a.rank == b.rank == 1 else None
 
 
 def _cross(call: Jax) -> Value:
@@ -278,7 +273,7 @@ def _dft(call: Jax) -> Value | None:
 LAYERS: dict[str, Native] = {
     "dense": Native("jnp.matmul", _dense),
     "matmul": Native("jnp.matmul", _matmul),
-    "outer": Native("jnp.outer", _outer),
+    "outer": of_vectors("jnp.outer"),
     "cross": Native("jnp.cross", _cross),
     "conv": Native("jax.lax.conv_general_dilated", _conv),
     "depthwise_conv": Native("jax.lax.conv_general_dilated", _depthwise),

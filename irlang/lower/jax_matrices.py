@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_shapes import named
-from irlang.lower.spelling import invoke, of_wide, plain
+from irlang.lower.spelling import invoke, of_wide, plain, turned
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -32,11 +32,6 @@ def _tensordot(call: Jax) -> Value:
     return call.value(invoke("jnp.tensordot", a, b, axes=axes))
 
 
-def _rot90(call: Jax) -> Value:
-    x = call.input("x")
-    return call.value(invoke("jnp.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
-
-
 MATRICES: dict[str, Native] = {
     "cholesky": of_wide(Native("jnp.linalg.cholesky", _cholesky)),
     "solve": of_wide(plain("jnp.linalg.solve")),
@@ -44,5 +39,5 @@ MATRICES: dict[str, Native] = {
     "matrix_power": plain("jnp.linalg.matrix_power", n="n"),
     "vander": plain("jnp.vander", N="columns", increasing="increasing"),
     "tensordot": Native("jnp.tensordot", _tensordot),
-    "rot90": Native("jnp.rot90", _rot90),
+    "rot90": turned("jnp.rot90"),
 }

@@ -7,15 +7,10 @@ import math
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, log_add_exp, plain
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
-
-
-def _logaddexp(call: Jax) -> Value:
-    function = {"e": "jnp.logaddexp", "two": "jnp.logaddexp2"}[call["base"]]
-    return call.value(invoke(function, *map(call.build.full, call.values.values())))
 
 
 def _of_wide(row: Native) -> Native:
@@ -48,14 +43,11 @@ _PLAIN = (
 )
 
 NUMERIC: dict[str, Native] = {
-    **{
-        name: plain(f"jnp.{function or name}")
-        for name, _, function in (item.partition("=") for item in _PLAIN.split())
-    },
+    **{name: plain(f"jnp.{function}") for name, function in functions(_PLAIN)},
     "gcd": plain("jnp.gcd"),
     "lcm": plain("jnp.lcm"),
     "polyval": plain("jnp.polyval"),
-    "log_add_exp": Native("jnp.logaddexp, jnp.logaddexp2", _logaddexp),
+    "log_add_exp": log_add_exp("jnp"),
     "isin": plain("jnp.isin", invert="invert"),
     "isclose": plain("jnp.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan"),
     "nan_to_num": Native("jnp.nan_to_num", _nan_to_num),

@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, invoke, plain, powered
+from irlang.lower.spelling import default, functions, invoke, plain, powered
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -259,10 +259,7 @@ _FUNCTIONS = (
 )
 
 ELEMENTS: dict[str, Native] = {
-    **{
-        name: plain(f"jnp.{function or name}")
-        for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
-    },
+    **{name: plain(f"jnp.{function}") for name, function in functions(_FUNCTIONS)},
     "rsqrt": plain("jax.lax.rsqrt"),
     "erf": plain("jax.lax.erf"),
     "erfc": plain("jax.lax.erfc"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.spelling import invoke, of_rows, over_axes
+from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]
@@ -40,11 +40,6 @@ def _histogram(call: Jax) -> Value | None:
     return call.build.cast(Value(found, call.out.shape, x.dtype), "i64")
 
 
-def _diff(call: Jax) -> Value:
-    x = call.input("x")
-    return call.value(invoke("jnp.diff", x, n=call["n"], axis=call.axis_said("axis", x.rank)))
-
-
 def _trapezoid(call: Jax) -> Value:
     x = call.input("x")
     options = {"dx": float(call["dx"]), "axis": call.axis_said("axis", x.rank)}
@@ -61,7 +56,7 @@ STATISTICS: dict[str, Native] = {
     "bucketize": Native("jnp.digitize", _bucketize),
     "bincount": Native("jnp.bincount", _bincount),
     "histogram": Native("jnp.histogram", _histogram),
-    "differences": Native("jnp.diff", _diff),
+    "differences": differences("jnp.diff"),
     "trapezoid": Native("jnp.trapezoid", _trapezoid),
     "cov": of_rows("jnp.cov", ddof="correction"),
     "corrcoef": of_rows("jnp.corrcoef"),

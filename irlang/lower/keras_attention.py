@@ -72,14 +72,17 @@ def _attention(call: Keras) -> Value | None:
     return _product(call) if layer is None else layer
 
 
+def _is_usual(call: Keras) -> bool:
+    """Whether scores are as in all words of Keras: of all places, as they are."""
+    unusual = call.has("kv_lengths") or call["softcap"] or call["past"]
+    windowed = (call["left_window_size"], call["right_window_size"]) != (-1, -1)
+    return not unusual and not windowed and bool(call["masked_rows"] == "open")
+
+
 def _product(call: Keras) -> Value | None:
     """`ops.dot_product_attention`, to which samples and places come before heads."""
     build = call.build
-    unusual = call.has("kv_lengths") or call["softcap"] or call["past"]
-    windowed = (call["left_window_size"], call["right_window_size"]) != (-1, -1)
-    if build.version == 2 or () < build.release < (3, 8):
-        return None
-    if unusual or windowed or call["masked_rows"] != "open":
+    if not _is_usual(call) or build.version == 2 or () < build.release < (3, 8):
         return None
     q, k, v = (build.transpose(call.input(name), (0, 2, 1, 3)) for name in ("q", "k", "v"))
     whole = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
@@ -95,12 +98,10 @@ def _product(call: Keras) -> Value | None:
 
 def _one_head(call: Keras) -> Value | None:
     """A layer where there is one head, without a bias."""
-    unusual = call.has("bias") or call.has("kv_lengths") or call["softcap"] or call["past"]
-    windowed = (call["left_window_size"], call["right_window_size"]) != (-1, -1)
     values = [call.input(name) for name in ("q", "k", "v")]
     one = all(value.shape[1] == 1 for value in values)
     masked = _masked(call, call.input("mask") if call.has("mask") else None, 4)
-    if unusual or windowed or not one or masked is None or call["masked_rows"] != "open":
+    if call.has("bias") or not _is_usual(call) or not one or masked is None:
         return None
     if call.build.version == 2 and call["causal"]:
         return None

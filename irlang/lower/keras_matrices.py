@@ -8,7 +8,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import channels_first, channels_last, spatial
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, plain, turned
 from irlang.lower.value import Value
 
 _WIDE = ("f32", "f64")
@@ -48,11 +48,6 @@ def _tensordot(call: Keras) -> Value | None:
         return None
     axes = [list(call.axes_said("a_axes", a.rank)), list(call.axes_said("b_axes", b.rank))]
     return call.value(invoke("ops.tensordot", a, b, axes=str(axes)))
-
-
-def _rot90(call: Keras) -> Value | None:
-    x = call.input("x")
-    return call.value(invoke("ops.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
 
 
 def _kron(call: Keras) -> Value | None:
@@ -155,5 +150,5 @@ MATRICES: dict[str, Native] = {
     # TensorFlow has no derivative of it, so that Keras has none there.
     "hsv_to_rgb": replace(_of_images("ops.image.hsv_to_rgb"), constant=("x",)),
     "psnr": Native("ops.psnr", _psnr, since=KERAS_3),
-    "rot90": Native("ops.rot90", _rot90, since=KERAS_3),
+    "rot90": replace(turned("ops.rot90"), since=KERAS_3),
 }

@@ -9,7 +9,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, layer, simple, weighted
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, plain
 from irlang.lower.value import Value
 
 
@@ -322,10 +322,7 @@ def _three(row: Native) -> Native:
 
 
 ELEMENTS: dict[str, Native] = {
-    **{
-        name: _three(plain(f"ops.{function or name}"))
-        for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
-    },
+    **{name: _three(plain(f"ops.{function}")) for name, function in functions(_FUNCTIONS)},
     **{name: _three(plain(f"keras.activations.{name}")) for name in _ACTIVATIONS.split()},
     "add": _signed("+", "ops.add"),
     "subtract": _signed("-", "ops.subtract"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
-from irlang.lower.spelling import default, invoke, labelled_sequences, plain
+from irlang.lower.spelling import default, invoke, labelled_sequences, of_vectors, plain
 from irlang.lower.value import Value
 
 
@@ -65,11 +65,6 @@ def _cross(call: Keras) -> Value | None:
     if call.out.kind == "int":
         return None
     return call.value(invoke("ops.cross", a, call.input("b"), axis=call.axis_said("axis", a.rank)))
-
-
-def _outer(call: Keras) -> Value | None:
-    a, b = call.input("a"), call.input("b")
-    return call.value(invoke("ops.outer", a, b)) if a.rank == b.rank == 1 else None
 
 
 def _modulo(call: Keras) -> Value | None:
@@ -200,7 +195,7 @@ PLACES: dict[str, Native] = {
     "diagonal": _along("ops.diagonal"),
     "trace": _along("ops.trace"),
     "cross": Native("ops.cross", _cross, since=KERAS_3),
-    "outer": Native("ops.outer", _outer, since=KERAS_3),
+    "outer": replace(of_vectors("ops.outer"), since=KERAS_3),
     "modulo": Native("ops.mod", _modulo, since=KERAS_3),
     "power": Native("ops.power", _power, since=KERAS_3),
     "isinf": Native(

@@ -7,7 +7,7 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
-from irlang.lower.spelling import invoke, of_rows, over_axes
+from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.value import Value
 
 
@@ -56,11 +56,6 @@ def _histogram(call: Keras) -> Value | None:
     return _whole(call, f"{invoke('ops.histogram', x, bins=call['bins'], range=ends)}[0]")
 
 
-def _diff(call: Keras) -> Value:
-    x = call.input("x")
-    return call.value(invoke("ops.diff", x, n=call["n"], axis=call.axis_said("axis", x.rank)))
-
-
 def _trapezoid(call: Keras) -> Value:
     x = call.input("x")
     options = {"dx": float(call["dx"]), "axis": call.axis_said("axis", x.rank)}
@@ -85,7 +80,7 @@ STATISTICS: dict[str, Native] = {
     "bucketize": Native("ops.digitize", _bucketize, since=KERAS_3),
     "bincount": Native("ops.bincount", _bincount, since=KERAS_3),
     "histogram": Native("ops.histogram", _histogram, since=KERAS_3),
-    "differences": Native("ops.diff", _diff, since=KERAS_3),
+    "differences": replace(differences("ops.diff"), since=KERAS_3),
     "trapezoid": Native("ops.trapezoid", _trapezoid, since=KERAS_3),
     "in_top_k": Native("ops.in_top_k", _in_top_k, since=KERAS_3),
 }

@@ -12,7 +12,7 @@ from irlang.lower.legalise import is_whole
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import functions, invoke, plain, turned
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -326,11 +326,6 @@ def _histogram(call: Mx) -> Value | None:
     return call.value(f"{invoke('mx.np.histogram', x, bins=call['bins'], range=ends)}[0]")
 
 
-def _rot90(call: Mx) -> Value:
-    x = call.input("x")
-    return call.value(invoke("mx.np.rot90", x, k=call["k"], axes=call.axes_said("axes", x.rank)))
-
-
 def _tensordot(call: Mx) -> Value | None:
     a, b = call.input("a"), call.input("b")
     if call.out.dtype not in _WIDE:
@@ -423,8 +418,7 @@ _OF_TWO = (
 
 def _named(listed: str) -> dict[str, str]:
     """The functions of `mx.np` by the names of the operators that they are."""
-    pairs = (item.partition("=") for item in listed.split())
-    return {name: f"mx.np.{function or name}" for name, _, function in pairs}
+    return {name: f"mx.np.{function}" for name, function in functions(listed)}
 
 
 TABLE: dict[str, Native] = {
@@ -479,7 +473,7 @@ TABLE: dict[str, Native] = {
     "slice": Native("mx.npx.slice", _slice),
     "differences": Native("mx.np.diff", _diff),
     "histogram": Native("mx.np.histogram", _histogram),
-    "rot90": Native("mx.np.rot90", _rot90),
+    "rot90": turned("mx.np.rot90"),
     "tensordot": Native("mx.np.tensordot", _tensordot),
     "outer": Native("mx.np.outer", _outer),
     "meshgrid": Native("mx.np.meshgrid", _meshgrid),

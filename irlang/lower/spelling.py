@@ -45,6 +45,55 @@ def plain(function: str, **attributes: str) -> Native:
     return Native(function, rule)
 
 
+def functions(listed: str) -> list[tuple[str, str]]:
+    """Operators, each with the name of its function: `negate=neg abs`; mostly it is the same."""
+    pairs = (item.partition("=") for item in listed.split())
+    return [(name, function or name) for name, _, function in pairs]
+
+
+def of_vectors(function: str) -> Native:
+    """A function of `a` and `b`, which takes tensors of other ranks for long vectors."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        a, b = call.input("a"), call.input("b")
+        return call.value(invoke(function, a, b)) if a.rank == b.rank == 1 else None
+
+    return Native(function, rule)
+
+
+def turned(function: str) -> Native:
+    """A rotation by quarters, in a plane of two axes."""
+
+    def rule(call: Call[Any]) -> Value:
+        x = call.input("x")
+        return call.value(invoke(function, x, k=call["k"], axes=call.axes_said("axes", x.rank)))
+
+    return Native(function, rule)
+
+
+def differences(function: str, axis: str = "axis") -> Native:
+    """Differences of neighbours, `n` times. axis: the name of the function's argument."""
+
+    def rule(call: Call[Any]) -> Value:
+        x = call.input("x")
+        return call.value(
+            invoke(function, x, n=call["n"], **{axis: call.axis_said("axis", x.rank)})
+        )
+
+    return Native(function, rule)
+
+
+def log_add_exp(module: str) -> Native:
+    """The logarithm of a sum of powers, of which a module has one function for each base."""
+    found = {"e": f"{module}.logaddexp", "two": f"{module}.logaddexp2"}
+
+    def rule(call: Call[Any]) -> Value:
+        values = map(call.build.full, call.values.values())
+        return call.value(invoke(found[call["base"]], *values))
+
+    return Native(", ".join(found.values()), rule)
+
+
 def default(function: str, **attributes: Any) -> Native:
     """The same, where attributes have the only values that the function has."""
 

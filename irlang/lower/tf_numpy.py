@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, over_axes, plain
+from irlang.lower.spelling import (
+    differences,
+    functions,
+    log_add_exp,
+    of_vectors,
+    over_axes,
+    plain,
+    turned,
+)
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -15,28 +23,6 @@ _MODULE = "tf.experimental.numpy"
 _SINCE = (2, 5)  # before, results were arrays of its own
 
 _PLAIN = "hypot heaviside signbit exp2 log2 log10 cbrt sinc deg2rad rad2deg gcd lcm kron trunc=fix"
-
-
-def _log_add_exp(call: Tf) -> Value:
-    function = {"e": "logaddexp", "two": "logaddexp2"}[call["base"]]
-    return call.value(invoke(f"{_MODULE}.{function}", *call.values.values()))
-
-
-def _outer(call: Tf) -> Value | None:
-    a, b = call.input("a"), call.input("b")
-    return call.value(invoke(f"{_MODULE}.outer", a, b)) if a.rank == b.rank == 1 else None
-
-
-def _rot90(call: Tf) -> Value:
-    x = call.input("x")
-    axes = call.axes_said("axes", x.rank)
-    return call.value(invoke(f"{_MODULE}.rot90", x, k=call["k"], axes=axes))
-
-
-def _diff(call: Tf) -> Value:
-    x = call.input("x")
-    axis = call.axis_said("axis", x.rank)
-    return call.value(invoke(f"{_MODULE}.diff", x, n=call["n"], axis=axis))
 
 
 def _own(row: Native) -> Native:
@@ -50,16 +36,13 @@ def _own(row: Native) -> Native:
 
 
 NUMPY: dict[str, Native] = {
-    **{
-        name: _own(plain(f"{_MODULE}.{function or name}"))
-        for name, _, function in (item.partition("=") for item in _PLAIN.split())
-    },
-    "log_add_exp": _own(Native(f"{_MODULE}.logaddexp, logaddexp2", _log_add_exp)),
+    **{name: _own(plain(f"{_MODULE}.{function}")) for name, function in functions(_PLAIN)},
+    "log_add_exp": _own(log_add_exp(_MODULE)),
     "isclose": _own(plain(f"{_MODULE}.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),
     "vander": _own(plain(f"{_MODULE}.vander", N="columns", increasing="increasing")),
-    "outer": _own(Native(f"{_MODULE}.outer", _outer)),
-    "rot90": _own(Native(f"{_MODULE}.rot90", _rot90)),
-    "differences": _own(Native(f"{_MODULE}.diff", _diff)),
+    "outer": _own(of_vectors(f"{_MODULE}.outer")),
+    "rot90": _own(turned(f"{_MODULE}.rot90")),
+    "differences": _own(differences(f"{_MODULE}.diff")),
     "reduce_nansum": _own(over_axes(f"{_MODULE}.nansum")),
     "reduce_nanmean": _own(over_axes(f"{_MODULE}.nanmean")),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last, filling, parts, spatial
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -315,10 +315,7 @@ _FUNCTIONS = (
 )
 
 ELEMENTS: dict[str, Native] = {
-    **{
-        name: plain(f"tf.{function or name}")
-        for name, _, function in (item.partition("=") for item in _FUNCTIONS.split())
-    },
+    **{name: plain(f"tf.{function}") for name, function in functions(_FUNCTIONS)},
     "add": _signed("+"),
     "subtract": _signed("-"),
     "multiply": _signed("*"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.keras_call import Keras
 from irlang.lower.keras_ops import reduction
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import functions, invoke, plain
 from irlang.lower.value import Value
 
 _ELEMENTS = (
@@ -72,9 +72,8 @@ def _reverse(call: Keras) -> Value | None:
 
 
 def _of(rows: str) -> list[tuple[str, str]]:
-    """Operators, each with the function's name, which is the same where none is said."""
-    parts = (item.partition("=") for item in rows.split())
-    return [(name, f"K.{function or name}") for name, _, function in parts]
+    """Operators, each with the function's name."""
+    return [(name, f"K.{function}") for name, function in functions(rows)]
 
 
 BACKEND: dict[str, Native] = {

@@ -9,7 +9,7 @@ from typing import Any
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import Windows, around, moved, trailing, windows
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, of_vectors, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -49,11 +49,6 @@ def _matmul(call: Torch) -> Value:
         text = call.build.inner(call.input(name))
         sides.append(f"{text}.mT" if call[f"transpose_{name}"] else text)
     return call.value(invoke("torch.matmul", *sides))
-
-
-def _outer(call: Torch) -> Value | None:
-    a, b = call.input("a"), call.input("b")
-    return call.value(invoke("torch.outer", a, b)) if a.rank == b.rank == 1 else None
 
 
 def _bilinear(call: Torch) -> Value | None:
@@ -351,7 +346,7 @@ LAYERS: dict[str, Native] = {
     "dense": Native("F.linear", _dense),
     "matmul": Native("torch.matmul", _matmul),
     "gemm": Native("torch.addmm", _gemm),
-    "outer": Native("torch.outer", _outer),
+    "outer": of_vectors("torch.outer"),
     "bilinear": Native("F.bilinear", _bilinear),
     "determinant": Native("torch.linalg.det", _determinant),
     "triangular_solve": Native("torch.linalg.solve_triangular", _triangular),

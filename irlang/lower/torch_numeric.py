@@ -6,16 +6,11 @@ import math
 from dataclasses import replace
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, of_wide, plain
+from irlang.lower.spelling import functions, invoke, log_add_exp, of_wide, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
-
-
-def _logaddexp(call: Torch) -> Value:
-    function = {"e": "torch.logaddexp", "two": "torch.logaddexp2"}[call["base"]]
-    return call.value(invoke(function, *map(call.build.full, call.values.values())))
 
 
 def _nan_to_num(call: Torch) -> Value:
@@ -51,13 +46,10 @@ def _polygamma(call: Torch) -> Value:
 
 
 NUMERIC: dict[str, Native] = {
-    **{
-        name: plain(f"torch.{function or name}")
-        for name, _, function in (item.partition("=") for item in _PLAIN.split())
-    },
+    **{name: plain(f"torch.{function}") for name, function in functions(_PLAIN)},
     "gcd": plain("torch.gcd"),
     "lcm": plain("torch.lcm"),
-    "log_add_exp": Native("torch.logaddexp, torch.logaddexp2", _logaddexp),
+    "log_add_exp": log_add_exp("torch"),
     "bessel_i": Native("torch.special.i0, i0e, i1, i1e", _bessel_i),
     "bessel_k": Native("torch.special.modified_bessel_k0, …", _bessel_k, constant=("x",)),
     "heaviside": replace(plain("torch.heaviside"), constant=("x", "at_zero")),

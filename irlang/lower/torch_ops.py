@@ -9,7 +9,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -236,10 +236,7 @@ _UNARY = (
 )
 
 ELEMENTS: dict[str, Native] = {
-    **{
-        name: plain(f"torch.{function or name}")
-        for name, _, function in (item.partition("=") for item in _UNARY.split())
-    },
+    **{name: plain(f"torch.{function}") for name, function in functions(_UNARY)},
     "add": _signed("+"),
     "subtract": _signed("-"),
     "multiply": _signed("*"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import invoke, of_rows, over_axes
+from irlang.lower.spelling import differences, invoke, of_rows, over_axes
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -58,11 +58,6 @@ def _histogram(call: Torch) -> Value | None:
     return call.build.cast(counted, call.out.dtype)
 
 
-def _diff(call: Torch) -> Value:
-    x = call.input("x")
-    return call.value(invoke("torch.diff", x, n=call["n"], dim=call.axis_said("axis", x.rank)))
-
-
 def _trapezoids(function: str) -> Native:
     def rule(call: Torch) -> Value:
         x = call.input("x")
@@ -80,7 +75,7 @@ STATISTICS: dict[str, Native] = {
     "bucketize": Native("torch.bucketize", _bucketize),
     "bincount": Native("torch.bincount", _bincount),
     "histogram": Native("torch.histc", _histogram),
-    "differences": Native("torch.diff", _diff),
+    "differences": differences("torch.diff", axis="dim"),
     "trapezoid": _trapezoids("torch.trapezoid"),
     "cumulative_trapezoid": _trapezoids("torch.cumulative_trapezoid"),
     "cov": of_rows("torch.cov", correction="correction"),
