@@ -23,6 +23,7 @@ from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import Verdict
 from irlang.interp.values import inputs
 from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.manner import Manner
 from tests.targets import usable
 
 _DILATED = "conv(x, w; pad = same, dilation = 2)"
@@ -52,14 +53,14 @@ def case(declared: str, call: str) -> Case:
 
 
 def written(case: Case, target: str) -> Lowered:
-    return lower(case.graph, target, case.catalog, case.params, bold=case.bold)
+    return lower(case.graph, target, case.catalog, case.params, manner=case.manner)
 
 
 @pytest.mark.parametrize(("declared", "call", "target"), _FORMS)
 def test_a_form_is_handed_on_where_it_is_dared(declared: str, call: str, target: str) -> None:
     usable(target)
     usual = case(declared, call)
-    plain, bold = written(usual, target), written(replace(usual, bold=True), target)
+    plain, bold = written(usual, target), written(replace(usual, manner=Manner(bold=True)), target)
     assert not plain.dared
     assert bold.dared
     assert not bold.unsupported
@@ -70,7 +71,8 @@ def test_a_form_is_handed_on_where_it_is_dared(declared: str, call: str, target:
 def test_what_is_always_handed_on_is_not_dared() -> None:
     usable("onnxruntime")
     usual = case(_IMAGE, "conv(x, w; pad = same)")
-    plain, bold = (written(replace(usual, bold=b), "onnxruntime") for b in (False, True))
+    manners = [Manner(bold=bold) for bold in (False, True)]
+    plain, bold = (written(replace(usual, manner=one), "onnxruntime") for one in manners)
     assert not bold.dared
     assert plain.code == bold.code
 
@@ -79,7 +81,7 @@ def test_a_refusal_of_what_is_dared_is_held_against_none() -> None:
     usable("onnxruntime")
     usual = case(_ROWS, _STILL)
     with Session(["onnxruntime"]) as session:
-        plain, bold = session.compare([usual, replace(usual, bold=True)])
+        plain, bold = session.compare([usual, replace(usual, manner=Manner(bold=True))])
     assert [v.verdict for v in plain.verdicts["onnxruntime"]] == ["agrees"]
     assert [v.verdict for v in bold.verdicts["onnxruntime"]] == ["unsupported"]
     assert bold.results["onnxruntime"].status == "refused"
@@ -89,7 +91,7 @@ def test_a_wrong_result_of_what_is_dared_is_a_finding(tmp_path: Path) -> None:
     """TensorFlow documents one or the other, takes both and gives another shape."""
     usable("tf")
     usual = case("x: f32[1, 2, 5, 5] in [1, 2], w: f32[2, 1, 3, 3] in [1, 2]", _SPREAD)
-    bold = replace(usual, bold=True)
+    bold = replace(usual, manner=Manner(bold=True))
     with Session(["tf"]) as session:
         plain, daring = session.compare([usual, bold])
         assert plain.verdicts["tf"][0].verdict == "agrees"
@@ -99,7 +101,7 @@ def test_a_wrong_result_of_what_is_dared_is_a_finding(tmp_path: Path) -> None:
         again = load_case(str(tmp_path), (), (), None, 0)  # as `irlang diff FOLDER` has it
         assert session.compare([again])[0].verdicts["tf"][0].verdict == "wrong"
     assert found.verdict.verdict == "wrong"
-    assert found.reduced.bold
+    assert found.reduced.manner.bold
     program = program_of(found, "tf")
     assert program is not None
     assert "tf.nn.depthwise_conv2d" in str(program.code)
@@ -107,9 +109,9 @@ def test_a_wrong_result_of_what_is_dared_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_a_call_taken_alone_keeps_its_form() -> None:
-    bold = replace(case(_IMAGE, _DILATED), bold=True)
+    bold = replace(case(_IMAGE, _DILATED), manner=Manner(bold=True))
     culprit = Culprit(bold.graph.nodes[0], Verdict("y", "t", "wrong"), bold.inputs)
-    assert isolate(bold, culprit).bold
+    assert isolate(bold, culprit).manner.bold
 
 
 def test_calls_apart_have_their_turn_in_forms_that_are_dared() -> None:
@@ -125,7 +127,7 @@ def test_calls_apart_have_their_turn_in_forms_that_are_dared() -> None:
             catalog, 1, 0, ops, False, 8, session.can_run, spelt(target), own, dares=session.dares
         )
     ]
-    daring = [one for one in made if one.bold]
+    daring = [one for one in made if one.manner.bold]
     assert daring
     assert len(daring) < len(made)
     for one in daring:

@@ -21,7 +21,7 @@ def load_case(
     """The model of a file, or of a finding's folder. Inputs that are not given come from the file
     beside it, or are drawn.
     """
-    from irlang.diff.reduce_files import is_bold
+    from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case
     from irlang.interp.values import initial_values, inputs
 
@@ -32,7 +32,7 @@ def load_case(
     graph, catalog = load_model(file, bind, model, {n: a.shape for n, a in arrays.items()})
     known = {**_inputs_beside(file, graph), **arrays}
     values, params = inputs(graph, seed, known), initial_values(graph, seed)
-    return Case(graph, values, params, catalog, bold=is_bold(Path(file)))
+    return Case(graph, values, params, catalog, manner=manner_of(Path(file)))
 
 
 def _inputs_beside(file: str, graph: Graph) -> dict[str, Array]:

@@ -160,7 +160,7 @@ def _daring(made: Sequence[Case], dares: Able) -> Iterator[Case]:
         called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
         for _, one in taken_apart(case, called):
             if dares(one):
-                yield replace(one, bold=True)
+                yield replace(one, manner=replace(one.manner, bold=True))
 
 
 def _at_extremes(made: Sequence[Case], catalog: Catalog, seed: int, own: Own) -> Iterator[Case]:

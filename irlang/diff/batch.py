@@ -58,6 +58,7 @@ _RUN_AT_ONCE = 2  # programs
 _TURN = 1 / 20  # of the time that is left one turn may take
 _SHORT = 0.01  # seconds that count as none
 _FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
+_USUAL, _WAYS = 3, 5  # one in so many programs is written in one of so many other ways
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 Run: TypeAlias = tuple[Case, Outcome]
@@ -212,7 +213,7 @@ class _Batch:
     def _call(
         self, session: Session, made: Iterator[tuple[int, int, Case]], count: int, grad: bool
     ) -> bool:
-        some = list(islice(made, count))
+        some = [_in_turn(session, one) for one in islice(made, count)]
         self._alone += [case.graph for *_, case in some]
         found, counts = judge_apart(session, some, SEEN, grad)
         self._count("apart", counts)
@@ -221,7 +222,8 @@ class _Batch:
 
     def fire(self, share: float) -> bool:
         """The same of pieces."""
-        some = list(islice(self._pieces, ceil(_PIECES_AT_ONCE * share)))
+        more = islice(self._pieces, ceil(_PIECES_AT_ONCE * share))
+        some = [_in_turn(self._session, one) for one in more]
         self._judge(some, "pieces", [], _COVERED)
         return bool(some)
 
@@ -245,7 +247,7 @@ class _Batch:
         for number, seed, case in islice(self._drawn, 2 * count):
             tried += 1
             if case is not None:
-                cases.append((number, seed, case))
+                cases.append(_in_turn(self._session, (number, seed, case)))
             if len(cases) == count:
                 break
         self._tried += tried
@@ -319,6 +321,13 @@ class _Batch:
             "programs": self._programs, "tried": self._tried, "valid": self._valid,
             **counted, "cut": self.cut,
         }  # fmt: skip
+
+
+def _in_turn(session: Session, made: tuple[int, int, Case]) -> tuple[int, int, Case]:
+    """A program, which by its number may be written otherwise than is usual."""
+    number, seed, case = made
+    turns, rest = divmod(number, _USUAL)
+    return number, seed, session.turned(case, 1 + turns % _WAYS) if rest == _USUAL - 1 else case
 
 
 def _spoilt(settings: Settings, catalog: Catalog) -> int:

@@ -33,6 +33,7 @@ from irlang.interp.program import (
     precision,
 )
 from irlang.laws import ALARM
+from irlang.lower.manner import USUAL, Manner
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _NONE = np.zeros((), dtype=bool)
@@ -44,7 +45,7 @@ class Case:
 
     balls: what the oracle says of every value, where that has been computed already, and took: the
     seconds that it needed. edge: whether values at the edges of their types were put into the
-    inputs on purpose. bold: whether calls are handed on in forms that targets may refuse.
+    inputs on purpose. manner: how targets write it.
     """
 
     graph: Graph
@@ -54,7 +55,7 @@ class Case:
     balls: dict[str, Ball] | None = None
     edge: bool = False
     took: float = 0.0
-    bold: bool = False
+    manner: Manner = USUAL
 
     @property
     def values(self) -> dict[str, Array]:

@@ -63,12 +63,12 @@ def ask(graph: Graph, target: str, case: Case) -> Asked:
     """The program of a graph, with gradients of the loss if there is one: the target's own, or
     those of the adjoint equations.
     """
-    lowered = lower(graph, target, case.catalog, case.params, grad=True, bold=case.bold)
+    lowered = lower(graph, target, case.catalog, case.params, grad=True, manner=case.manner)
     if graph.loss is None or lowered.unsupported or lowered.gradients:
         return Asked(lowered)
     backward = prepare(graph, case.catalog)
     whole = gradient_graph(backward)
-    made = lower(whole.graph, target, case.catalog, case.params, bold=case.bold)
+    made = lower(whole.graph, target, case.catalog, case.params, manner=case.manner)
     if made.unsupported:
         return Asked(lowered, reason=made.unsupported[0])
     return Asked(made, {whole.cotangents[name]: name for name in backward.wanted})
@@ -109,12 +109,12 @@ def pulled_by_call(
     graph, forks = split(case.graph, _identity())
     shown = expose(graph)
     lowered = lower(
-        shown, target, case.catalog, case.params, grad=True, watched=True, bold=case.bold
+        shown, target, case.catalog, case.params, grad=True, watched=True, manner=case.manner
     )
     if not lowered.gradients:
         graph, forks = case.graph, frozenset()
         shown = expose(gradient_graph(prepare(graph, case.catalog)).graph)
-        lowered = lower(shown, target, case.catalog, case.params, bold=case.bold)
+        lowered = lower(shown, target, case.catalog, case.params, manner=case.manner)
     elif not lowered.watched:
         return
     if lowered.unsupported:

@@ -168,7 +168,7 @@ def isolate(case: Case, culprit: Culprit) -> Case:
         graph.values[renamed[name]] = case.graph.values[name]
         if name in used:  # a result that nobody reads is not asked for
             graph.outputs[renamed[name]] = renamed[name]
-    return Case(graph, inputs, params, case.catalog, edge=case.edge, bold=case.bold)
+    return Case(graph, inputs, params, case.catalog, edge=case.edge, manner=case.manner)
 
 
 def plain_name(name: str) -> str:

@@ -106,7 +106,7 @@ def _excused(graph: Graph, case: Case, outcome: Outcome, target: str, says_no: s
     result = outcome.results[target]
     if result.status != "refused":
         return ""
-    if case.bold or (says_no and re.search(says_no, result.error)):
+    if case.manner.bold or (says_no and re.search(says_no, result.error)):
         return "unsupported"
     if result.detail.get("stage") in ("contract", "gradient"):
         return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +26,13 @@ from irlang.dtypes import DTYPES
 from irlang.graph import Graph, Initial, Param, Port
 from irlang.graph_text import spelled, to_ast
 from irlang.interp.values import beyond
+from irlang.lower.manner import USUAL, Manner
 from irlang.parser.printer import print_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BYTES = 1 << 30  # of a file of inputs that is read
 _BOLD = "in forms that targets may refuse"
+_TURN = "written in another way: "
 _HEAD = 4096  # bytes of a file that may hold its first lines
 _NAMES = {
     "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64", "bool": "BOOL",
@@ -74,9 +77,10 @@ def save(case: Case, path: Path, notes: tuple[str, ...] = ()) -> None:
     """Writes `path` (a `.nnir` file) and its `.safetensors`.
 
     What has values that leave its range, as those at the ends of a type may, has none in the text.
-    A case whose calls are handed on in forms that targets may refuse says so in a line.
+    A case that is written otherwise than is usual says so in lines.
     """
-    notes = (*notes, *((_BOLD,) if case.bold else ()))
+    notes = (*notes, *((_BOLD,) if case.manner.bold else ()))
+    notes = (*notes, *((f"{_TURN}{case.manner.turn}",) if case.manner.turn else ()))
     beside, words = path.with_suffix(".safetensors"), spelled(case.graph)
     long = {
         name: case.params[name] for name, param in case.graph.params.items() if _is_array(param)
@@ -122,15 +126,16 @@ def packed(arrays: Mapping[str, Array], types: Mapping[str, str]) -> bytes:
     return len(text).to_bytes(8, "little") + text + body
 
 
-def is_bold(path: Path) -> bool:
-    """Whether a `.nnir` file says that its calls are handed on in forms that targets may refuse."""
+def manner_of(path: Path) -> Manner:
+    """The manner in which a `.nnir` file says that it is to be written."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD).decode("utf-8", "replace")
     except OSError:  # it is told when it is read as a model
-        return False
-    lines = itertools.takewhile(lambda line: line.startswith("#"), head.splitlines())
-    return f"# {_BOLD}" in lines
+        return USUAL
+    lines = list(itertools.takewhile(lambda line: line.startswith("#"), head.splitlines()))
+    turns = [found[1] for line in lines if (found := re.fullmatch(rf"# {_TURN}(\d{{1,4}})", line))]
+    return Manner(f"# {_BOLD}" in lines, int(turns[0]) if turns else 0)
 
 
 def load_beside(path: Path) -> dict[str, Array]:

@@ -194,7 +194,7 @@ def _composed(found: Found) -> list[str]:
     case = found.reduced
     if len(case.graph.nodes) > 1 or found.fault or not is_composed(case, found.target):
         return []
-    lowered = lower(case.graph, found.target, case.catalog, case.params, bold=case.bold)
+    lowered = lower(case.graph, found.target, case.catalog, case.params, manner=case.manner)
     many = [f"`{name}`" for name in (*operators(lowered), *signs(lowered))]
     if not 1 < len(many) <= _PARTS:
         return []

@@ -16,5 +16,5 @@ def program_of(found: Found, target: str) -> Lowered | None:
     case = found.reduced
     if found.fault:
         return own_program(case.graph, target, case.catalog)
-    lowered = lower(case.graph, target, case.catalog, case.params, bold=case.bold)
+    lowered = lower(case.graph, target, case.catalog, case.params, manner=case.manner)
     return None if lowered.unsupported else lowered

@@ -35,6 +35,7 @@ from irlang.diff.rounds import Fruitless
 from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.manner import Manner
 from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
@@ -274,15 +275,23 @@ class Session:
         """Whether a program of a case is handed to any of the targets in a form that it may refuse,
         where refusals are held against none.
         """
-        bold = replace(case, bold=True)
+        bold = replace(case, manner=replace(case.manner, bold=True))
         return any(self._lowered(case.graph, target, bold).dared for target in self.targets)
+
+    def turned(self, case: Case, turn: int) -> Case:
+        """A case as any of the targets writes it at a turn; as it is where none writes it otherwise
+        then.
+        """
+        other = replace(case, manner=replace(case.manner, turn=turn))
+        lowered = (self._lowered(case.graph, target, other) for target in self.targets)
+        return other if turn and any(one.turned for one in lowered) else case
 
     def has_own(self, graph: Graph, catalog: Catalog) -> bool:
         """Whether any of the targets has operators of its own for all calls of a program that has
         no parameters.
         """
         return any(
-            not lower(graph, target, catalog, {}, whole=False, bold=True).unsupported
+            not lower(graph, target, catalog, {}, whole=False, manner=Manner(bold=True)).unsupported
             for target in self.targets
         )
 
@@ -292,14 +301,14 @@ class Session:
         So do most that are tried while a case is made smaller.
         """
         if graph.params:
-            return lower(graph, target, case.catalog, case.params, bold=case.bold)
+            return lower(graph, target, case.catalog, case.params, manner=case.manner)
         infos = [(name, port.info) for name, port in graph.inputs.items()]
-        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss, case.bold
+        key = graph.name, graph.doc, infos, list(graph.outputs.items()), graph.loss, case.manner
         last = self._last.get(target)
         if last is None or last[0] is not graph.nodes or last[1] is not case.catalog:
             last = None
         if last is None or last[2] != key:
-            made = lower(graph, target, case.catalog, case.params, bold=case.bold)
+            made = lower(graph, target, case.catalog, case.params, manner=case.manner)
             last = self._last[target] = graph.nodes, case.catalog, key, made
         return last[3]
 
@@ -309,7 +318,7 @@ class Session:
         None of a program that it cannot run.
         """
         worker = self.workers[target]
-        made = [lower(expose(c.graph), target, c.catalog, c.params, bold=c.bold) for c in cases]
+        made = [lower(expose(c.graph), target, c.catalog, c.params, manner=c.manner) for c in cases]
         able = [(a, case) for a, case in zip(made, cases, strict=True) if not a.unsupported]
         worker.send([program(lowered, case) for lowered, case in able], self.seconds)
         try:

@@ -89,7 +89,7 @@ def within(found: Mapping[str, Ball], graph: Graph) -> dict[str, Ball]:
     for name, ball in found.items():
         info = graph.values[name]
         if info.kind == "real":
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 size = np.abs(np.asarray(ball.value, np.float64)) + ball.bound
             ball = without(ball, ~(size <= DTYPES[info.dtype].largest))
         made[name] = ball

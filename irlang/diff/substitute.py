@@ -152,7 +152,7 @@ def _run(
     if target == ORACLE:
         return [_by_oracle(case) for case in cases]
     worker = session.workers[target]
-    lowered = [lower(c.graph, target, c.catalog, c.params, bold=c.bold) for c in cases]
+    lowered = [lower(c.graph, target, c.catalog, c.params, manner=c.manner) for c in cases]
     able = [n for n, made in enumerate(lowered) if not made.unsupported]
     found: list[list[Array] | str] = ["unsupported"] * len(cases)
     results = worker.submit([program(lowered[n], cases[n]) for n in able])

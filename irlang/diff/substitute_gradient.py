@@ -56,7 +56,7 @@ def pulled(
     for one in alone:
         if one is None:
             return None
-        lowered = lower(one.graph, target, one.catalog, one.params, grad=True, bold=one.bold)
+        lowered = lower(one.graph, target, one.catalog, one.params, grad=True, manner=one.manner)
         if not lowered.gradients:
             return None
         programs.append((lowered, program(lowered, one, grad=True)))

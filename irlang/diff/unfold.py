@@ -26,7 +26,7 @@ _VIA = "onnxruntime"  # whose programs can be read back
 
 def is_composed(case: Case, target: str) -> bool:
     """Whether a target's program of a case is more than one operator of its own."""
-    lowered = lower(case.graph, target, case.catalog, case.params, bold=case.bold)
+    lowered = lower(case.graph, target, case.catalog, case.params, manner=case.manner)
     return not lowered.unsupported and not is_direct(lowered, shaped=True)
 
 
@@ -39,7 +39,7 @@ def unfolded(case: Case, target: str) -> Case | None:
     via = _via(target)
     native = via == target
     return _read_back(
-        case, lower(case.graph, via, case.catalog, case.params, native=native, bold=case.bold)
+        case, lower(case.graph, via, case.catalog, case.params, native=native, manner=case.manner)
     )
 
 

@@ -84,7 +84,7 @@ def lowerings(op: ast.Op, catalog: Catalog, graphs: Sequence[Graph]) -> list[Low
     found = []
     for target, table in tables().items():
         row = table.get(op.name)
-        lowering = Lowering(target, row.spelling if row is not None else "")
+        lowering = Lowering(target, row.spellings if row is not None else "")
         outcomes: list[tuple[Node, bool]] = []
         for graph in graphs:
             result = lower(graph, target, catalog, initial_values(graph, 0))

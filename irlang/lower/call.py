@@ -119,7 +119,9 @@ class Native:
     """A row of a target's table: the operator's name there, for people, and the rule.
 
     constant: the inputs by which the target's operator has no derivative. eager: whether it has a
-    place only in programs that are run line by line. since: the release that it needs.
+    place only in programs that are run line by line. since: the release that it needs. others:
+    further words of the target for the operator, which have their turns, and stand in where the
+    first does not serve.
     """
 
     spelling: str
@@ -127,3 +129,9 @@ class Native:
     constant: tuple[str, ...] = ()
     eager: bool = False
     since: tuple[int, ...] = ()
+    others: tuple[Native, ...] = ()
+
+    @property
+    def spellings(self) -> str:
+        """All words, for people."""
+        return ", ".join(one.spelling for one in (self, *self.others))

@@ -6,7 +6,7 @@ them, is lowered from its definition. What neither can spell is named with the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -74,11 +74,14 @@ def spell(
             own_table = table if native and not narrow else {}
             fed, constant = _detached(node, own_table, catalog, values, detach)
             sloped = detach is not None
-            name = own_table[node.op.name].spelling if node.op.name in own_table else ""
-            fitting = own_table if _is_ordinary(node, values, name.startswith(hollow)) else {}
+            fitting = [
+                one
+                for one in _words(own_table, node)
+                if _is_ordinary(node, values, one.spelling.startswith(hollow))
+            ]
             results, own = _spell(node, builder, fitting, catalog, fed, used, sloped, whole)
             if fed is not values and not own:  # its definition has all derivatives
-                results, own = _spell(node, builder, {}, catalog, values, used, sloped)
+                results, own = _spell(node, builder, (), catalog, values, used, sloped)
             if blunt and detach is not None:
                 real = [n for n in node.operands() if graph.values[n].kind == "real"]
                 body.constant.update(dict.fromkeys(real, node.op.name))
@@ -160,7 +163,7 @@ def _computed(graph: Graph, node: Node, lacks: Mapping[str, str]) -> None:
 def _spell(
     node: Node,
     builder: Builder,
-    table: Mapping[str, Native],
+    words: Sequence[Native],
     catalog: Catalog,
     values: Mapping[str, Value],
     used: frozenset[str],
@@ -168,12 +171,13 @@ def _spell(
     whole: bool = True,
 ) -> tuple[dict[str, Value], bool]:
     feeds = {formal: values[name] for formal, name in node.feeds().items()}
-    row = table.get(node.op.name) if _is_builtin(node.op) else None
     lacking = ""
-    if row is not None:
+    if words:
         try:
             wanted = frozenset(f for f, name in node.results().items() if name in used)
-            spelt = row.rule(Call(node, builder, feeds, wanted))
+            call = Call(node, builder, feeds, wanted)
+            told = (one.rule(call) for one in words)
+            spelt = next((found for found in told if found is not None), None)
         except Unsupported as reason:
             spelt = None  # no kernel for this type: the definition's may have
             lacking = f"{reason}; "
@@ -189,6 +193,12 @@ def _spell(
     except Unsupported as reason:
         raise Unsupported(f"{lacking}{reason}") from None
     return made, False
+
+
+def _words(table: Mapping[str, Native], node: Node) -> tuple[Native, ...]:
+    """What a table has for a call, in its order."""
+    row = table.get(node.op.name) if _is_builtin(node.op) else None
+    return (row, *row.others) if row is not None else ()
 
 
 def _is_of(given: Value, info: TensorInfo) -> bool:

@@ -66,12 +66,6 @@ def _additive(call: Keras) -> list[Value] | None:
     return [Value(name, info.shape, info.dtype) for name, info in pairs]
 
 
-def _attention(call: Keras) -> Value | None:
-    """A layer, or the function where that does not serve."""
-    layer = _one_head(call)
-    return _product(call) if layer is None else layer
-
-
 def _is_usual(call: Keras) -> bool:
     """Whether scores are as in all words of Keras: of all places, as they are."""
     unusual = call.has("kv_lengths") or call["softcap"] or call["past"]
@@ -82,7 +76,7 @@ def _is_usual(call: Keras) -> bool:
 def _product(call: Keras) -> Value | None:
     """`ops.dot_product_attention`, to which samples and places come before heads."""
     build = call.build
-    if not _is_usual(call) or build.version == 2 or () < build.release < (3, 8):
+    if not _is_usual(call) or build.version == 2:
         return None
     q, k, v = (build.transpose(call.input(name), (0, 2, 1, 3)) for name in ("q", "k", "v"))
     whole = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
@@ -122,7 +116,10 @@ def _one_head(call: Keras) -> Value | None:
 
 ATTENTION: dict[str, Native] = {
     "attention": Native(
-        "keras.layers.Attention, ops.dot_product_attention", _attention, since=(3,)
+        "keras.layers.Attention",
+        _one_head,
+        since=(3,),
+        others=(Native("ops.dot_product_attention", _product, since=(3, 8)),),
     ),
     "additive_attention": Native("keras.layers.AdditiveAttention", _additive, since=(3,)),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,9 +30,10 @@ from irlang.lower.call import Native
 from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.keras_builder import JaxKerasBuilder, KerasBuilder, TorchKerasBuilder
+from irlang.lower.manner import USUAL, Manner
 from irlang.lower.mx_builder import MxBuilder
 from irlang.lower.names import Names
-from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime
+from irlang.lower.onnx_kernels import OPENVINO, Runtime, runtime, with_elder
 from irlang.lower.python_builder import PythonBuilder
 from irlang.lower.target import FIRST, KIN, Description, describe
 from irlang.lower.tf_builder import LiteBuilder, TensorFlowBuilder
@@ -54,7 +55,7 @@ class Lowered:
     differentiate, and the operator that has no derivative there. native: the nodes that became an
     operator of the target's own. watched: whether results have gradients too. slopes: how gradients
     are written without functions, where they can be. dared: whether the target is handed a form
-    that it may refuse.
+    that it may refuse. turned: whether it is another program than at the usual turn.
     """
 
     target: str
@@ -70,6 +71,7 @@ class Lowered:
     watched: bool = False
     slopes: python_program.Slopes | None = None
     dared: bool = False
+    turned: bool = False
 
     @property
     def refusal(self) -> str:
@@ -127,7 +129,9 @@ def spelt(target: str) -> frozenset[str]:
     python = known.framework in _PYTHON
     table = _row(known).table if python else to_onnx.TABLE
     release = known.release if python else ()
-    return frozenset(n for n, own in table.items() if own.since <= (release or own.since))
+    return frozenset(
+        name for name, own in table.items() if any(_has(release, o) for o in (own, *own.others))
+    )
 
 
 def differentiates(target: str) -> bool:
@@ -149,7 +153,7 @@ def lower(
     native: bool = True,
     whole: bool = True,
     hollow: bool = False,
-    bold: bool = False,
+    manner: Manner = USUAL,
 ) -> Lowered:
     """The program of a model for a target (see `irlang targets`).
 
@@ -158,21 +162,21 @@ def lower(
     own then (a program that is compiled whole tells nothing of these). native: False lowers every
     operator from its definition, which is how the two ways are held against each other. whole:
     False lowers none from its definition: what the target has no operator for is unsupported.
-    hollow: layers that are made for tensors with elements are given others, too. bold: what targets
-    are known to refuse, though it is valid, is handed on as it is and not written otherwise. Raises
-    `usage.target` for a target that there is not.
+    hollow: layers that are made for tensors with elements are given others, too. manner: in which
+    of its ways it is written. Raises `usage.target` for a target that there is not.
     """
     known = describe(target) if isinstance(target, str) else target
     if known.framework in _PYTHON:
-        return _python(graph, known, catalog, params, grad, watched, native, whole, hollow, bold)
+        return _python(graph, known, catalog, params, grad, watched, native, whole, hollow, manner)
     if find_spec("onnx") is None:
         raise fail("target.missing", known.reason)
-    code, body, dared = to_onnx.model_file(
-        graph, catalog, params, _runtime(known), native=native, whole=whole, bold=bold
+    code, body, builder = to_onnx.model_file(
+        graph, catalog, params, _runtime(known), native=native, whole=whole, manner=manner
     )
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
-        tuple(body.unsupported.values()), False, frozenset(body.native), dared=dared,
+        tuple(body.unsupported.values()), False, frozenset(body.native), dared=builder.dared,
+        turned=builder.runtime.is_elder,
     )  # fmt: skip
 
 
@@ -190,8 +194,8 @@ def _runtime(target: Description) -> Runtime:
 def _made_runtime(target: Description) -> Runtime:
     """What reads the file; ONNX's own evaluator reads what the newest runtime does."""
     if target.framework == "openvino":
-        return OPENVINO
-    found = Runtime() if target.mode in KIN else runtime(target.release, target.kernels)
+        return with_elder(OPENVINO)
+    found = with_elder(Runtime()) if target.mode in KIN else runtime(target.release, target.kernels)
     return replace(found, declares=False, usual=None) if target.mode == "shapes" else found
 
 
@@ -212,21 +216,22 @@ def _python(
     native: bool,
     whole: bool,
     hollow: bool,
-    bold: bool,
+    manner: Manner,
 ) -> Lowered:
     row = _row(target)
+    words, strided = divmod(manner.turn, 2)
     builder = row.builder(Names(python_program.RESERVED))
-    builder.bold = bold
-    builder.release = target.release
+    builder.bold = manner.bold
+    builder.release, builder.strided = target.release, bool(strided)
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     builder.sloped = gradients
     compiled = layout.decorator or layout.wrapper
     table = {
-        name: own
+        name: kept
         for name, own in row.table.items()
-        if not (compiled and own.eager) and own.since <= (target.release or own.since)
+        if (kept := _kept(own, bool(compiled), target.release, words)) is not None
     }
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
@@ -246,7 +251,31 @@ def _python(
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
         None if compiled else layout.slopes, builder.dared,
+        builder.laid or _has_turned(graph, body.native, table, row.table),
     )  # fmt: skip
+
+
+def _has_turned(
+    graph: Graph, native: Sequence[str], table: Mapping[str, Native], usual: Mapping[str, Native]
+) -> bool:
+    """Whether a call has another word of the target than at the usual turn."""
+    called = {node.op.name for node in graph.nodes if node.name in native}
+    return any(table[name] is not usual[name] for name in called)
+
+
+def _kept(own: Native, compiled: bool, release: tuple[int, ...], turn: int = 0) -> Native | None:
+    """A row with those of its words that a release has in a mode, first that whose turn it is."""
+    words = (own, *own.others)
+    found = [one for one in words if not (compiled and one.eager) and _has(release, one)]
+    if not found:
+        return None
+    turned = found[turn % len(found) :] + found[: turn % len(found)]
+    return own if turned == [*words] else replace(turned[0], others=tuple(turned[1:]))
+
+
+def _has(release: tuple[int, ...], own: Native) -> bool:
+    """Whether a release has a word; no release is the current one, which has all."""
+    return own.since <= (release or own.since)
 
 
 def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | None = None) -> Path:

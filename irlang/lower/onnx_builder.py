@@ -13,7 +13,7 @@ import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
-from irlang.lower.onnx_kernels import Gone, Runtime
+from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
 from irlang.lower.value import (
     Array,
     Sizes,
@@ -125,6 +125,7 @@ class OnnxBuilder:
         self, op: str, inputs: Sequence[str], types: Sequence[TensorInfo], **attributes: Any
     ) -> list[Value]:
         """Any operator as it is; one value for every type."""
+        inputs, attributes = self._as_of_the_opset(op, list(inputs), attributes)
         try:
             self.runtime.require(op, attributes)
         except Gone:
@@ -140,6 +141,29 @@ class OnnxBuilder:
         self._nodes.append(_Node(op, list(inputs), outputs, attributes))
         self._made.update(outputs)
         return [Value(n, info.shape, info.dtype) for n, info in zip(outputs, types, strict=True)]
+
+    def _as_of_the_opset(
+        self, op: str, inputs: list[str], attributes: dict[str, Any]
+    ) -> tuple[list[str], dict[str, Any]]:
+        """What an operator is given where the opset is an older one: some inputs were attributes,
+        and attributes that came later are left out where they say nothing.
+        """
+        form = older_form(op, self.runtime.opset) if self.runtime.opset < OPSET else None
+        if form is None:
+            return inputs, attributes
+        told = {k: v for k, v in attributes.items() if k not in form.unsaid or v != form.unsaid[k]}
+        for place, (name, several) in form.moved.items():
+            if place < len(inputs) and inputs[place]:
+                if inputs[place] not in self._constants:
+                    raise Unsupported(f"opset {self.runtime.opset} has no {op} whose {name} vary")
+                numbers = self._constants[inputs[place]][1].tolist()
+                told[name] = numbers if several else int(numbers)
+                inputs[place] = ""
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        if len(inputs) > form.inputs:
+            raise Unsupported(f"opset {self.runtime.opset} has no {op} of {len(inputs)} inputs")
+        return inputs, told
 
     def op(
         self,

@@ -8,7 +8,7 @@ refuse to run. Older releases have fewer, and read older opsets: `runtime`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -21,9 +21,20 @@ OPSET = 26
 _READ_SINCE = {
     26: ((1, 31), 13), 23: ((1, 23), 11), 21: ((1, 18), 10), 20: ((1, 17), 9), 18: ((1, 14), 8)
 }  # fmt: skip
+# Opsets of files from elsewhere, which passes of optimisers were written for, newest first; and the
+# format of the files of their day.
+_ELDER = {17: 8, 13: 7, 12: 7}
 # The opset that gave an operator the meaning, the attributes or the inputs that are written here.
-_MEANT_SINCE = {"Attention": 23, "Gelu": 20, "GroupNormalization": 21}
+_MEANT_SINCE = {
+    "Attention": 23, "Gelu": 20, "GroupNormalization": 21, "RoiAlign": 16, "QuantizeLinear": 13,
+    "DequantizeLinear": 13,
+}  # fmt: skip
+AXES_NAMED = 18  # the opset since which Pad and Resize may name axes
+_ALONG_AN_AXIS = 13  # the opset since which Softmax and its like do not take all axes behind
+_OF_ONE_AXIS = frozenset({"Hardmax", "LogSoftmax", "Softmax"})
+_SCATTERS = ("ScatterElements", "ScatterND")
 _VALUES_SINCE = {
+    **{(op, "reduction", how): 18 for op in _SCATTERS for how in ("max", "min")},
     ("Pad", "mode", "wrap"): 19,
     ("Resize", "coordinate_transformation_mode", "half_pixel_symmetric"): 19,
 }
@@ -136,8 +147,8 @@ class Runtime:
 
     lacks: element types that it does not compute in at all, with the reason. holds_nothing: whether
     a model may hold an array without elements. older: an older opset for what this one lacks.
-    usual: the opset that most files have, which passes of optimisers are written for. declares:
-    whether a file says the shapes of its results.
+    usual: the opset that most files have, which passes of optimisers are written for. elder: those
+    of older files. declares: whether a file says the shapes of its results.
     """
 
     opset: int = OPSET
@@ -148,6 +159,7 @@ class Runtime:
     holds_nothing: bool = True
     older: Runtime | None = None
     usual: Runtime | None = None
+    elder: tuple[Runtime, ...] = ()
     declares: bool = True
 
     def require(self, op: str, attributes: Mapping[str, Any]) -> None:
@@ -165,6 +177,15 @@ class Runtime:
         if known is None or since > self.opset or not given <= set(known.attributes):
             raise Unsupported(f"opset {self.opset} has no such {op}")
 
+    @property
+    def is_elder(self) -> bool:
+        """Whether its opset is one of older files."""
+        return self.opset in _ELDER
+
+    def spans_axes(self, op: str) -> bool:
+        """Whether an operator along an axis takes all those behind it with that, in this opset."""
+        return op in _OF_ONE_AXIS and self.opset < _ALONG_AN_AXIS
+
     def carrier(self, op: str, dtype: str) -> str:
         """The type in which `op` is to be computed for elements of `dtype`.
 
@@ -178,6 +199,65 @@ class Runtime:
             if candidate in own:
                 return candidate
         raise Unsupported(f"{self.name} has no {dtype} kernel of {op}")
+
+
+def with_elder(
+    newest: Runtime, kernels: Callable[[int], Mapping[str, frozenset[str]]] | None = None
+) -> Runtime:
+    """The same, with the opsets of older files.
+
+    kernels: those at an opset; without them it has those of the newest, in the types that the opset
+    allows.
+    """
+
+    def allowed(opset: int) -> dict[str, frozenset[str]]:
+        schemas = {op: _schema(op, opset) for op in newest.kernels}
+        return {
+            op: newest.kernels[op] & _types(known) if known is not None else frozenset()
+            for op, known in schemas.items()
+        }
+
+    elder = tuple(
+        replace(
+            newest, opset=opset, ir_version=version, kernels=(kernels or allowed)(opset),
+            older=None, usual=None,
+        )
+        for opset, version in _ELDER.items()
+    )  # fmt: skip
+    return replace(newest, elder=elder)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an older opset has an operator. moved: by place, the inputs that are attributes there,
+    and whether these are lists. unsaid: attributes that it has not, with the value that says
+    nothing. inputs: how many it takes at most.
+    """
+
+    moved: Mapping[int, tuple[str, bool]]
+    unsaid: Mapping[str, Any]
+    inputs: int
+
+
+@cache
+def older_form(op: str, opset: int) -> Form | None:
+    """The form of an operator in an opset; None where that has no such operator."""
+    from onnx import defs, helper
+
+    new, old = _schema(op, OPSET), _schema(op, opset)
+    if new is None or old is None:
+        return None
+    moved = {
+        place: (one.name, old.attributes[one.name].type == defs.OpSchema.AttrType.INTS)
+        for place, one in enumerate(new.inputs)
+        if place >= len(old.inputs) and one.name in old.attributes
+    }
+    unsaid = {
+        name: helper.get_attribute_value(own.default_value)
+        for name, own in new.attributes.items()
+        if name not in old.attributes and own.default_value.type
+    }
+    return Form(moved, unsaid, old.max_input)
 
 
 _UNCONVERTED = ("Det", "MaxUnpool")  # which OpenVINO's reader of model files does not know
@@ -210,7 +290,8 @@ def runtime(release: tuple[int, ...], kernels: Mapping[str, frozenset[str]]) -> 
     if opset > _BEFORE:
         older = replace(found, opset=_BEFORE, ir_version=_READ_SINCE[_BEFORE][1])
         found = replace(found, older=older)
-    return found if opset <= _USUAL else replace(found, usual=usual)
+    found = found if opset <= _USUAL else replace(found, usual=usual)
+    return with_elder(found, lambda older: _unasked(older, release))
 
 
 def _unasked(opset: int, release: tuple[int, ...]) -> dict[str, frozenset[str]]:

@@ -11,6 +11,7 @@ from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import filling
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_kernels import AXES_NAMED
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
@@ -43,8 +44,10 @@ def only(op: str, **attributes: Any) -> Native:
 def on_axis(op: str) -> Native:
     """An operator along one axis."""
 
-    def rule(call: Onnx) -> Value:
+    def rule(call: Onnx) -> Value | None:
         x = call.input("x")
+        if call.build.runtime.spans_axes(op) and call.axis("axis", x.rank) != x.rank - 1:
+            return None
         return call.build.op(op, [x], call.out.shape, axis=call.axis_said("axis", x.rank))
 
     return Native(op, rule)
@@ -259,7 +262,8 @@ def _pad(call: Onnx) -> Value | None:
     before, after = list(call["before"]), list(call["after"])
     around = build.number(filling(call), x).text if mode == "constant" else ""
     padded = [axis for axis, both in enumerate(zip(before, after, strict=True)) if any(both)]
-    if len(padded) == 1 and padded != [x.rank - 1]:  # that axis is named, others are not spoken of
+    named = build.runtime.opset >= AXES_NAMED
+    if named and len(padded) == 1 and padded != [x.rank - 1]:  # others are not spoken of
         (axis,) = padded
         inputs = [x.text, build.integers([before[axis], after[axis]]).text, around]
         inputs.append(build.integers(padded).text)

@@ -45,6 +45,8 @@ def _hardmax(call: Onnx) -> Value | None:
     x = call.input("x")
     if x.dtype != "f32":
         return None
+    if call.build.runtime.spans_axes("Hardmax") and call.axis("axis", x.rank) != x.rank - 1:
+        return None
     return call.build.op("Hardmax", [x], x.shape, axis=call.axis_said("axis", x.rank))
 
 

@@ -16,9 +16,11 @@ import numpy as np
 from irlang.equations import TensorInfo
 from irlang.lower.call import Call, Native
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_kernels import AXES_NAMED
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
+_LEFT_OUT = 13  # the opset since which a list that is not given is left out
 _MOVED = ("i8", "i32", "u8")  # beside reals of f32, where elements are only moved
 # What asks for the size of the result, which a scale may leave between two whole numbers: ONNX's
 # text and its own evaluator differ there.
@@ -41,6 +43,7 @@ def _resize(call: Onnx) -> Value | None:
     if coord in _OF_SIZES and (not whole or call["aspect"] != "stretch"):
         return None
     named = "axes" in call.node.attrs or call["aspect"] != "stretch"
+    named &= call.build.runtime.opset >= AXES_NAMED
     if named:
         options["axes"] = list(call.axes_said("axes", x.rank))
     if call["aspect"] != "stretch":
@@ -130,11 +133,13 @@ def _resized(
     moves = options["mode"] == "nearest" and carried.dtype in _MOVED
     if carried.dtype != "f32" and not moves:
         return None
-    inputs = [carried.text, build.constant(np.array(roi), "f32").text if roi else ""]
-    if scales:
-        inputs.append(build.constant(np.array([float(one) for one in scales]), "f32").text)
-    else:
-        inputs += ["", build.integers(sizes).text]
+    inputs = [carried.text]
+    for numbers in (roi, scales):  # until opset 13 a list is empty, and not left out
+        left_out = not numbers and build.runtime.opset >= _LEFT_OUT
+        given = np.array([float(one) for one in numbers])
+        inputs.append("" if left_out else build.constant(given, "f32").text)
+    if not scales:
+        inputs.append(build.integers(sizes).text)
     info = TensorInfo(call.out.shape, carried.dtype)
     return build.cast(build.node("Resize", inputs, [info], **options)[0], x.dtype)
 

@@ -45,6 +45,8 @@ class PythonBuilder(Builder, ABC):
         self.blunt: set[str] = set()
         self.sloped = False
         self.bold = self.dared = False
+        # Whether tensors are to lie in memory in another order than that of axes; and one does.
+        self.strided = self.laid = False
         self.release: tuple[int, ...] = ()  # of the framework; none says that it is the current one
         self._named: dict[str, Value] = {}
 
@@ -71,6 +73,13 @@ class PythonBuilder(Builder, ABC):
             known = self.assign(self.names.fresh(hint), value)
             self._named[value.text] = known
         return known
+
+    def lay(self, value: Value) -> bool:
+        """Writes a line that puts what is given into another order in memory; False where that is
+        not done, as most frameworks know but one.
+        """
+        del value
+        return False
 
     def result(self, value: Value, name: str) -> Value:
         """`value` under a name like the source's, with its type beside it."""

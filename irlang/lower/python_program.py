@@ -87,6 +87,8 @@ def begin(graph: Graph, builder: PythonBuilder) -> dict[str, Value]:
     for name in [*graph.inputs, *parameters(graph)]:
         info = graph.values[name]
         values[name] = Value(builder.names.fresh(name), info.shape, info.dtype)
+        if builder.strided:
+            builder.laid |= builder.lay(values[name])
     for name, param in graph.params.items():
         if param.literal and param.initial is not None:
             number = param.initial.args[0]

@@ -225,7 +225,7 @@ KIN = {
         Mode(
             "onnx.reference, ONNX's own evaluator in NumPy",
             packages=("onnx",),
-            says_no="No registered implementation for operator",
+            says_no="No (registered )?implementation for operator",
         ),
     ),
     "onnx:shapes": (

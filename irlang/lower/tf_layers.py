@@ -268,16 +268,22 @@ def _fuses(call: Tf, x: Value) -> bool:
     return whole and x.rank == 4 and x.dtype == "f32" and call["eps"] > _LEAST_EPSILON
 
 
+def _fused_batch_norm(call: Tf) -> Value | None:
+    x = call.input("x")
+    if not _fuses(call, x):
+        return None
+    axis = call.axis("axis", x.rank)
+    inner = moved(call, x, axis, x.rank - 1)
+    given = [call.text(name) for name in ("scale", "bias", "mean", "var")]
+    options = {"epsilon": float(call["eps"]), "is_training": False}
+    text = invoke("tf.compat.v1.nn.fused_batch_norm", inner, *given, **options)
+    return moved(call, Value(f"{text}[0]", inner.shape, x.dtype), x.rank - 1, axis)
+
+
 def _batch_norm(call: Tf) -> Value:
     x = call.input("x")
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
-    if _fuses(call, x):
-        given = [call.text(name) for name in ("scale", "bias", "mean", "var")]
-        options = {"epsilon": float(call["eps"]), "is_training": False}
-        text = invoke("tf.compat.v1.nn.fused_batch_norm", inner, *given, **options)
-        found = Value(f"{text}[0]", inner.shape, x.dtype)
-        return moved(call, found, x.rank - 1, axis)
     given = [call.text(name) for name in ("mean", "var", "bias", "scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
     return moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)
@@ -409,7 +415,9 @@ LAYERS: dict[str, Native] = {
     "global_max_pool": _global("tf.reduce_max"),
     "global_avg_pool": _global("tf.reduce_mean"),
     "batch_norm": Native(
-        "tf.nn.batch_normalization, tf.compat.v1.nn.fused_batch_norm", _batch_norm
+        "tf.compat.v1.nn.fused_batch_norm",
+        _fused_batch_norm,
+        others=(Native("tf.nn.batch_normalization", _batch_norm),),
     ),
     "batch_norm_train": Native("tf.nn.moments, tf.nn.batch_normalization", _batch_norm_train),
     "l2_normalize": Native("tf.math.l2_normalize", _l2_normalize),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from irlang.graph import Graph
 from irlang.lower.call import Native
 from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
+from irlang.lower.manner import USUAL, Manner
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_images import IMAGES
 from irlang.lower.onnx_kernels import PLAIN, Runtime
@@ -38,32 +40,36 @@ def model_file(
     *,
     native: bool,
     whole: bool = True,
-    bold: bool = False,
-) -> tuple[bytes, Body, bool]:
-    """The model file, empty where something cannot be spelt, what became of the nodes, and whether
-    a form was dared.
+    manner: Manner = USUAL,
+) -> tuple[bytes, Body, OnnxBuilder]:
+    """The model file, empty where something cannot be spelt, what became of the nodes, and what
+    wrote it.
 
-    native, whole, bold: as of `irlang.lower.lower`.
+    native, whole, manner: as of `irlang.lower.lower`. At another turn the file is one of an older
+    opset, if that has all of the program, and of a lone call an operator of its own.
 
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
     is there that optimisers take several for one. Lone calls are those of the newest kernels, where
     no more of them are operators of their own in the usual opset.
     """
+    bold = manner.bold
+    write = partial(_written, graph, catalog, params, native=native, whole=whole, bold=bold)
+    if manner.turn and runtime.elder:
+        made = write(runtime.elder[(manner.turn - 1) % len(runtime.elder)])
+        own = len(made[1].native)
+        if not made[1].unsupported and (own or not native or len(graph.nodes) > 1):
+            return made
     if runtime.usual is not None and _chained(graph):
-        made = _written(
-            graph, catalog, params, runtime.usual, native=native, whole=whole, bold=bold
-        )
+        made = write(runtime.usual)
         body = made[1]
         if not body.unsupported and body.native == _native(
             graph, catalog, runtime, native=native, bold=bold
         ):
             return made
-    made = _written(graph, catalog, params, runtime, native=native, whole=whole, bold=bold)
+    made = write(runtime)
     own = len(made[1].native)
     if native and runtime.usual is not None and own < len(graph.nodes):
-        older = _written(
-            graph, catalog, params, runtime.usual, native=native, whole=whole, bold=bold
-        )
+        older = write(runtime.usual)
         if not older[1].unsupported and len(older[1].native) > own:
             return older
     return made
@@ -100,7 +106,7 @@ def _written(
     native: bool,
     whole: bool,
     bold: bool,
-) -> tuple[bytes, Body, bool]:
+) -> tuple[bytes, Body, OnnxBuilder]:
     builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
     values: dict[str, Value] = {}
     held: dict[str, tuple[str, Array]] = {}
@@ -118,8 +124,8 @@ def _written(
             graph, catalog, params, runtime.older, native=native, whole=whole, bold=bold
         )
     if body.unsupported:
-        return b"", body, builder.dared
+        return b"", body, builder
     inputs = {name: port.info for name, port in graph.inputs.items()}
     outputs = {name: values[value] for name, value in graph.outputs.items()}
     code = builder.model(graph.name, graph.doc, inputs, held, outputs)
-    return code, body, builder.dared
+    return code, body, builder

@@ -81,6 +81,14 @@ class TorchBuilder(SpeltBuilder):
     copied = "{}.clone()"
     detached = "{}.detach()"
 
+    def lay(self, value: Value) -> bool:
+        """Channels last (`torch.channels_last` of images), and matrices by columns."""
+        axis, name = int(value.rank > 2), value.text
+        if value.rank < 2 or min(value.shape[axis], math.prod(value.shape[axis + 1 :])) < 2:
+            return False
+        self.lines.append(f"{name} = {name}.movedim({axis}, -1).contiguous().movedim(-1, {axis})")
+        return True
+
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
         found = self.infix(function, args) or self.widened(function, args)

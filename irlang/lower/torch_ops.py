@@ -128,6 +128,24 @@ def _reduction(function: str, named: bool = False, **more: str) -> Native:
     return Native(function, rule)
 
 
+def _with_places(function: str, part: str) -> Native:
+    """What gives extremes along one axis and the places of the first of them; `part` is one of the
+    two.
+    """
+
+    def rule(call: Torch) -> Value | None:
+        x, places = call.input("x"), part == "indices"
+        if not x.rank or x.dtype == "bool" or (places and call["select_last"]):
+            return None
+        name = "axis" if places else "axes"
+        if len(call.axes(name, x.rank)) != 1:
+            return None
+        dim, keep = call.axes_said(name, x.rank)[0], call["keepdims"] or None
+        return call.value(f"{invoke(function, x, dim=dim, keepdim=keep)}.{part}")
+
+    return Native(function, rule)
+
+
 def _mean(call: Torch) -> Value | Sequence[Value] | None:
     """Of reals; there is no mean of integers."""
     return _reduction("torch.mean").rule(call) if DTYPES[call.out.dtype].kind == "real" else None
@@ -276,8 +294,18 @@ ELEMENTS: dict[str, Native] = {
     "reduce_sum": Native("torch.sum", _sum),
     "reduce_mean": Native("torch.mean", _mean),
     "reduce_prod": Native("torch.prod", _prod),
-    "reduce_max": _reduction("torch.amax"),
-    "reduce_min": _reduction("torch.amin"),
+    **{
+        f"reduce_{name}": replace(
+            _reduction(f"torch.a{name}"), others=(_with_places(f"torch.{name}", "values"),)
+        )
+        for name in ("max", "min")
+    },
+    **{
+        f"arg{name}": replace(
+            _position(f"torch.arg{name}"), others=(_with_places(f"torch.{name}", "indices"),)
+        )
+        for name in ("max", "min")
+    },
     "reduce_all": replace(_reduction("torch.all"), since=(2, 2)),
     "reduce_any": replace(_reduction("torch.any"), since=(2, 2)),
     "reduce_variance": _spread("torch.var"),
@@ -285,8 +313,6 @@ ELEMENTS: dict[str, Native] = {
     "reduce_logsumexp": _reduction("torch.logsumexp", named=True),
     "reduce_l1": _norm(1),
     "reduce_l2": _norm(2),
-    "argmax": _position("torch.argmax"),
-    "argmin": _position("torch.argmin"),
     "cumsum": _scan("torch.cumsum"),
     "cumprod": _scan("torch.cumprod"),
     "top_k": Native("torch.sort", _top_k),

@@ -1,0 +1,172 @@
+"""Programs that are written otherwise than is usual: older opsets, further words, other strides.
+
+What is written so is held to the oracle as ever, and says that it is another program.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+
+from irlang.catalog import builtin
+from irlang.commands.cases import load_case
+from irlang.diff import calls as diff
+from irlang.diff.batch import _in_turn
+from irlang.diff.localise import Culprit, isolate
+from irlang.diff.reduce_files import manner_of, save
+from irlang.diff.runner import Session
+from irlang.diff.verdict import Verdict
+from irlang.lower import lower as lowering
+from irlang.lower.call import Native
+from irlang.lower.lower import Lowered, lower, tables
+from irlang.lower.manner import USUAL, Manner
+from irlang.lower.pool import Program, Worker
+from tests.lower_calls import Case, case, every_case, operator
+from tests.targets import usable
+from tests.test_lower_calls import DEFECTS
+
+_OPSETS = {1: 17, 2: 13, 3: 12}
+_MATRIX = "x: f32[3, 4]", "softmax(x; axis = 0)"
+# Keras's words are on its backend TensorFlow; a torch of other strides is at every odd turn.
+_RUNS = [*(("onnxruntime", turn) for turn in _OPSETS), ("torch", 1), ("torch", 2), ("tf", 2)]
+_RUNS += [("keras:tensorflow", 2)]
+
+
+def written(one: Case, target: str, turn: int) -> Lowered:
+    manner = Manner(turn=turn)
+    return lower(one.graph, target, one.catalog, one.params, manner=manner)
+
+
+def opset(lowered: Lowered) -> int:
+    assert isinstance(lowered.code, bytes)
+    return int(onnx.load_from_string(lowered.code).opset_import[0].version)
+
+
+def as_case(one: Case) -> diff.Case:
+    return diff.Case(one.graph, one.inputs, one.params, one.catalog)
+
+
+@pytest.mark.parametrize(("target", "turn"), _RUNS)
+def test_what_is_written_otherwise_computes_the_same(target: str, turn: int) -> None:
+    known = usable(target)
+    made = [(one, written(one, target, turn)) for one in every_case("f32")]
+    turned = [(one, lowered) for one, lowered in made if lowered.turned]
+    assert turned
+    with Worker(known.worker) as worker:
+        results = worker.submit([Program(m.kind, m.code, o.inputs, m.params) for o, m in turned])
+    faults = {}
+    for (one, _), result in zip(turned, results, strict=True):
+        said = result.status == "refused" and known.says_no
+        if said and re.search(said, result.error):
+            continue  # it has no kernel
+        if result.status != "ok":
+            faults[one.call] = result.error
+        else:
+            faults.update((one.call, fault) for fault in one.faults(result.outputs))
+    accepted = DEFECTS.get((target, "f32"), set())
+    assert not {c: fault for c, fault in faults.items() if operator(c) not in accepted}
+
+
+@pytest.mark.parametrize("turn", _OPSETS)
+def test_model_files_are_of_older_opsets(turn: int) -> None:
+    made = [written(one, "onnxruntime", turn) for one in every_case("f32")]
+    turned = [lowered for lowered in made if lowered.turned]
+    assert len(turned) > 0.3 * len(made)
+    assert {opset(lowered) for lowered in turned} == {_OPSETS[turn]}
+    for lowered in turned:
+        onnx.checker.check_model(lowered.code, full_check=True)
+
+
+def test_what_an_older_opset_lacks_is_written_as_ever() -> None:
+    one = case("x: f32[1, 4, 3], g: f32[4], b: f32[4]", "group_norm(x, g, b; groups = 2)")
+    usual, other = (written(one, "onnxruntime", turn) for turn in (0, 2))
+    assert not other.turned
+    assert usual.code == other.code
+
+
+def test_axes_that_are_an_input_were_an_attribute() -> None:
+    lowered = written(case("x: f32[3, 4]", "reduce_max(x; axes = [1])"), "onnxruntime", 1)
+    assert isinstance(lowered.code, bytes)
+    (node,) = onnx.load_from_string(lowered.code).graph.node
+    assert len(node.input) == 1
+    assert {a.name: list(a.ints) for a in node.attribute}["axes"] == [1]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_softmax_once_took_all_axes_behind(axis: int) -> None:
+    one = case("x: f32[3, 4]", f"softmax(x; axis = {axis})")
+    assert [written(one, "onnxruntime", turn).turned for turn in (2, 3)] == [True, axis == 1]
+
+
+def test_words_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    def word(name: str, serves: bool = True) -> Native:
+        return Native(name, lambda call: call.value(f"{name}()") if serves else None)
+
+    row = replace(word("first"), others=(word("second"), word("third", serves=False)))
+    monkeypatch.setitem(tables()["torch"], "softmax", row)
+    said = {}
+    for turn in range(0, 8, 2):
+        code = written(case(*_MATRIX), "torch", turn).code
+        assert isinstance(code, str)
+        (said[turn],) = set(re.findall(r"(\w+)\(\)  #", code))
+    assert said == {0: "first", 2: "second", 4: "first", 6: "first"}
+
+
+def test_a_release_has_the_words_that_came_before_it() -> None:
+    def word(name: str, *since: int) -> Native:
+        return Native(name, lambda _: None, since=since)
+
+    row = replace(word("first", 3), others=(word("second", 2), word("third", 1)))
+    for release, turn, names in (
+        ((), 0, ["first", "second", "third"]),
+        ((), 1, ["second", "first", "third"]),
+        ((2, 5), 0, ["second", "third"]),
+        ((2, 5), 1, ["third", "second"]),
+        ((1,), 5, ["third"]),
+    ):
+        kept = lowering._kept(row, False, release, turn)
+        assert kept is not None
+        said = dict.fromkeys(one.spelling for one in (kept, *kept.others))
+        assert set(said) == set(names)
+        assert kept.spelling == names[0]
+    assert lowering._kept(row, False, (0, 9)) is None
+
+
+def test_other_strides_are_said_in_a_line_and_gradients_go_through() -> None:
+    usable("torch")
+    one = replace(as_case(case(*_MATRIX)), manner=Manner(turn=1))
+    lowered = lower(one.graph, "torch", one.catalog, {}, manner=one.manner)
+    assert isinstance(lowered.code, str)
+    assert "x = x.movedim(0, -1).contiguous().movedim(-1, 0)" in lowered.code
+    with Session(["torch"]) as session:
+        (outcome,) = session.compare([one])
+    assert {v.verdict for v in outcome.verdicts["torch"]} == {"agrees"}
+
+
+def test_a_manner_is_kept_in_files_and_in_calls(tmp_path: Path) -> None:
+    manner = Manner(bold=True, turn=4)
+    one = replace(as_case(case(*_MATRIX)), manner=manner)
+    path = tmp_path / "finding.nnir"
+    save(one, path, ("wrong: torch, softmax",))
+    assert manner_of(path) == manner
+    assert load_case(str(path), [], [], None, 0).manner == manner
+    culprit = Culprit(one.graph.nodes[0], Verdict("y", "torch", "wrong"), one.inputs)
+    assert isolate(one, culprit).manner == manner
+    path.write_text("nnir 1\n", "utf-8")
+    assert manner_of(path) == USUAL == manner_of(tmp_path / "no.nnir")
+
+
+def test_one_in_three_programs_is_written_otherwise() -> None:
+    usable("torch")
+    one = as_case(case(*_MATRIX))
+    lone = as_case(case("x: f32[]", "exp(x)"))
+    with Session(["torch"]) as session:
+        turns = [_in_turn(session, (n, 0, one))[2].manner.turn for n in range(15)]
+        assert {_in_turn(session, (n, 0, lone))[2].manner.turn for n in range(15)} == {0}
+    assert turns.count(0) == 12  # at even turns `torch.softmax` has no other word
+    assert {*turns} == {0, 1, 3, 5}
+    assert builtin().op("softmax") is not None
