@@ -32,11 +32,13 @@ def command(
     """Write a model as a program that needs the framework and NumPy only, its weights beside it."""
     from irlang.commands.loading import load_model
     from irlang.diagnostics import fail
+    from irlang.diff.reduce_files import manner_of
     from irlang.interp.values import initial_values
     from irlang.lower.lower import lower, write_program
 
     graph, catalog = load_model(file, bind, model)
-    lowered = lower(graph, target, catalog, initial_values(graph, seed), grad=True)
+    params, manner = initial_values(graph, seed), manner_of(Path(file))
+    lowered = lower(graph, target, catalog, params, grad=True, manner=manner)
     if lowered.unsupported:
         raise fail("lower.unsupported", lowered.refusal)
     ending = _ENDINGS[lowered.kind]

@@ -54,7 +54,7 @@ def command(
         **open_values(graph, seed, catalog),
     }
     results = (
-        _on_target(graph, catalog, values, target, grad)
+        _on_target(graph, catalog, values, target, grad, file)
         if target
         else _by_oracle(graph, catalog, values, grad)
     )
@@ -96,9 +96,10 @@ def _by_oracle(
 
 
 def _on_target(
-    graph: Graph, catalog: Catalog, values: dict[str, Any], target: str, grad: bool
+    graph: Graph, catalog: Catalog, values: dict[str, Any], target: str, grad: bool, file: str
 ) -> dict[str, Any]:
     from irlang.diagnostics import fail
+    from irlang.diff.reduce_files import manner_of
     from irlang.diff.runner import Case, Session, program
     from irlang.lower.lower import lower
 
@@ -106,7 +107,8 @@ def _on_target(
     case = Case(graph, {name: values[name] for name in graph.inputs}, params, catalog)
     with Session([target]) as session:
         session.versions()
-        lowered = lower(graph, target, catalog, params, grad=grad)
+        manner = manner_of(Path(file))
+        lowered = lower(graph, target, catalog, params, grad=grad, manner=manner)
         if lowered.unsupported:
             raise fail("lower.unsupported", f"{target}: {lowered.unsupported[0]}")
         if grad and not lowered.gradients:

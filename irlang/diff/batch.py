@@ -38,6 +38,7 @@ from irlang.gen.coverage import cell, features
 from irlang.gen.spoil import breakable
 from irlang.graph import Graph
 from irlang.lower.lower import differentiates, spelt
+from irlang.lower.manner import Manner
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Late, Limits
 from irlang.lower.profile import read_profile
@@ -188,7 +189,7 @@ class _Batch:
         )  # fmt: skip
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
-        self._spoilt = iter(range(first, first + spoilt))
+        self._spoilt, self._spoils = iter(range(first, first + spoilt)), 0
         self._drawn = drawn(settings, number, catalog, session.can_run)
         self._localised: list[Found] = []  # of programs
         self.found: list[Found] = []
@@ -233,8 +234,11 @@ class _Batch:
         if turns:
             settings, session = self._settings, self._session
             seeds = [program_seed(settings.seed, one) for one in turns]
+            self._spoils += 1
+            around, rest = divmod(self._spoils, _USUAL)
+            manner = Manner(turn=0 if rest else 1 + around % _WAYS)
             accepted, counts = judge_invalid(
-                session, self._catalog, seeds, settings.ops, turns[0], SEEN.symptoms
+                session, self._catalog, seeds, settings.ops, turns[0], SEEN.symptoms, manner
             )
             self._count("invalid", counts)
             self._keep([find_accepted(session, taken, seed) for seed, taken in accepted])

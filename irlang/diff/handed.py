@@ -27,6 +27,7 @@ from irlang.graph import Graph
 from irlang.lower.admits import admitted, fixed
 from irlang.lower.direct import is_direct, lists, numbers, operators, says, shortens
 from irlang.lower.lower import Lowered, lower
+from irlang.lower.manner import USUAL, Manner
 
 # What a rule for valid calls may raise on an invalid one, which says nothing of the target.
 _LOST = (
@@ -37,17 +38,17 @@ _PAGES = Path("/proc/self/statm")  # the memory of this process, in pages, first
 
 
 class Programs:
-    """Programs of targets' own operators alone, each made once."""
+    """Programs of targets' own operators alone, each made once, in one manner."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
+    def __init__(self, catalog: Catalog, manner: Manner = USUAL) -> None:
+        self.catalog, self.manner = catalog, manner
         self._known: dict[tuple[str, int], tuple[Graph, Lowered | None]] = {}
 
     def own(self, target: str, graph: Graph) -> Lowered | None:
         """The program of a graph; None where the target has no operator of its own for it."""
         key = target, id(graph)  # the graph is kept, so that no other gets its identity
         if key not in self._known:
-            self._known[key] = graph, own_program(graph, target, self.catalog)
+            self._known[key] = graph, own_program(graph, target, self.catalog, self.manner)
         return self._known[key][1]
 
     def has(self, target: str, graph: Graph) -> bool:
@@ -176,11 +177,13 @@ def _numbers(value: Any) -> frozenset[float]:
     return frozenset(float(np.float32(n)) for n in several if isinstance(n, (int, float)))
 
 
-def own_program(graph: Graph, target: str, catalog: Catalog) -> Lowered | None:
+def own_program(
+    graph: Graph, target: str, catalog: Catalog, manner: Manner = USUAL
+) -> Lowered | None:
     """The program of a spoilt call; None where a rule has no own operator for it, or is lost."""
     try:
         with _room():
-            lowered = lower(graph, target, catalog, {}, whole=False, hollow=True)
+            lowered = lower(graph, target, catalog, {}, whole=False, hollow=True, manner=manner)
     except _LOST:
         return None
     return None if lowered.unsupported else lowered

@@ -17,7 +17,7 @@ import functools
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from irlang.gen.spoil import Wanted, breakable, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
 from irlang.lower.lower import Lowered, spelt
+from irlang.lower.manner import USUAL, Manner
 from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.scope import show
@@ -87,6 +88,7 @@ def judge_invalid(
     ops: Sequence[str],
     first: int | None = None,
     before: set[Symptom] | None = None,
+    manner: Manner = USUAL,
 ) -> tuple[list[tuple[int, Accepted]], dict[str, Counter[str]]]:
     """Runs the spoilt calls of every seed; gives what was not refused, and counts by target.
 
@@ -94,7 +96,7 @@ def judge_invalid(
     first: of a campaign's spoilt calls, the number of these; what they break has its turn then,
     each requirement of each operator before one comes again. Without it, it is drawn. before: what
     has ended a process before is not run again, and of what has been accepted it is asked no more
-    than to end none; what is new is added.
+    than to end none; what is new is added. manner: in which targets write them.
 
     The calls are made for the fastest targets. A slow one is asked for its share of them: what
     infers shapes, or compiles, may take what is refused elsewhere, or end its process.
@@ -102,10 +104,10 @@ def judge_invalid(
     before = set() if before is None else before
     found: list[tuple[int, Accepted]] = []
     counts = {target: Counter[str]() for target in session.targets}
-    programs = Programs(catalog)
+    programs = Programs(catalog, manner)
     usual = [target for target in session.targets if session.shares[target] == 1]
     spoiled = _spoiled(programs, usual, seeds, ops, first, session.fruitless)
-    cases = [Case(one.graph, one.values(seed), {}, catalog) for seed, one in spoiled]
+    cases = [Case(one.graph, one.values(seed), {}, catalog, manner=manner) for seed, one in spoiled]
     said: list[dict[str, str]] = [{} for _ in spoiled]
     got: dict[tuple[int, str], Result] = {}
     sent: dict[str, list[_Sent]] = {}
@@ -408,7 +410,7 @@ def _least(
             lowered = programs.own(target, other.graph)
             if lowered is None or not is_handed_over(other, lowered, target, programs):
                 continue
-            fed = Case(other.graph, other.values(seed), {}, case.catalog)
+            fed = replace(case, graph=other.graph, inputs=other.values(seed))
             program = Program(lowered.kind, lowered.code, fed.inputs, lowered.params)
             asked = _Sent(0, program, True, _is_huge(other), _is_real(other))
             trials += 1

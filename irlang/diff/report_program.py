@@ -15,6 +15,6 @@ def program_of(found: Found, target: str) -> Lowered | None:
     """
     case = found.reduced
     if found.fault:
-        return own_program(case.graph, target, case.catalog)
+        return own_program(case.graph, target, case.catalog, case.manner)
     lowered = lower(case.graph, target, case.catalog, case.params, manner=case.manner)
     return None if lowered.unsupported else lowered

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from irlang.equations import TensorInfo
 from irlang.graph import Node
+from irlang.lower.manner import Manner
 from irlang.lower.value import Builder, Value
 
 B = TypeVar("B", bound=Builder)
@@ -132,6 +133,36 @@ class Native:
     others: tuple[Native, ...] = ()
 
     @property
+    def words(self) -> tuple[Native, ...]:
+        """Itself and the others."""
+        return (self, *self.others)
+
+    @property
     def spellings(self) -> str:
         """All words, for people."""
-        return ", ".join(one.spelling for one in (self, *self.others))
+        return ", ".join(one.spelling for one in self.words)
+
+    def is_in(self, release: tuple[int, ...]) -> bool:
+        """Whether a release has the word; no release is the current one, which has all."""
+        return self.since <= (release or self.since)
+
+
+def in_turn(
+    table: Mapping[str, Native],
+    manner: Manner,
+    release: tuple[int, ...] = (),
+    compiled: bool = False,
+) -> dict[str, Native]:
+    """A table of the words that a release has in a mode, of each operator those first whose turn
+    it is; what is as ever is the very row. compiled: whether programs are not run line by line.
+    """
+    found = {}
+    for name, own in table.items():
+        words = [one for one in own.words if one.is_in(release) and not (compiled and one.eager)]
+        first = manner.words % max(len(words), 1)
+        turned = words[first:] + words[:first]
+        if turned == [*own.words]:
+            found[name] = own
+        elif turned:
+            found[name] = replace(turned[0], others=tuple(turned[1:]))
+    return found

@@ -18,7 +18,9 @@ from irlang.lower.labels import numbered
 from irlang.lower.lower import Lowered
 
 # Which only change the layout, or say what is known of it.
-_MOVING = frozenset({"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast"})
+_MOVING = frozenset(
+    {"transpose", "permute", "Transpose", "dimshuffle", "patternbroadcast", "movedim", "contiguous"}
+)
 _AROUND = frozenset(
     {"expand_dims", "squeeze", "cast", "to", "bias_add"}
 )  # which do where they stand beside another

@@ -26,7 +26,7 @@ from irlang.lower import (
     to_tf,
     to_torch,
 )
-from irlang.lower.call import Native
+from irlang.lower.call import Native, in_turn
 from irlang.lower.emit import spell
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.keras_builder import JaxKerasBuilder, KerasBuilder, TorchKerasBuilder
@@ -130,7 +130,7 @@ def spelt(target: str) -> frozenset[str]:
     table = _row(known).table if python else to_onnx.TABLE
     release = known.release if python else ()
     return frozenset(
-        name for name, own in table.items() if any(_has(release, o) for o in (own, *own.others))
+        name for name, own in table.items() if any(one.is_in(release) for one in own.words)
     )
 
 
@@ -176,7 +176,8 @@ def lower(
     return Lowered(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native), dared=builder.dared,
-        turned=builder.runtime.is_elder,
+        turned=builder.runtime.is_elder
+        or _has_turned(graph, body.native, in_turn(to_onnx.TABLE, manner), to_onnx.TABLE),
     )  # fmt: skip
 
 
@@ -219,20 +220,15 @@ def _python(
     manner: Manner,
 ) -> Lowered:
     row = _row(target)
-    words, strided = divmod(manner.turn, 2)
     builder = row.builder(Names(python_program.RESERVED))
     builder.bold = manner.bold
-    builder.release, builder.strided = target.release, bool(strided)
+    builder.release, builder.strided = target.release, manner.older
     values = python_program.begin(graph, builder)
     layout = row.layout(target.mode, target.release)
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     builder.sloped = gradients
     compiled = layout.decorator or layout.wrapper
-    table = {
-        name: kept
-        for name, own in row.table.items()
-        if (kept := _kept(own, bool(compiled), target.release, words)) is not None
-    }
+    table = in_turn(row.table, manner, target.release, bool(compiled))
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
@@ -261,21 +257,6 @@ def _has_turned(
     """Whether a call has another word of the target than at the usual turn."""
     called = {node.op.name for node in graph.nodes if node.name in native}
     return any(table[name] is not usual[name] for name in called)
-
-
-def _kept(own: Native, compiled: bool, release: tuple[int, ...], turn: int = 0) -> Native | None:
-    """A row with those of its words that a release has in a mode, first that whose turn it is."""
-    words = (own, *own.others)
-    found = [one for one in words if not (compiled and one.eager) and _has(release, one)]
-    if not found:
-        return None
-    turned = found[turn % len(found) :] + found[: turn % len(found)]
-    return own if turned == [*words] else replace(turned[0], others=tuple(turned[1:]))
-
-
-def _has(release: tuple[int, ...], own: Native) -> bool:
-    """Whether a release has a word; no release is the current one, which has all."""
-    return own.since <= (release or own.since)
 
 
 def write_program(lowered: Lowered, stem: Path, inputs: Mapping[str, Array] | None = None) -> Path:

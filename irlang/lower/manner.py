@@ -8,13 +8,22 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Manner:
     """bold: forms that targets may refuse, though they are valid, are handed on as they are and not
-    written otherwise. turn: which of its ways a target takes, counted round and round: the usual
-    one is 0, others are the opsets of older model files, further words for an operator, and how
-    tensors lie in memory. A target that has one way alone takes that.
+    written otherwise. turn: which of its ways a target takes; at 0 all is as usual. A target that
+    has one way alone takes that.
     """
 
     bold: bool = False
     turn: int = 0
+
+    @property
+    def older(self) -> bool:
+        """Whether model files are of an older opset, and tensors lie in memory in another order."""
+        return self.turn % 2 == 1
+
+    @property
+    def words(self) -> int:
+        """Which of several words for an operator is taken, counted round and round."""
+        return self.turn // 2
 
 
 USUAL = Manner()

@@ -123,17 +123,37 @@ def _depthwise(call: Onnx) -> Value | None:
     return call.build.op("Conv", values, call.out.shape, group=call["C"], **options)
 
 
-def _transposed(call: Onnx) -> Value | None:
-    if not 1 <= len(call["S"]) <= _MOST_SPACE:
-        return None
-    values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
-    lo, out, extra = call["lo"], call["O"], list(call["output_padding"])
-    options: dict[str, Any] = {
+def _spread(call: Onnx) -> dict[str, Any]:
+    """What ConvTranspose is told of its window."""
+    return {
         "kernel_shape": list(call["K"]),
         "strides": list(call["stride"]),
         "dilations": list(call["dilation"]),
         "group": call["groups"],
     }
+
+
+def _to_a_size(call: Onnx) -> Value | None:
+    """ConvTranspose that is told the size of its result, from which follows what is cut off: of an
+    odd number the greater half at the beginning.
+    """
+    lo, out, whole = call["lo"], call["O"], call["full"]
+    if not 1 <= len(call["S"]) <= _MOST_SPACE or any(call["output_padding"]):
+        return None
+    cut = [w - o for w, o in zip(whole, out, strict=True)]
+    if any(total < 0 or low != total - total // 2 for low, total in zip(lo, cut, strict=True)):
+        return None
+    values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
+    options = {**_spread(call), "output_shape": list(out)}
+    return call.build.op("ConvTranspose", values, call.out.shape, **options)
+
+
+def _transposed(call: Onnx) -> Value | None:
+    if not 1 <= len(call["S"]) <= _MOST_SPACE:
+        return None
+    values = [call.input(name) for name in ("x", "w", "b") if call.has(name)]
+    lo, out, extra = call["lo"], call["O"], list(call["output_padding"])
+    options = _spread(call)
     whole = list(call["full"])
     if call["pad"] == "same":
         more = [max(0, o - w) for o, w in zip(out, whole, strict=True)]
@@ -411,7 +431,11 @@ LAYERS: dict[str, Native] = {
     "gemm": Native("Gemm", _gemm),
     "conv": Native("Conv", _conv),
     "depthwise_conv": Native("Conv", _depthwise),
-    "conv_transpose": Native("ConvTranspose", _transposed),
+    "conv_transpose": Native(
+        "ConvTranspose",
+        _transposed,
+        others=(Native("ConvTranspose of output_shape", _to_a_size),),
+    ),
     "max_pool": _pool("MaxPool"),
     "avg_pool": _pool("AveragePool", count_include_pad="count_include_pad"),
     "lp_pool": _pool("LpPool", p="p"),

@@ -10,7 +10,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
-from irlang.lower.call import Native
+from irlang.lower.call import Native, in_turn
 from irlang.lower.chance import ONNX
 from irlang.lower.emit import Body, spell
 from irlang.lower.manner import USUAL, Manner
@@ -45,17 +45,17 @@ def model_file(
     """The model file, empty where something cannot be spelt, what became of the nodes, and what
     wrote it.
 
-    native, whole, manner: as of `irlang.lower.lower`. At another turn the file is one of an older
+    native, whole, manner: as of `irlang.lower.lower`. At some turns the file is one of an older
     opset, if that has all of the program, and of a lone call an operator of its own.
 
     Calls that feed one another are written in the usual opset, if no operator is lost by that: it
     is there that optimisers take several for one. Lone calls are those of the newest kernels, where
     no more of them are operators of their own in the usual opset.
     """
-    bold = manner.bold
-    write = partial(_written, graph, catalog, params, native=native, whole=whole, bold=bold)
-    if manner.turn and runtime.elder:
-        made = write(runtime.elder[(manner.turn - 1) % len(runtime.elder)])
+    table, bold = in_turn(TABLE, manner), manner.bold
+    write = partial(_written, graph, catalog, params, table, native=native, whole=whole, bold=bold)
+    if manner.older and runtime.elder:
+        made = write(runtime.elder[manner.words % len(runtime.elder)])
         own = len(made[1].native)
         if not made[1].unsupported and (own or not native or len(graph.nodes) > 1):
             return made
@@ -63,7 +63,7 @@ def model_file(
         made = write(runtime.usual)
         body = made[1]
         if not body.unsupported and body.native == _native(
-            graph, catalog, runtime, native=native, bold=bold
+            graph, catalog, table, runtime, native=native, bold=bold
         ):
             return made
     made = write(runtime)
@@ -76,17 +76,23 @@ def model_file(
 
 
 def _native(
-    graph: Graph, catalog: Catalog, runtime: Runtime, *, native: bool, bold: bool
+    graph: Graph,
+    catalog: Catalog,
+    table: Mapping[str, Native],
+    runtime: Runtime,
+    *,
+    native: bool,
+    bold: bool,
 ) -> list[str]:
     """The calls that are operators of their own in a runtime."""
     builder = OnnxBuilder([*graph.inputs, *graph.params, *graph.outputs], runtime, bold)
     given = {n: graph.values[n] for n in (*graph.inputs, *graph.params)}
     values = {n: Value(n, info.shape, info.dtype) for n, info in given.items()}
     body = spell(
-        graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=False
+        graph, builder, table, catalog, values, native=native, lacks=runtime.lacks, whole=False
     )
     if builder.gone and runtime.older is not None:
-        return _native(graph, catalog, runtime.older, native=native, bold=bold)
+        return _native(graph, catalog, table, runtime.older, native=native, bold=bold)
     return body.native
 
 
@@ -101,6 +107,7 @@ def _written(
     graph: Graph,
     catalog: Catalog,
     params: Mapping[str, Array],
+    table: Mapping[str, Native],
     runtime: Runtime,
     *,
     native: bool,
@@ -117,11 +124,11 @@ def _written(
         dtype = param.info.dtype
         held[name] = (dtype, np.asarray(params[name], DTYPES[dtype].numpy))
     body = spell(
-        graph, builder, TABLE, catalog, values, native=native, lacks=runtime.lacks, whole=whole
+        graph, builder, table, catalog, values, native=native, lacks=runtime.lacks, whole=whole
     )
     if builder.gone and runtime.older is not None:
         return _written(
-            graph, catalog, params, runtime.older, native=native, whole=whole, bold=bold
+            graph, catalog, params, table, runtime.older, native=native, whole=whole, bold=bold
         )
     if body.unsupported:
         return b"", body, builder
