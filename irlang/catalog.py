@@ -19,6 +19,10 @@ import irlang
 from irlang import ast
 from irlang.parser import parse
 
+# In the text of a definition: what is said and does not mean anything, and a list of words.
+_SAID = re.compile(r'"""[\s\S]*?"""|"[^"\n]*"|#.*')
+_CHOICES = re.compile(r":\s*\{([^{}:]*)\}")
+
 
 @dataclass(slots=True)
 class _Entry:
@@ -41,6 +45,14 @@ class _Entry:
             (op,) = self.parse().ops
             self.made = _whole(op, self.functions)
         return self.made
+
+    @property
+    def choices(self) -> set[str]:
+        """What attributes that are one of several words may be, without parsing for it."""
+        if self.made is not None:
+            return {word for attr in self.made.attrs for word in attr.type.choices}
+        lists = _CHOICES.findall(_SAID.sub("", self.text))
+        return {word.strip() for words in lists for word in words.split(",")}
 
     def parse(self) -> ast.File:
         """The text, at its place in the file."""
@@ -77,6 +89,10 @@ class Catalog:
     def names(self) -> list[str]:
         """The names of all definitions."""
         return list(self._entries)
+
+    def choices(self) -> frozenset[str]:
+        """The words that attributes of any definition may be."""
+        return frozenset().union(*(entry.choices for entry in self._entries.values()))
 
     def family(self, name: str) -> str:
         """The family of the definition of that name: what the file that holds it is called."""

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from irlang.catalog import builtin, ops_folder
+from irlang.interp.shape import check
 from irlang.parser import parse
 
 # Layers of Keras 2.4, and losses and optimizers; what they are here. Those that wrap or join other
@@ -82,3 +83,17 @@ def test_a_definition_read_alone_is_the_one_that_its_file_has() -> None:
             assert (alone.span, alone.doc, alone.outputs) == (op.span, op.doc, op.outputs)
             own = alone.body[len(alone.body) - len(op.body) :]
             assert [(it, it.span) for it in own] == [(it, it.span) for it in op.body]
+
+
+def test_the_words_of_attributes_are_known_without_parsing() -> None:
+    fresh = builtin.__wrapped__()
+    told = fresh.choices()
+    assert not any(entry.made for entry in fresh._entries.values())
+    assert told == {word for op in builtin() for attr in op.attrs for word in attr.type.choices}
+
+
+def test_a_model_is_checked_with_the_definitions_that_it_calls() -> None:
+    text = "model m(x: f32[2, 3]) -> y: f32[2, 3] {\n  y = softmax(x)\n}\n"
+    fresh = builtin.__wrapped__()
+    assert check(parse(text, "m.nnir"), fresh).valid
+    assert sum(entry.made is not None for entry in fresh._entries.values()) < 10

@@ -33,9 +33,9 @@ class FileScope:
         self.own = {op.name for op in file.ops}
         self.broken = broken  # definitions whose text is at fault, which is reported once
         self.diagnostics: list[Diagnostic] = []
-        callables = (*catalog, *file.blocks)
-        choices = {c: c for item in callables for attr in item.attrs for c in attr.type.choices}
-        self.root = Frame({}, {**dict(zip(DTYPES, DTYPES, strict=True)), **choices})
+        words = {c for block in file.blocks for attr in block.attrs for c in attr.type.choices}
+        choices = {word: word for word in (*DTYPES, *catalog.choices(), *words)}
+        self.root = Frame({}, choices)
         for item in file.items:
             if isinstance(item, ast.Let) and not item.params:
                 try:
@@ -128,7 +128,7 @@ class Calls(ABC):
     def _unknown(self, call: ast.Call, node: str) -> None:
         """Reports an operator that there is not, and a plain slip of the pen as an edit."""
         name, span = call.function, call.span
-        functions = (*(op.name for op in self.file.catalog), *self.file.blocks)
+        functions = (*self.file.catalog.names(), *self.file.blocks)
         place = Span(span.file, span.line, span.column, span.line, span.column + len(name))
         slips = difflib.get_close_matches(name, functions, n=1, cutoff=_SLIP)
         self.diagnostics.append(
