@@ -9,7 +9,7 @@ import pytest
 from irlang.catalog import builtin
 from irlang.interp.shape import check
 from irlang.lower.lower import lower
-from irlang.lower.onnx_builder import code_of
+from irlang.lower.onnx_file import code_of
 from irlang.lower.onnx_kernels import _NAMES, KERNELS, Runtime, runtime
 from irlang.parser import parse
 

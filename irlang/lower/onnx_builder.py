@@ -6,13 +6,13 @@ Names are those of the source: a model file has no syntax that a name could brea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
+from irlang.lower.onnx_file import File, OnnxNode, code_of, serialized
 from irlang.lower.onnx_kernels import OPSET, Gone, Runtime, older_form
 from irlang.lower.value import (
     Array,
@@ -25,11 +25,6 @@ from irlang.lower.value import (
     reduced,
 )
 
-# Element types as a model file numbers them.
-_CODES = {
-    "f32": 1, "u8": 2, "i8": 3, "u16": 4, "i16": 5, "i32": 6, "i64": 7, "bool": 9, "f16": 10,
-    "f64": 11, "u32": 12, "u64": 13, "bf16": 16,
-}  # fmt: skip
 _FUNCTIONS = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "neg": "Neg", "<": "Less", "<=": "LessOrEqual",
     ">": "Greater", ">=": "GreaterOrEqual", "==": "Equal", "and": "And", "or": "Or", "not": "Not",
@@ -59,11 +54,6 @@ _TRUTH = frozenset(
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 
 
-def code_of(dtype: str) -> int:
-    """The number of an element type in a model file."""
-    return _CODES[dtype]
-
-
 def _holds(dtype: str, array: Array) -> bool:
     """Whether a type holds numbers, rounded; of an integer type real ones may be beyond its ends,
     and what becomes of these is the framework's to say.
@@ -83,14 +73,6 @@ def _require_fits(numbers: Sequence[int]) -> None:
         raise Unsupported(f"{beyond[0]} has more than 64 bits")
 
 
-@dataclass(slots=True)
-class _Node:
-    op: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-
 class OnnxBuilder:
     """Implements `irlang.lower.value.Builder`; a value's text is its name."""
 
@@ -99,7 +81,7 @@ class OnnxBuilder:
         self.bold, self.dared = bold, False
         self.gone = False  # whether an operator was wanted that an older opset has
         self._taken = set(taken)
-        self._nodes: list[_Node] = []
+        self._nodes: list[OnnxNode] = []
         self._count = 0
         self._made: set[str] = set()
         self._names: dict[str, str] = {}
@@ -138,7 +120,7 @@ class OnnxBuilder:
             if lost and any(info.dtype == "f64" for info in types):
                 raise Unsupported(f"{op}'s {key} is a float32, which {lost[0]} is not")
         outputs = [self._temporary() for _ in types]
-        self._nodes.append(_Node(op, list(inputs), outputs, attributes))
+        self._nodes.append(OnnxNode(op, list(inputs), outputs, attributes))
         self._made.update(outputs)
         return [Value(n, info.shape, info.dtype) for n, info in zip(outputs, types, strict=True)]
 
@@ -238,7 +220,7 @@ class OnnxBuilder:
     def converted(self, value: Value, dtype: str) -> Value:
         """`Cast`, be there something to convert or not."""
         info = TensorInfo(value.shape, dtype)
-        return self.node("Cast", [value.text], [info], to=_CODES[dtype])[0]
+        return self.node("Cast", [value.text], [info], to=code_of(dtype))[0]
 
     def number(self, number: float, like: Value) -> Value:
         """A number of the type of `like`."""
@@ -442,7 +424,7 @@ class OnnxBuilder:
             [],
             [info],
             shape=list(info.shape),
-            dtype=_CODES[kernel],
+            dtype=code_of(kernel),
             **numbers,
         )
         return self.cast(value if shape else self.reshape(value, ()), dtype)
@@ -471,51 +453,18 @@ class OnnxBuilder:
         outputs: Mapping[str, Value],
     ) -> bytes:
         """The model file; parameters and constants are initializers."""
-        import onnx
-        from onnx import helper
-
         ends, named = [], set[str]()
         for output, value in outputs.items():
             if value.text in self._made and value.text not in named:
                 named.add(value.text)
                 self._names[value.text] = output
             elif value.text != output:  # an input, a constant, or the result under two names
-                ends.append(_Node("Identity", [value.text], [output]))
-        final = self._names.get
-        nodes = [
-            helper.make_node(
-                node.op,
-                [final(n, n) for n in node.inputs],
-                [final(n, n) for n in node.outputs],
-                **{key: v for key, v in node.attributes.items() if v != []},
-            )
-            for node in [*self._nodes, *ends]
-        ]
-        held = {**params, **self._constants}
-        initializers = []
-        for n, (dtype, array) in held.items():
-            initializers.append(
-                helper.make_tensor(n, _CODES[dtype], array.shape, array.tobytes(), raw=True)
-            )
-
-        def types(infos: Mapping[str, TensorInfo], told: bool = True) -> list[Any]:
-            return [
-                helper.make_tensor_value_info(n, _CODES[i.dtype], i.shape if told else None)
-                for n, i in infos.items()
-            ]
-
+                ends.append(OnnxNode("Identity", [value.text], [output]))
+        nodes = [*self._nodes, *ends]
         results = {n: TensorInfo(value.shape, value.dtype) for n, value in outputs.items()}
-        typed = types(results, self.runtime.declares)
-        graph = helper.make_graph(nodes, name, types(inputs), typed, initializers, doc)
-        model = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", self.runtime.opset)],
-            ir_version=self.runtime.ir_version,
-            producer_name="irlang",
-        )
-        assert isinstance(model, onnx.ModelProto)
-        serialized: bytes = model.SerializeToString(deterministic=True)
-        return serialized
+        held = {**params, **self._constants}
+        file = File(name, doc, inputs, results, held, nodes, self._names)
+        return serialized(file, self.runtime)
 
 
 _COMPOSED = {

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from irlang.lower.call import Call, Native
-from irlang.lower.onnx_builder import OnnxBuilder, code_of
+from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_file import code_of
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
