@@ -125,7 +125,9 @@ RUNS = [
 ]
 RUNS.remove(("keras:tensorflow", True, "f16"))  # for the time that it takes
 
-_EVERY = {("jax:jit", True): 3, ("jax:jit", False): 6}  # of the calls, for the time that they take
+# Of the calls, for the time that they take, every third, say: an operator has several.
+_EVERY = {("jax:jit", True, "f32"): 3, ("jax:jit", False, "f32"): 6}
+_EVERY |= {(target, True, dtype): 2 for target in _QUICK for dtype in ("f16", "bf16")}
 # Each program is compiled and run once.
 _HURRY = {"jax:jit": {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}}
 
@@ -154,7 +156,7 @@ def test_a_plain_row_hands_on_every_attribute(target: str) -> None:
 @pytest.mark.parametrize(("target", "native", "dtype"), RUNS)
 def test_calls(target: str, native: bool, dtype: str) -> None:
     known = usable(target)
-    cases = every_case(dtype)[:: _EVERY.get((target, native), 1)]
+    cases = every_case(dtype)[:: _EVERY.get((target, native, dtype), 1)]
     programs, sent, refused = [], [], set()
     own = 0
     for one in cases:

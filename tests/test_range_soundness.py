@@ -52,9 +52,11 @@ def test_programs_and_their_gradients_stay_in_their_ranges(seed: int) -> None:
         assert not faults, domain
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.split(":")[0])
-def test_relations_hold_of_what_is_computed(case: str) -> None:
-    """Models that need relations, in two types, in their own ranges and in others."""
+@pytest.mark.parametrize(
+    ("number", "case"), enumerate(CASES), ids=[case.split(":")[0] for case in CASES]
+)
+def test_relations_hold_of_what_is_computed(number: int, case: str) -> None:
+    """Models that need relations: in one type in their own ranges, in another in others."""
     _, signature, *body = case.strip().split("\n")
     text = "nnir 1\n" + f"model m{signature} {{\n" + "\n".join(body) + "\n}\n"
     for seed, dtype in enumerate(("f32", "f16")):
@@ -62,9 +64,10 @@ def test_relations_hold_of_what_is_computed(case: str) -> None:
             graph = loads(text.replace("f32", dtype)).graph
         except InvalidInput:
             continue  # a range that the type does not have
-        for one in (graph, ranges(deepcopy(graph), seed)):
-            faults, _, _ = violations(one, CATALOG, seed, count=10)
-            assert not faults
+        if (number + seed) % 2:
+            graph = ranges(deepcopy(graph), seed)
+        faults, _, _ = violations(graph, CATALOG, seed, count=10)
+        assert not faults
 
 
 def test_what_lies_outside_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
