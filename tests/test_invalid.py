@@ -949,6 +949,7 @@ def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
         ("tf", "depthwise_conv", "padding"),
         ("tf", "einsum", "labels"),  # of an equation that does not fit its operands
         ("torch", "einsum", "sizes"),
+        ("torch", "ctc", "no_blank"),  # of labels, and of how many of them count
     ],
 )
 def test_what_breaks_a_requirement_reaches_the_operator(
