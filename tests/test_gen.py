@@ -500,3 +500,11 @@ def test_sums_of_nothing_are_drawn_whose_results_have_elements(name: str) -> Non
             fed = any(0 in graph.values[operand].shape for operand in node.operands())
             hollow += fed and all(0 not in graph.values[one].shape for one in node.outputs)
     assert hollow >= 5
+
+
+def test_few_calls_apart_have_lists_of_numbers_for_no_axes() -> None:
+    """A size along no axes is what hardly any framework resizes to."""
+    limits = Limits(elements=48, length=5)
+    drawn = (generate(builtin(), n, apart=["resize"], limits=limits).graph for n in range(40))
+    sizes = [graph.nodes[0].attrs.get("size") for graph in drawn]
+    assert sizes.count(()) < 6  # a quarter of the tries may have none

@@ -452,3 +452,15 @@ def test_a_remainder_is_rounded_where_its_type_has_no_such_number(
         with np.errstate(invalid="ignore"):
             inside = np.abs(computed - found.value) <= found.bound
         assert (inside | (found.bound == np.inf)).all()
+
+
+@pytest.mark.parametrize("radius", [None, 0.0])
+def test_no_number_is_what_is_left_of_a_division_by_zero(radius: float | None) -> None:
+    """A target that gives 0 there is wrong; of a divisor that is rounded nothing is known."""
+    a, b = np.array([5.0, 0.0, np.inf, np.nan, 5.0]), np.array([0.0, 0.0, 2.0, 2.0, np.inf])
+    balls = BallFunctions("f32")
+    found = balls.apply("%", [Ball(a, radius), Ball(b, radius)])
+    assert np.isnan(found.value).tolist() == [True] * 4 + [False]
+    assert not found.bound[:4].any()
+    rounded = balls.apply("%", [Ball(a, radius), Ball(b, np.full(5, 1e-9))])
+    assert np.isnan(rounded.bound[:2]).all() or np.isinf(rounded.bound[:2]).all()

@@ -77,6 +77,8 @@ _ROUNDS = (
     Limits(elements=256, many=210),
     Limits(elements=256, ints=("i32", "i64", "u8", "i8", "i16"), empty=10, whole=True),
 )
+# Rounds after which few calls are as they are when nothing is said: those have all been met.
+_PLAIN, _ODD = 8, 20
 _UNASKED = 4  # one in so many rounds does not keep to what targets ask for beside a definition
 Own: TypeAlias = Callable[[Graph], bool]
 Asked: TypeAlias = Mapping[str, Sequence[ast.Require]]
@@ -206,6 +208,8 @@ def case_apart(
     that has not all of them, so that no other definition need be read.
     """
     limits = _ROUNDS[around % len(_ROUNDS)]
+    if around >= _PLAIN:
+        limits = replace(limits, plain=_ODD)
     if grad:  # integers have no slopes
         limits = replace(limits, whole=False)
     graph = generate(

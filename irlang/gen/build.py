@@ -19,11 +19,11 @@ from irlang.gen.coverage import Coverage
 from irlang.gen.draft import Fixed
 from irlang.gen.draw import Limits
 from irlang.gen.idiom import Idiom
-from irlang.gen.idiomatic import PLAIN, Idioms
+from irlang.gen.idiomatic import Idioms
 from irlang.gen.kit import Kit, kit_of
 from irlang.gen.mark import mark
-from irlang.gen.pattern import Pattern
-from irlang.graph import Graph, Port
+from irlang.gen.pattern import Pattern, pattern
+from irlang.graph import Graph, Node, Port
 from irlang.graph_text import to_ast
 from irlang.parser.printer import print_file
 
@@ -31,6 +31,7 @@ _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _APART_TRIES = 16  # calls of an operator that is to be called apart, one of which is preferred
 _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
+_BARE_TRIES = 4  # one in so many may be told numbers for every axis where there is none
 # Of these, before integers of all widths are drawn, before the usual real numbers are, by turns
 # with the usual integers (of labels and places some frameworks have no others), and before nothing
 # is given that need not be.
@@ -112,6 +113,15 @@ def _lone(graph: Graph) -> Graph:
     )
 
 
+def _has_no_axes(node: Node) -> bool:
+    """Whether a call has a list of a number for every axis, of no axes: windows in no direction, a
+    size along none. Hardly any framework has it.
+    """
+    known = {**node.instance.binding.scope.names, **node.attrs}
+    lists = (attr.name for attr in pattern(node.op).attrs.values() if attr.type.rest)
+    return any(known.get(name) == () for name in lists)
+
+
 class _Builder(Idioms):
     def __init__(self, kit: Kit, chooser: Chooser, limits: Limits, coverage: Coverage) -> None:
         super().__init__(kit, chooser, limits)
@@ -182,6 +192,9 @@ class _Builder(Idioms):
                 )
                 if not self.call(self.kit.patterns[name], [], 0, fixed):
                     continue
+                if tries % _BARE_TRIES and _has_no_axes(self.graph.nodes[-1]):
+                    put_back = undo()
+                    continue
                 drawn += 1
                 if preferred(_lone(self.graph)):
                     break
@@ -203,7 +216,7 @@ class _Builder(Idioms):
             if said and self.chooser.chance(_SAID[self.limits.usual])
             else {}
         )
-        plain = self.chooser.chance(PLAIN)
+        plain = self.chooser.chance(self.limits.plain)
         return Fixed(
             attrs=dict(attrs),
             plain=plain,

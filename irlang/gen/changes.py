@@ -29,9 +29,10 @@ _NEAREST = 0.5  # of the ways of changing something begin with the least change
 # fit into these, and one whose square does not fit into 32.
 _HUGE = (2**31, -(2**31) - 1, 2**62, 2**63 - 1, -(2**63))
 _WIDE = 2**16
-# So many elements no memory holds, nor do 64 bits count those of two such axes; and such of which a
-# small multiple comes out as 0 there.
-_OVER = (2**40, 2**62, 2**29)
+# So many elements no memory holds, nor do 64 bits count those of two such axes; such of which a
+# small multiple comes out as 0 there; and the last that 32 bits hold, of two axes of which 64 bits
+# do not count the bytes.
+_OVER = (2**40, 2**62, 2**29, 2**31 - 1)
 # The same of real numbers, of which a size may be computed: one that 64 bits of an integer hold,
 # and two that they do not.
 _OVER_OF: Mapping[str, Sequence[float]] = {"int": _OVER, "real": (2.0**62, 1e19, 3e38)}
@@ -276,7 +277,7 @@ def beyond(node: Node, chance: random.Random) -> list[tuple[Move, ...]]:
             numbers += [SetAttr(attr.name, value) for value in over]
         elif isinstance(current, tuple) and current and over:
             numbers += [SetAttr(attr.name, (value,) * len(current)) for value in over]
-            numbers.append(SetAttr(attr.name, (*current[:-1], over[0])))
+            numbers += [SetAttr(attr.name, (*current[:-1], n)) for n in (over[0], over[-1])]
     hollow = list(_emptied(node))
     found: list[tuple[Move, ...]] = [(number,) for number in numbers]
     whole = [number for number in numbers if not isinstance(number.value, float)]

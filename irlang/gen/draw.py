@@ -25,7 +25,8 @@ class Limits:
     kind, the first of each the likeliest. empty: percent of new axes that have no element. many:
     how many elements a tensor of any shape is to have, as far as that goes. whole: whether integers
     are likelier than real numbers where either may be. usual: whether attributes are often as they
-    are when they are not said.
+    are when they are not said. plain: percent of calls of which no more attributes are drawn than
+    must be said.
     """
 
     elements: int = 4096
@@ -37,6 +38,7 @@ class Limits:
     many: int = 0
     whole: bool = False
     usual: bool = False
+    plain: int = 50
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""

@@ -12,7 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from irlang import ast
 from irlang import equations as eq
@@ -33,6 +33,7 @@ _NARROW = ("f16", "bf16")
 _TRIED = 24  # calls that are judged for one
 _ELEMENTS = 1024  # of a result
 _WORK = 1 << 20  # elements that its equations range over
+_End: TypeAlias = tuple[str, bool]  # the name of an attribute, and whether it is the one below 0
 NARROWEST = 2**31 - 1  # from which on a number may be more than a framework's own integers hold
 
 
@@ -43,7 +44,11 @@ def at_extreme(
     where none that was tried is valid, makes a difference and is preferred.
     """
     given = {name: info for name, info in node.instance.binding.inputs.items() if info is not None}
-    for attrs in _candidates(node, random.Random(seed)):
+    usual = node.expansion(catalog).equations
+    idle: set[_End] = set()  # of which nothing hangs on the number, as the call is
+    for end, attrs in _candidates(node, random.Random(seed)):
+        if end in idle:
+            continue
         instance = judge(node.op, given, attrs)
         if instance is None or instance.faults:
             continue
@@ -54,7 +59,10 @@ def at_extreme(
             continue
         own = replace(node, attrs=attrs, instance=instance)
         expansion = own.expansion(catalog)
-        if _work(expansion) > _WORK or expansion.equations == node.expansion(catalog).equations:
+        if expansion.equations == usual:
+            idle.add(end)
+            continue
+        if _work(expansion) > _WORK:
             continue
         graph = alone(own, given, attrs, instance, demanded)
         if preferred(graph):
@@ -62,16 +70,16 @@ def at_extreme(
     return None
 
 
-def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
-    """Attributes of which one number is at an end, some of all there are: first whole ones or real
-    ones, where there are both.
+def _candidates(node: Node, chance: random.Random) -> Iterator[tuple[_End, dict[str, Any]]]:
+    """Attributes of which one number is at an end, and at which, some of all there are: first whole
+    ones or real ones, where there are both.
     """
-    kinds: dict[str, list[dict[str, Any]]] = {"int": [], "real": []}
+    kinds: dict[str, list[tuple[_End, dict[str, Any]]]] = {"int": [], "real": []}
     for attr in pattern(node.op).attrs.values():
         for end in _ends(node, attr):
             changed = _changed(node, attr.name, end, chance)
             if changed is not None:
-                kinds[attr.type.name].append(changed)
+                kinds[attr.type.name].append(((attr.name, end < 0), changed))
     for name in chance.sample(sorted(kinds), len(kinds)):
         chance.shuffle(kinds[name])
         yield from kinds[name][:_TRIED]
@@ -80,6 +88,8 @@ def _candidates(node: Node, chance: random.Random) -> Iterator[dict[str, Any]]:
 def _changed(node: Node, name: str, end: float, chance: random.Random) -> dict[str, Any] | None:
     """Attributes of which one number is at an end."""
     value = node.attrs.get(name, node.instance.binding.scope.names.get(name))
+    if value == end:
+        return None
     if isinstance(value, tuple) and value:
         place = chance.randrange(len(value))
         return {**node.attrs, name: (*value[:place], end, *value[place + 1 :])}

@@ -36,7 +36,7 @@ _IDIOM_NEW = 4  # new ones that it is tried with then
 _ALL = 100
 # Percent of idioms whose attributes have their defaults where nothing is said, and of exact pieces;
 # and of those among them in which a call does nothing by that, such as a padding.
-PLAIN, _EXACT_PLAIN, _HOLLOW = 50, 80, 10
+_EXACT_PLAIN, _HOLLOW = 80, 10
 _SCALARS = 75  # percent of idioms whose numbers have no axis, but for exact pieces
 _TWINS = 80  # percent of calls of an idiom that are like an earlier one of the same operator
 _INTEGERS = 20  # percent of the new values that idioms of whole numbers begin with
@@ -95,7 +95,7 @@ class Idioms(Calls):
         ]
         rank, dtype = given_rank(steps) or self.rank(steps), given_dtype(steps)
         for found in (*begun, *({} for _ in range(new))):
-            plain = self.chooser.chance(_EXACT_PLAIN if self.exact else PLAIN)
+            plain = self.chooser.chance(_EXACT_PLAIN if self.exact else self.limits.plain)
             hollow = self.chooser.chance(_HOLLOW)
             scalars = self.exact or self.chooser.chance(_SCALARS)
             undo = mark(self.graph, self.live, self.by_name)

@@ -43,6 +43,7 @@ from irlang.signature import Fault, Given, involved
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _SMALL = Limits(elements=48, length=5, usual=True)
+_ANY = replace(_SMALL, usual=False)  # of what a target has for odd attributes alone
 _OPERATORS = 4  # that are tried for one that can be spoilt
 _DRAWN = 12  # calls that are made for one requirement to be broken
 _REWORDED = (0, 1, 3, 5)  # of which what tells nothing is tried in other words, too
@@ -57,7 +58,9 @@ _MISSES = 12  # spoilt calls of one call that tell nothing
 _NUMBERS = 4  # of one call that break a requirement on values
 _EMPTY = 2  # of one call that are asked for elements of an axis of nothing
 _OPEN = (math.nan, math.inf, -math.inf, 3e38)  # numbers of which a definition may say nothing
-_BEYOND = 4  # calls with a number beyond all sizes, beside those that break what else there is
+# Calls with a number beyond all sizes, beside those that break what else there is, and as many in
+# other words, by which all may be padded, so that a window is as wide as it will; and of how many.
+_BEYOND, _ASKED = 3, 16
 _NOWHERE = 2**55  # elements that no memory holds
 _MUCH = "a number beyond all sizes"
 NOTHING: Mapping[str, Sequence[ast.Require]] = {}
@@ -171,8 +174,9 @@ def _of_operator(
         # Calls apart have defaults by half: what has many attributes is a target's own then.
         called = {"apart": [op.name]} if attempt % 2 else {"size": (1, 1)}
         program = generate(
-            catalog, seed + attempt, ops=[op.name], limits=_SMALL, preferred=fits, **called
-        )
+            catalog, seed + attempt, ops=[op.name], limits=_ANY if attempt % 4 == 3 else _SMALL,
+            preferred=fits, **called,
+        )  # fmt: skip
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
             made = _spoil(node, wanted, chance, catalog, counted, tells)
@@ -248,8 +252,12 @@ def _spoil(
     candidates = in_turn(node, candidates, about, chance)[:_CHANGES]
     if wanted is None:
         found = _ways(call, candidates, "", tells)
-        unsaid = _unsaid(node, given, demanded, chance)
-        return [*found, *_beyond(node, given, valid, demanded, chance), *unsaid]
+        other = in_other_words(node, chance)
+        for own in (node, other) if other is not node else (node,):
+            needed = demands(own.instance)
+            much = () if needed is None else _beyond(own, given, needed, chance)
+            found += islice(filter(tells, islice(much, _ASKED)), _BEYOND)
+        return [*found, *_unsaid(node, given, demanded, chance)]
     code = _code(node.op, wanted)
     return (
         _ways(call, candidates, code, tells)
@@ -294,15 +302,12 @@ def _ways(
 def _beyond(
     node: Node,
     given: dict[str, Given],
-    valid: Graph,
     demanded: dict[str, tuple[float, float]],
     chance: random.Random,
 ) -> Iterator[Spoilt]:
     """The call with a result that no memory holds, or with such a number beside an empty input."""
-    asked = 0
+    valid = alone(node, given, node.attrs, node.instance, demanded)
     for moves in beyond(node, chance):
-        if asked == _BEYOND:
-            return
         types, attrs = dict(given), dict(node.attrs)
         for move in moves:
             types, attrs = moved(types, attrs, move)
@@ -314,7 +319,6 @@ def _beyond(
             continue
         fault = Fault(f"{node.op.name}.beyond", _MUCH, 1.0, tuple(m.name for m in moves))
         faulty = Instance(replace(instance.binding, faults=[fault]), instance.outputs)
-        asked += 1
         made = spoilt_call(node, valid, demanded, moves[0], faulty, types, attrs)
         yield replace(made, hollow=len(moves) > 1)
 

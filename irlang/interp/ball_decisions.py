@@ -159,6 +159,10 @@ class BallDecisions(Precision):
                 # of whole numbers too, a remainder that a divisor was added to is rounded
                 most = np.maximum(np.abs(a.value), np.abs(value))
             radius = np.where(exact & (most * self.unit < 1), 0.0, radius)
+        if np.asarray(value).dtype.kind == "f" and function == "%":
+            # by zero, or of an infinity, there is none, and nothing is rounded on the way to that
+            known = (np.asarray(a.bound) == 0) & (np.asarray(b.bound) == 0)
+            radius = np.where(known & np.isnan(value), 0.0, radius)
         return Ball(value, radius, signless=signless)
 
     def _jumping(self, function: str, a: Ball, b: Ball, value: Any) -> Any:

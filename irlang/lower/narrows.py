@@ -58,6 +58,13 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         "binary_cross_entropy_logits": (
             ("shares", _SHARES, "BCEWithLogitsLoss: targets are numbers between 0 and 1"),
         ),
+        "ctc": (
+            (
+                "no_blank",
+                "all(n < N, s < S) s >= target_lengths[n] or labels[n, s] != blank",
+                "CTCLoss: the target index cannot be blank",
+            ),
+        ),
     },
     "tf": {
         "binary_cross_entropy_logits": (
