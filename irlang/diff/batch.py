@@ -59,7 +59,7 @@ _RUN_AT_ONCE = 2  # programs
 _TURN = 1 / 20  # of the time that is left one turn may take
 _SHORT = 0.01  # seconds that count as none
 _FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
-_USUAL, _WAYS = 3, 5  # one in so many programs is written in one of so many other ways
+_USUAL, _WAYS = 3, 7  # one in so many programs is written in one of so many other ways
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
 Run: TypeAlias = tuple[Case, Outcome]

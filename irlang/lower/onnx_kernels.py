@@ -217,10 +217,16 @@ def with_elder(
             for op, known in schemas.items()
         }
 
+    def lacks(opset: int) -> dict[str, str]:
+        """Types that an opset knows no conversion of are none of its own."""
+        there = _types(_schema("Cast", opset))
+        missing = {dtype for dtype in _NAMES.values() if dtype not in there}
+        return {**dict.fromkeys(missing, f"opset {opset} has no such type"), **newest.lacks}
+
     elder = tuple(
         replace(
             newest, opset=opset, ir_version=version, kernels=(kernels or allowed)(opset),
-            older=None, usual=None,
+            older=None, usual=None, lacks=lacks(opset),
         )
         for opset, version in _ELDER.items()
     )  # fmt: skip
