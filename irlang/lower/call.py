@@ -133,5 +133,6 @@ class Native:
 
     @property
     def spellings(self) -> str:
-        """All words, for people."""
-        return ", ".join(one.spelling for one in (self, *self.others))
+        """All words, for people, each once."""
+        names = (name for one in (self, *self.others) for name in one.spelling.split(", "))
+        return ", ".join(dict.fromkeys(names))

@@ -12,16 +12,11 @@ from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import MOST_SPACE, PLANE, all_are, biased, framed, listed, result
 from irlang.lower.tf_layers import LEAST_EPSILON, Pool, avg_pool, max_pool, reduced
+from irlang.lower.tf_words import raw
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
 _CONV = (2, 16)  # the release that has one kernel for all convolutions
-
-
-def _raw(kernel: str, rule: Callable[[Tf, str], Any], since: tuple[int, ...] = ()) -> Native:
-    """A row for a kernel by its name, which the rule is told as it is called."""
-    name = f"tf.raw_ops.{kernel}"
-    return Native(name, lambda call: rule(call, name), since=since)
 
 
 # ---- products
@@ -165,7 +160,7 @@ def _pooled(call: Tf, kind: str, x: Value, frame: Windows, padding: str) -> Valu
 
 def _pooled_raw(call: Tf, kind: str, x: Value, frame: Windows, padding: str) -> Value | None:
     """The kernel of images whose windows are tensors."""
-    if frame.rank != PLANE:
+    if frame.rank != PLANE or not call.build.raw:
         return None
     window, stride = (listed((1, *sizes, 1)) for sizes in (frame.window, frame.stride))
     given = {"ksize": window, "strides": stride, "padding": padding}
@@ -177,7 +172,9 @@ def _pooled_with_places(
     call: Tf, kind: str, x: Value, frame: Windows, padding: str
 ) -> Value | None:
     """The kernel that says also where the maxima are."""
-    if frame.rank != PLANE or x.dtype not in ("f32", "f64", "f16", "bf16"):
+    if frame.rank != PLANE or not call.build.raw:
+        return None
+    if x.dtype not in ("f32", "f64", "f16", "bf16"):
         return None
     given = channels_last(call, x), listed(frame.window), listed(frame.stride), padding
     text = f"{invoke(f'tf.nn.{kind}_pool_with_argmax', *given)}[0]"
@@ -248,25 +245,25 @@ def _categorical(call: Tf, kernel: str) -> Value | None:
 WORDS: dict[str, Native | tuple[Native, ...]] = {
     "dense": Native("tf.compat.v1.nn.xw_plus_b", _xw_plus_b),
     "matmul": (
-        _raw("SparseMatMul", _sparse),
-        _raw("BatchMatMul", _batches),
-        _raw("BatchMatMulV3", _batches, (2, 5)),
+        raw("SparseMatMul", _sparse),
+        raw("BatchMatMul", _batches),
+        raw("BatchMatMulV3", _batches, (2, 5)),
     ),
     "conv": (
         Native("tf.nn.convolution", _convolution),
         Native("tf.nn.atrous_conv2d", _atrous),
-        _raw("Conv", _any_conv, _CONV),
+        raw("Conv", _any_conv, _CONV),
     ),
-    "depthwise_conv": _raw("DepthwiseConv2dNative", _depthwise),
-    "conv_transpose": _raw("Conv2DBackpropInput", _transposed),
+    "depthwise_conv": raw("DepthwiseConv2dNative", _depthwise),
+    "conv_transpose": raw("Conv2DBackpropInput", _transposed),
     "max_pool": (
         _pool("tf.nn.pool", max_pool, _pooled),
         _pool("tf.raw_ops.MaxPoolV2", max_pool, _pooled_raw),
         _pool("tf.nn.max_pool_with_argmax", max_pool, _pooled_with_places),
     ),
     "avg_pool": _pool("tf.nn.pool", avg_pool, _pooled),
-    "batch_norm": (_raw("FusedBatchNorm", _fused), _raw("FusedBatchNormV3", _fused)),
-    "batch_norm_train": _raw("FusedBatchNormV3", _fused_train),
-    "cross_entropy": _raw("SparseSoftmaxCrossEntropyWithLogits", _cross_entropy),
-    "categorical_cross_entropy": _raw("SoftmaxCrossEntropyWithLogits", _categorical),
+    "batch_norm": (raw("FusedBatchNorm", _fused), raw("FusedBatchNormV3", _fused)),
+    "batch_norm_train": raw("FusedBatchNormV3", _fused_train),
+    "cross_entropy": raw("SparseSoftmaxCrossEntropyWithLogits", _cross_entropy),
+    "categorical_cross_entropy": raw("SoftmaxCrossEntropyWithLogits", _categorical),
 }

@@ -22,12 +22,16 @@ Tf = Call[TensorFlowBuilder]
 _NUMBERS = ("f32", "f64", "i32", "i64")  # for which kernels of all kinds are
 
 
-def _raw(
+def raw(
     kernel: str, rule: Callable[[Tf, str], Any], since: tuple[int, ...] = (), eager: bool = False
 ) -> Native:
     """A row for a kernel by its name, which the rule is told as it is called."""
     name = f"tf.raw_ops.{kernel}"
-    return Native(name, lambda call: rule(call, name), eager=eager, since=since)
+
+    def told(call: Tf) -> Any:
+        return rule(call, name) if call.build.raw else None
+
+    return Native(name, told, eager=eager, since=since)
 
 
 def _word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
@@ -144,6 +148,25 @@ def _unique(call: Tf, kernel: str) -> list[Value] | None:
     call.build.lines.append(f"{', '.join(names)} = {text}")
     found, places, counts = names
     return [TF_ROOM.room(call, found), TF_ROOM.room(call, counts, 1), call.value(places, 2)]
+
+
+def _kth(call: Tf, kernel: str) -> list[Value] | None:
+    """Along the last axis, where it is not asked at which place."""
+    x = call.input("x")
+    if call.wants("at") or call.axis("axis", x.rank) != x.rank - 1 or x.dtype not in _NUMBERS:
+        return None
+    found = Value(invoke(kernel, input=x, n=call["k"] - 1), x.shape[:-1], x.dtype)
+    return [call.build.reshape(found, call.out.shape) if call["keepdims"] else found]
+
+
+def _upsample(call: Tf, kernel: str) -> Value | None:
+    """An image that is made larger by whole numbers."""
+    x = call.input("x")
+    if x.rank != 4 or x.dtype not in (*_NUMBERS, "f16"):
+        return None
+    n, c, *space = call.out.shape
+    text = invoke(kernel, images=channels_last(call, x), size=str(space))
+    return channels_first(call, Value(text, (n, *space, c), x.dtype))
 
 
 def _boxes(call: Tf, kernel: str) -> Value | None:
@@ -321,46 +344,48 @@ def _resize(call: Tf, kernel: str) -> Value | None:
 
 
 WORDS: dict[str, Native | tuple[Native, ...]] = {
-    "add": _raw("Add", _two),
-    "subtract": _raw("Sub", _two),
-    "divide": _raw("Div", _quotient),
-    "reciprocal": _raw("Inv", _one),
-    "round": _raw("Rint", _one),
-    "clip": _raw("ClipByValue", _clip),
-    "where": _raw("Select", _select),
-    "bit_count": _raw("PopulationCount", _bits),
-    "gather": _raw("Gather", _gather),
-    "scatter_nd": _raw("ScatterNdNonAliasingAdd", _scatter),
-    "in_top_k": _raw("InTopK", _in_top_k),
+    "add": raw("Add", _two),
+    "subtract": raw("Sub", _two),
+    "divide": raw("Div", _quotient),
+    "reciprocal": raw("Inv", _one),
+    "round": raw("Rint", _one),
+    "clip": raw("ClipByValue", _clip),
+    "where": raw("Select", _select),
+    "bit_count": raw("PopulationCount", _bits),
+    "gather": raw("Gather", _gather),
+    "scatter_nd": raw("ScatterNdNonAliasingAdd", _scatter),
+    "in_top_k": raw("InTopK", _in_top_k),
     "bincount": (
-        _raw("DenseBincount", _bincount),
-        _raw("Bincount", lambda call, kernel: _bincount(call, kernel, 1)),
+        raw("DenseBincount", _bincount),
+        raw("Bincount", lambda call, kernel: _bincount(call, kernel, 1)),
     ),
-    "bucketize": _raw("Bucketize", _bucketize),
-    "unique": _raw("UniqueWithCountsV2", _unique, eager=True),
+    "bucketize": raw("Bucketize", _bucketize),
+    "unique": raw("UniqueWithCountsV2", _unique, eager=True),
     "non_max_suppression": (
-        _raw("NonMaxSuppressionV4", _boxes, eager=True),
-        _raw("NonMaxSuppressionV5", _boxes, eager=True),
+        raw("NonMaxSuppressionV4", _boxes, eager=True),
+        raw("NonMaxSuppressionV5", _boxes, eager=True),
     ),
-    "transpose": _raw("ConjugateTranspose", _transpose, eager=True),
-    "concat": _raw("Concat", _concat),
+    "transpose": raw("ConjugateTranspose", _transpose, eager=True),
+    "concat": raw("Concat", _concat),
     "split": _word("tf.split", _split),
-    "pad": _raw("PadV2", _pad),
-    "reverse": _raw("Reverse", _reverse),
+    "pad": raw("PadV2", _pad),
+    "reverse": raw("Reverse", _reverse),
     "slice": _word("tf.slice", _slice),
     "crop": _word("tf.slice", _crop),
     "diagonal": (
-        _raw("MatrixDiagPart", _diagonal),
-        _raw("MatrixDiagPartV2", _diagonal),
+        raw("MatrixDiagPart", _diagonal),
+        raw("MatrixDiagPartV2", _diagonal),
         _word("tf.linalg.tensor_diag_part", _square),
     ),
     "diag_embed": (
-        _raw("MatrixDiag", _diagonals),
-        _raw("MatrixDiagV2", _diagonals),
+        raw("MatrixDiag", _diagonals),
+        raw("MatrixDiagV2", _diagonals),
         _word("tf.linalg.tensor_diag", _of_vector),
     ),
-    "linspace": _raw("LinSpace", _linspace),
-    "space_to_batch": _raw("SpaceToBatch", lambda call, k: _blocks(call, k, "paddings")),
-    "batch_to_space": _raw("BatchToSpace", lambda call, k: _blocks(call, k, "crops")),
-    "resize": (_raw("ResizeBilinear", _resize), _raw("ResizeNearestNeighbor", _resize)),
+    "kth_value": raw("NthElement", _kth),
+    "upsample": raw("ResizeNearestNeighbor", _upsample),
+    "linspace": raw("LinSpace", _linspace),
+    "space_to_batch": raw("SpaceToBatch", lambda call, k: _blocks(call, k, "paddings")),
+    "batch_to_space": raw("BatchToSpace", lambda call, k: _blocks(call, k, "crops")),
+    "resize": (raw("ResizeBilinear", _resize), raw("ResizeNearestNeighbor", _resize)),
 }

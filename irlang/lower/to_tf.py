@@ -21,6 +21,7 @@ from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
 from irlang.lower.tf_quantization import QUANTIZATION
+from irlang.lower.tf_recurrent import RECURRENT
 from irlang.lower.tf_statistics import STATISTICS
 from irlang.lower.tf_words import WORDS
 
@@ -39,6 +40,7 @@ _ROWS: dict[str, Native] = {
     **QUANTIZATION,
     **TF,
     **OPTIMIZERS,
+    **RECURRENT,
 }
 TABLE = with_words(_ROWS, WORDS, LAYER_WORDS)
 
