@@ -130,7 +130,7 @@ def _instance_norm(call: Torch) -> Value | None:
     x = call.input("x")
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, 1)
-    if x.rank < 3 or math.prod(inner.shape[2:]) < 2:
+    if x.rank < 3 or math.prod(inner.shape[2:]) < 2 or not inner.shape[1]:
         return None
     given = {"weight": "gamma", "bias": "beta"}
     options = {key: call.input(name) for key, name in given.items() if call.has(name)}
