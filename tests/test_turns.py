@@ -36,7 +36,7 @@ _OPSETS = {1: 17, 3: 13, 5: 12}
 _MATRIX = "x: f32[3, 4]", "softmax(x; axis = 0)"
 # Keras's words are on its backend TensorFlow; a torch of other strides is at every odd turn.
 _RUNS = [*(("onnxruntime", turn) for turn in _OPSETS), ("torch", 1), ("torch", 2), ("tf", 2)]
-_RUNS += [("keras:tensorflow", 2)]
+_RUNS += [("keras:tensorflow", 2), ("keras:tensorflow", 4), ("tf", 4), ("tf", 6), ("torch", 4)]
 
 
 def written(one: Case, target: str, turn: int) -> Lowered:

@@ -139,8 +139,9 @@ class Native:
 
     @property
     def spellings(self) -> str:
-        """All words, for people."""
-        return ", ".join(one.spelling for one in self.words)
+        """All words, for people, each once."""
+        names = (name for one in self.words for name in one.spelling.split(", "))
+        return ", ".join(dict.fromkeys(names))
 
     def is_in(self, release: tuple[int, ...]) -> bool:
         """Whether a release has the word; no release is the current one, which has all."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irlang.lower.call import Native
@@ -14,6 +17,26 @@ from irlang.lower.value import Value
 _REDUCTIONS = {"mean": quoted("sum_over_batch_size"), "sum": quoted("sum"), "none": quoted("none")}
 # Of a call: the arguments; None where Keras has not these attributes.
 Options = Callable[[Keras], dict[str, Any] | None]
+
+
+# Of a kind of loss, the target and the prediction: what is called.
+Word = Callable[..., Value]
+
+
+def _function(kind: str) -> str:
+    """The function's name: `mean_squared_error` of `MeanSquaredError`."""
+    return re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
+
+
+def _reduced(call: Keras, text: str) -> Value:
+    """What a function gives, for which nothing is averaged but what it averages itself."""
+    reduction = call["reduction"]
+    return call.value(text if reduction == "none" else invoke(f"ops.{reduction}", text))
+
+
+def _by_function(call: Keras, kind: str, target: Value, prediction: Value, **options: Any) -> Value:
+    name = f"{call.build.keras}.losses.{_function(kind)}"
+    return _reduced(call, invoke(name, target, prediction, **options))
 
 
 def _loss(call: Keras, kind: str, target: Value, prediction: Value, **options: Any) -> Value:
@@ -28,27 +51,35 @@ def _loss(call: Keras, kind: str, target: Value, prediction: Value, **options: A
     return call.value(text)
 
 
+def _functional(kind: str, rule: Callable[..., Value | None]) -> Native:
+    """The same by a function, which Keras 3 has for every kind."""
+    spelling = f"keras.losses.{_function(kind)}"
+    return Native(spelling, partial(rule, word=_by_function), since=KERAS_3)
+
+
 def _elements(kind: str, options: Options, prediction: str = "prediction") -> Native:
     """A loss of elements: each is an axis of its own, unless all of them are averaged."""
 
-    def rule(call: Keras) -> Value | None:
+    def rule(call: Keras, word: Word = _loss) -> Value | None:
         given = options(call)
         if given is None or call.has("weight") or call.has("pos_weight"):
             return None
         values = [call.input("target"), call.input(prediction)]
         if call["reduction"] != "mean" or values[0].rank < 2:
             values = [call.build.reshape(v, (*v.shape, 1)) for v in values]
-        return _loss(call, kind, *values, **given)
+        return word(call, kind, *values, **given)
 
-    return Native(f"keras.losses.{kind}", rule)
+    return Native(f"keras.losses.{kind}", rule, others=(_functional(kind, rule),))
 
 
 def _classes(kind: str, options: Options, prediction: str, target: str = "target") -> Native:
     """A loss of distributions along an axis, which is put last."""
 
-    def rule(call: Keras) -> Value | None:
+    def rule(call: Keras, word: Word = _loss) -> Value | None:
         given = options(call)
         x, t = call.input(prediction), call.input(target)
+        if target == "labels" and word is _by_function and _widens(call):
+            return None
         if given is None or call.has("weight") or x.rank < 2:
             return None
         axis = call.axis("axis", x.rank)
@@ -56,9 +87,9 @@ def _classes(kind: str, options: Options, prediction: str, target: str = "target
         x = moved(call, x, axis, x.rank - 1)
         if call.build.backend == "theano":  # where expressions do not say their shapes
             x = Value(f"shaped({x.text}, {x.shape})", x.shape, x.dtype)
-        return _loss(call, kind, t, x, **given)
+        return word(call, kind, t, x, **given)
 
-    return Native(f"keras.losses.{kind}", rule)
+    return Native(f"keras.losses.{kind}", rule, others=(_functional(kind, rule),))
 
 
 def _only(**wanted: Any) -> Options:
@@ -94,6 +125,13 @@ def _categorical(call: Keras) -> dict[str, Any] | None:
     return _smoothing(call) if call["eps"] == 1e-7 and call["normalize"] else None
 
 
+def _widens(call: Keras) -> bool:
+    """Whether cross entropy of labels is given in f64, as it is on JAX where that has such
+    numbers; the class makes it what is asked for.
+    """
+    return call.build.backend == "jax"
+
+
 def _sparse(call: Keras) -> dict[str, Any] | None:
     if call["ignore_index"] or call["label_smoothing"]:
         return None
@@ -126,7 +164,7 @@ def _categorical_focal(call: Keras) -> dict[str, Any] | None:
 def _overlap(kind: str, *attributes: str) -> Native:
     """A loss of overlap; without a reduction Keras wants axes that are kept in front."""
 
-    def rule(call: Keras) -> Value | None:
+    def rule(call: Keras, word: Word = _loss) -> Value | None:
         x, target = call.input("prediction"), call.input("target")
         axes = call.axes("axes", x.rank)
         whole = sorted(axes) == list(range(x.rank))
@@ -136,14 +174,49 @@ def _overlap(kind: str, *attributes: str) -> Native:
             return None
         options: dict[str, Any] = {name: float(call[name]) for name in attributes}
         said = None if whole else call.axes_said("axes", x.rank)
-        return _loss(call, kind, target, x, **options, axis=said)
+        return word(call, kind, target, x, **options, axis=said)
 
-    return Native(f"keras.losses.{kind}", rule, since=(3, 9))
+    functional = _functional(kind, rule)
+    return Native(f"keras.losses.{kind}", rule, since=(3, 9), others=(functional,))
 
 
 def _three(row: Native) -> Native:
-    return Native(row.spelling, row.rule, since=KERAS_3)
+    return replace(row, since=KERAS_3)
 
+
+def _along(function: str, prediction: str, target: str, **only: Any) -> Native:
+    """A cross entropy of `ops`, which is told the axis of the classes; that of labels says on
+    TensorFlow that it takes the last alone.
+    """
+
+    def rule(call: Keras) -> Value | None:
+        if any(call.get(name, value) != value for name, value in only.items()):
+            return None
+        x, t = call.input(prediction), call.input(target)
+        last = call.axis("axis", x.rank) == x.rank - 1
+        if target == "labels" and (_widens(call) or not last):
+            return None
+        if call.has("weight") or x.rank < 2:
+            return None
+        logits = True if prediction == "logits" else None
+        options = {"from_logits": logits, "axis": call.axis_said("axis", x.rank)}
+        return _reduced(call, invoke(function, t, x, **options))
+
+    return Native(function, rule, since=KERAS_3)
+
+
+def _binary_of_elements(call: Keras) -> Value | None:
+    prediction = "logits" if "logits" in call.values else "probs"
+    usual = prediction == "logits" or (call["eps"], call["floor"]) == (1e-7, float("-inf"))
+    if not usual or call["label_smoothing"] or call.has("weight") or call.has("pos_weight"):
+        return None
+    values = call.input("target"), call.input(prediction)
+    logits = True if prediction == "logits" else None
+    return _reduced(call, invoke("ops.binary_crossentropy", *values, from_logits=logits))
+
+
+_BINARY = Native("keras.ops.binary_crossentropy", _binary_of_elements, since=KERAS_3)
+_CATEGORICAL, _SPARSE = "ops.categorical_crossentropy", "ops.sparse_categorical_crossentropy"
 
 LOSSES: dict[str, Native] = {
     "mse": _elements("MeanSquaredError", _only()),
@@ -172,4 +245,14 @@ LOSSES: dict[str, Native] = {
     "cross_entropy_probs": _three(
         _classes("SparseCategoricalCrossentropy", _sparse_probs, "probs", "labels")
     ),
+}
+
+WORDS: dict[str, Native] = {
+    "binary_cross_entropy": _BINARY,
+    "binary_cross_entropy_logits": _BINARY,
+    "categorical_cross_entropy": _along(_CATEGORICAL, "logits", "target", label_smoothing=0),
+    "categorical_cross_entropy_probs": _along(
+        _CATEGORICAL, "probs", "target", label_smoothing=0, eps=1e-7, normalize=True
+    ),
+    "cross_entropy": _along(_SPARSE, "logits", "labels", ignore_index=(), label_smoothing=0),
 }

@@ -121,7 +121,7 @@ def _thresholded(call: Keras) -> Value:
     return call.value(invoke("keras.activations.threshold", call.input("x"), call["theta"], 0.0))
 
 
-_MOST_AXES = 5  # that TensorFlow's kernel of softmax takes
+MOST_AXES = 5  # that TensorFlow's kernel of softmax takes
 
 
 def _softmax(call: Keras) -> Value | None:
@@ -129,7 +129,7 @@ def _softmax(call: Keras) -> Value | None:
     x = call.input("x")
     if x.rank < 2 and call.build.backend == "theano":
         return None
-    if x.rank <= _MOST_AXES:
+    if x.rank <= MOST_AXES:
         return call.value(layer(call, "Softmax", x, axis=call.axis_said("axis", x.rank)))
     axis = call.axis("axis", x.rank)
     around = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))

@@ -1,19 +1,28 @@
-"""How Keras spells layers of sliding windows.
-
-Channels are last there, as is usual. Keras 3 has a layout with channels first beside it, which
-every layer takes: an even number of samples is written in that one, so that both are under test,
-and what is reduced to one sample is as people write it.
-"""
+"""How Keras spells layers of sliding windows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, bias, layer, quoted, sizes, weighted
+from irlang.lower.keras_frames import (
+    FOR_POOL_3D,
+    MOST_SPACE,
+    alike,
+    all_are,
+    either_steps,
+    framed,
+    laid,
+    layout,
+    result,
+    spaced,
+    steps_of,
+)
 from irlang.lower.legalise import (
     Windows,
     around,
@@ -24,75 +33,6 @@ from irlang.lower.legalise import (
 )
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
-
-_MOST_SPACE = 3
-_FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
-_FOR_CHANNELS_FIRST = ("f32",)  # and, on any processor, with channels first
-
-
-def _same(numbers: Sequence[int], number: int) -> bool:
-    return all(size == number for size in numbers)
-
-
-def _one(numbers: Sequence[int]) -> bool:
-    return len(set(numbers)) == 1
-
-
-def _is_first(call: Keras) -> bool:
-    if call.build.backend == "tensorflow" and call.out.dtype not in _FOR_CHANNELS_FIRST:
-        return False
-    return call.build.version == 3 and call.input("x").shape[0] % 2 == 0
-
-
-def _format(call: Keras) -> dict[str, Any]:
-    """The layout, as an argument; the usual one is left out."""
-    return {"data_format": quoted("channels_first")} if _is_first(call) else {}
-
-
-def _laid(call: Keras, x: Value) -> Value:
-    """What a layer is given."""
-    return x if _is_first(call) else channels_last(call, x)
-
-
-def _result(call: Keras, text: str, shape: tuple[int, ...]) -> Value:
-    """What a layer gives, channels first."""
-    if _is_first(call):
-        return call.build.let(Value(text, shape, call.out.dtype), f"{call.node.name}_first")
-    n, c, *space = shape
-    inner = Value(text, (n, *space, c), call.out.dtype)
-    return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
-
-
-def _step(frame: Windows) -> dict[str, Any] | None:
-    """As `_steps`, but of what Keras has one or the other."""
-    both = not _same(frame.stride, 1) and not _same(frame.dilation, 1)
-    return None if both else _steps(frame)
-
-
-def _steps(frame: Windows) -> dict[str, Any]:
-    """Strides and dilation; those that are 1 are left out."""
-    return {
-        "strides": None if _same(frame.stride, 1) else sizes(frame.stride),
-        "dilation_rate": None if _same(frame.dilation, 1) else sizes(frame.dilation),
-    }
-
-
-def _framed(call: Keras, causal: bool = False) -> tuple[Value, Windows, str | None]:
-    """The input, padded unless Keras pads alike, its windows, and the word for the padding."""
-    x, frame = call.input("x"), windows(call)
-    # On Theano that is another padding where windows stride, as Keras 2 documents.
-    alike = call.build.backend != "theano" or _same(frame.stride, 1)
-    if call["pad"] == "same" and alike:
-        return x, frame, quoted("same")
-    past = tuple(span - 1 for span in frame.span)
-    if causal and frame.padded and frame.before == past and not any(frame.after):
-        return x, frame, quoted("causal")
-    x, frame = around(call, x, frame)
-    return x, frame, None
-
-
-def _spaced(frame: Windows) -> bool:
-    return 1 <= frame.rank <= _MOST_SPACE
 
 
 def _turned(call: Keras, kernel: Value) -> Value:
@@ -110,9 +50,9 @@ def _on_theano(call: Keras) -> bool:
 
 
 def _conv(call: Keras) -> Value | None:
-    x, frame, padding = _framed(call, causal=len(call["S"]) == 1)
-    steps = _step(frame)
-    if not _spaced(frame) or steps is None:
+    x, frame, padding = framed(call, causal=len(call["S"]) == 1)
+    steps = either_steps(frame)
+    if not spaced(frame) or steps is None:
         return None
     w = call.input("w")
     if call["groups"] != 1 and (call.build.version, call.build.backend) == (2, "theano"):
@@ -123,20 +63,20 @@ def _conv(call: Keras) -> Value | None:
         "use_bias": None if call.has("b") else False,
     }  # fmt: skip
     text = weighted(
-        call, f"Conv{frame.rank}D", [kernel, *bias(call)], _laid(call, x),
-        filters=w.shape[0], kernel_size=sizes(frame.window), **options, **_format(call),
+        call, f"Conv{frame.rank}D", [kernel, *bias(call)], laid(call, x),
+        filters=w.shape[0], kernel_size=sizes(frame.window), **options, **layout(call),
     )  # fmt: skip
-    return _result(call, text, call.out.shape)
+    return result(call, text, call.out.shape)
 
 
 def _conv_transpose(call: Keras) -> Value | None:
     """`valid` of Keras goes on to the next window's beginning; what is more is cut off."""
     x, w, rank = call.input("x"), call.input("w"), len(call["S"])
     stride, dilation = call["stride"], call["dilation"]
-    if not (2 if _on_theano(call) else 1) <= rank <= _MOST_SPACE or call["groups"] != 1:
+    if not (2 if _on_theano(call) else 1) <= rank <= MOST_SPACE or call["groups"] != 1:
         return None
     spread = any(step > 1 for step in dilation)
-    if spread and (not _same(stride, 1) or call.build.version == 2):
+    if spread and (not all_are(stride, 1) or call.build.version == 2):
         return None
     if spread and call.build.backend == "tensorflow":
         return None  # it has no kernel on a processor
@@ -151,15 +91,15 @@ def _conv_transpose(call: Keras) -> Value | None:
     whole = tuple(call["O"]) if same else tuple(base)
     kernel = _turned(call, call.build.transpose(w, (*range(2, w.rank), 1, 0)))
     text = weighted(
-        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], _laid(call, x),
+        call, f"Conv{rank}DTranspose", [kernel, *bias(call)], laid(call, x),
         filters=w.shape[1], kernel_size=sizes(call["K"]),
-        strides=None if _same(stride, 1) else sizes(stride),
-        dilation_rate=None if _same(dilation, 1) else sizes(dilation),
+        strides=None if all_are(stride, 1) else sizes(stride),
+        dilation_rate=None if all_are(dilation, 1) else sizes(dilation),
         padding=quoted("same") if same else None,
-        use_bias=None if call.has("b") else False, **_format(call),
+        use_bias=None if call.has("b") else False, **layout(call),
     )  # fmt: skip
     n, c = call.out.shape[:2]
-    value = _result(call, text, (n, c, *whole))
+    value = result(call, text, (n, c, *whole))
     for axis, (low, size) in enumerate(zip(call["lo"], call["O"], strict=True)):
         if not same and (low, size) != (0, whole[axis]):
             value = call.build.slice(value, 2 + axis, low, low + size, 1)
@@ -167,23 +107,23 @@ def _conv_transpose(call: Keras) -> Value | None:
 
 
 def _depthwise(call: Keras) -> Value | None:
-    x, frame, padding = _framed(call)
+    x, frame, padding = framed(call)
     least = 2 if call.build.version == 2 else 1
-    if not least <= frame.rank <= 2 or not _one(frame.stride):
+    if not least <= frame.rank <= 2 or not alike(frame.stride):
         return None
     w = call.input("w")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
     text = weighted(
-        call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], _laid(call, x),
+        call, f"DepthwiseConv{frame.rank}D", [kernel, *bias(call)], laid(call, x),
         kernel_size=sizes(frame.window), depth_multiplier=w.shape[1], padding=padding,
-        use_bias=None if call.has("b") else False, **_steps(frame), **_format(call),
+        use_bias=None if call.has("b") else False, **steps_of(frame), **layout(call),
     )  # fmt: skip
-    return _result(call, text, call.out.shape)
+    return result(call, text, call.out.shape)
 
 
 def _separable(call: Keras) -> Value | None:
-    x, frame, padding = _framed(call)
-    if not 1 <= frame.rank <= 2 or not _one(frame.stride):
+    x, frame, padding = framed(call)
+    if not 1 <= frame.rank <= 2 or not alike(frame.stride):
         return None
     w, p = call.input("w"), call.input("p")
     kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
@@ -192,11 +132,11 @@ def _separable(call: Keras) -> Value | None:
     )
     text = weighted(
         call, f"SeparableConv{frame.rank}D", [kernel, point, *bias(call)],
-        _laid(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
+        laid(call, x), filters=p.shape[0], kernel_size=sizes(frame.window),
         depth_multiplier=w.shape[1], padding=padding, use_bias=None if call.has("b") else False,
-        **_steps(frame), **_format(call),
+        **steps_of(frame), **layout(call),
     )  # fmt: skip
-    return _result(call, text, call.out.shape)
+    return result(call, text, call.out.shape)
 
 
 def _locally_connected(call: Keras) -> Value | None:
@@ -214,92 +154,113 @@ def _locally_connected(call: Keras) -> Value | None:
     text = weighted(
         call, f"LocallyConnected{rank}D", [kernel, *biases], channels_last(call, x),
         filters=filters, kernel_size=sizes(frame.window),
-        strides=None if _same(frame.stride, 1) else sizes(frame.stride),
+        strides=None if all_are(frame.stride, 1) else sizes(frame.stride),
         use_bias=None if call.has("b") else False,
     )  # fmt: skip
-    return _result(call, text, call.out.shape)
+    return result(call, text, call.out.shape)
 
 
 # ---- pools
 
 
+# Of a kind of pool: what is called on an input, its windows and the word for the padding.
+Pool = Callable[[Keras, str, Value, Windows, str | None], Value]
+
+
+def _sized(frame: Windows) -> dict[str, Any]:
+    """The windows as arguments; their steps are left out where they lie side by side."""
+    steps = {} if frame.stride == frame.window else {"strides": sizes(frame.stride)}
+    return {"pool_size": sizes(frame.window), **steps}
+
+
 def _pooled(call: Keras, kind: str, x: Value, frame: Windows, padding: str | None) -> Value:
-    options: dict[str, Any] = {"pool_size": sizes(frame.window)}
-    if frame.stride != frame.window:
-        options["strides"] = sizes(frame.stride)
     name = f"{kind}Pooling{frame.rank}D"
-    text = layer(call, name, _laid(call, x), **options, padding=padding, **_format(call))
-    return _result(call, text, call.out.shape)
+    text = layer(call, name, laid(call, x), **_sized(frame), padding=padding, **layout(call))
+    return result(call, text, call.out.shape)
+
+
+def _pooled_by_function(
+    call: Keras, kind: str, x: Value, frame: Windows, padding: str | None
+) -> Value:
+    options = {**_sized(frame), "padding": padding, **layout(call)}
+    text = invoke(f"ops.{kind.lower()}_pool", laid(call, x), **options)
+    return result(call, text, call.out.shape)
 
 
 def _poolable(call: Keras, frame: Windows) -> bool:
     dtype = call.out.dtype
-    fits = call.out.kind == "real" and (frame.rank < _MOST_SPACE or dtype in _FOR_POOL_3D)
-    return fits and _spaced(frame) and _same(frame.dilation, 1)
+    fits = call.out.kind == "real" and (frame.rank < MOST_SPACE or dtype in FOR_POOL_3D)
+    return fits and spaced(frame) and all_are(frame.dilation, 1)
 
 
-def _max_pool(call: Keras) -> Value | None:
+def _max_pool(call: Keras, pooled: Pool = _pooled) -> Value | None:
     x, frame = call.input("x"), windows(call)
     if not _poolable(call, frame):
         return None
     if call["pad"] == "same":
-        return _pooled(call, "Max", x, frame, quoted("same"))
+        return pooled(call, "Max", x, frame, quoted("same"))
     x, frame = around(call, x, frame.reaching(), -math.inf)
-    return _pooled(call, "Max", x, frame, None)
+    return pooled(call, "Max", x, frame, None)
 
 
-def _avg_pool(call: Keras) -> Value | None:
+def _avg_pool(call: Keras, pooled: Pool = _pooled) -> Value | None:
     """Keras counts the elements inside only."""
     x, frame = call.input("x"), windows(call)
     if not _poolable(call, frame):
         return None
     if call["pad"] == "same" and not call["count_include_pad"]:
-        return _pooled(call, "Average", x, frame, quoted("same"))
+        return pooled(call, "Average", x, frame, quoted("same"))
     if frame.padded and not call["count_include_pad"]:
         return None
     reaching = frame.reaching()
     if reaching.after != tuple(max(have, 0) for have in frame.after):
         return None  # a last window over less than the padding has
     x, frame = around(call, x, replace(frame, after=reaching.after))
-    return _pooled(call, "Average", x, frame, None)
+    return pooled(call, "Average", x, frame, None)
 
 
 def _global(kind: str) -> Native:
     def rule(call: Keras) -> Value | None:
         x = call.input("x")
         rank = x.rank - 2
-        if not 1 <= rank <= _MOST_SPACE or (call["keepdims"] and call.build.version == 2):
+        if not 1 <= rank <= MOST_SPACE or (call["keepdims"] and call.build.version == 2):
             return None
         name = f"Global{kind}Pooling{rank}D"
-        options = {"keepdims": call["keepdims"] or None, **_format(call)}
-        text = layer(call, name, _laid(call, x), **options)
-        return _result(call, text, call.out.shape) if call["keepdims"] else call.value(text)
+        options = {"keepdims": call["keepdims"] or None, **layout(call)}
+        text = layer(call, name, laid(call, x), **options)
+        return result(call, text, call.out.shape) if call["keepdims"] else call.value(text)
 
     return Native(f"keras.layers.Global{kind}Pooling{{1,2,3}}D", rule)
 
 
 def _adaptive(kind: str) -> Native:
-    def rule(call: Keras) -> Value | None:
+    def rule(call: Keras, by_function: bool = False) -> Value | None:
         x = call.input("x")
-        if not 1 <= x.rank - 2 <= _MOST_SPACE:
+        if not 1 <= x.rank - 2 <= MOST_SPACE:
             return None
-        name = f"Adaptive{kind}Pooling{x.rank - 2}D"
-        options = {"output_size": sizes(call.out.shape[2:]), **_format(call)}
-        text = layer(call, name, _laid(call, x), **options)
-        return _result(call, text, call.out.shape)
+        options = {"output_size": sizes(call.out.shape[2:]), **layout(call)}
+        if by_function:
+            text = invoke(f"ops.adaptive_{kind.lower()}_pool", laid(call, x), **options)
+        else:
+            text = layer(call, f"Adaptive{kind}Pooling{x.rank - 2}D", laid(call, x), **options)
+        return result(call, text, call.out.shape)
 
-    return Native(f"keras.layers.Adaptive{kind}Pooling{{1,2,3}}D", rule, since=(3, 13))
+    function = Native(
+        f"keras.ops.adaptive_{kind.lower()}_pool", partial(rule, by_function=True), since=(3, 13)
+    )
+    name = f"keras.layers.Adaptive{kind}Pooling{{1,2,3}}D"
+    return Native(name, rule, since=(3, 13), others=(function,))
 
 
 def _upsample(call: Keras) -> Value | None:
     x = call.input("x")
     rank = x.rank - 2
-    if not 1 <= rank <= _MOST_SPACE or call.out.kind != "real":
+    if not 1 <= rank <= MOST_SPACE or call.out.kind != "real":
         return None
     size = sizes(call["scale"])
     if rank > 1:
-        text = layer(call, f"UpSampling{rank}D", _laid(call, x), size=size, **_format(call))
-        return _result(call, text, call.out.shape)
+        text = layer(call, f"UpSampling{rank}D", laid(call, x), size=size, **layout(call))
+        return result(call, text, call.out.shape)
     n, c, length = call.out.shape
     text = layer(call, "UpSampling1D", channels_last(call, x), size=size)  # which has no layout
     return channels_first(call, Value(text, (n, length, c), x.dtype))
@@ -338,7 +299,7 @@ def _edges(kind: str, argument: str) -> Callable[[Keras], Value | None]:
         first = not last and x.rank > 3 and pairs[:2] == [none, none] and call.build.version == 3
         space = pairs[1:-1] if last else pairs[2:] if first else pairs
         rank = len(space)
-        if not 1 <= rank <= _MOST_SPACE:
+        if not 1 <= rank <= MOST_SPACE:
             return None
         inner = x if last or first else _between(call, x)
         options: dict[str, Any] = {argument: space[0] if rank == 1 else tuple(space)}
@@ -360,17 +321,15 @@ _ZEROS = _edges("ZeroPadding", "padding")
 
 def _mirrors(rank: int, last: int) -> bool:
     """Whether PyTorch, as Keras asks it, mirrors what lies along so many of the last axes."""
-    return rank - 2 <= last <= max(2, min(rank - 1, _MOST_SPACE))
+    return rank - 2 <= last <= max(2, min(rank - 1, MOST_SPACE))
 
 
 def _pad(call: Keras) -> Value | None:
-    """A layer where it has one, of zeros around some axes; else the operation of Keras 3."""
-    found = _ZEROS(call)
+    """Around any axes; with zeros around some there is a layer."""
     pairs = tuple(zip(call["before"], call["after"], strict=True))
     mode = None if call["mode"] == "constant" else quoted(call["mode"])
-    below = any(amount < 0 for pair in pairs for amount in pair)
-    if found is not None or call.build.version < 3 or below or not pairs:
-        return found
+    if any(amount < 0 for pair in pairs for amount in pair) or not pairs:
+        return None
     if call["mode"] not in ("constant", "reflect", "symmetric"):  # which every backend has
         return None
     first = next((at for at, pair in enumerate(pairs) if any(pair)), len(pairs))
@@ -382,19 +341,33 @@ def _pad(call: Keras) -> Value | None:
     return call.value(invoke("ops.pad", call.input("x"), pairs, mode=mode, constant_values=fill))
 
 
+def _function(name: str, rule: Callable[..., Value | None]) -> tuple[Native]:
+    """A pool by a function, not by a layer; like that it asks for elements."""
+    return (Native(f"keras.ops.{name}", partial(rule, pooled=_pooled_by_function), since=KERAS_3),)
+
+
+_MAX = _function("max_pool", _max_pool)
+_AVERAGE = _function("average_pool", _avg_pool)
+
 WINDOWS: dict[str, Native] = {
     "conv": Native("keras.layers.Conv{1,2,3}D", _conv),
     "conv_transpose": Native("keras.layers.Conv{1,2,3}DTranspose", _conv_transpose, since=KERAS_3),
     "depthwise_conv": Native("keras.layers.DepthwiseConv{1,2}D", _depthwise, since=KERAS_3),
     "separable_conv": Native("keras.layers.SeparableConv{1,2}D", _separable, since=KERAS_3),
     "locally_connected": Native("keras.layers.LocallyConnected{1,2}D", _locally_connected),
-    "max_pool": Native("keras.layers.MaxPooling{1,2,3}D", _max_pool),
-    "avg_pool": Native("keras.layers.AveragePooling{1,2,3}D", _avg_pool),
+    "max_pool": Native("keras.layers.MaxPooling{1,2,3}D", _max_pool, others=_MAX),
+    "avg_pool": Native(
+        "keras.layers.AveragePooling{1,2,3}D",
+        _avg_pool,
+        others=_AVERAGE,
+    ),
     "global_max_pool": _global("Max"),
     "global_avg_pool": _global("Average"),
     "adaptive_avg_pool": _adaptive("Average"),
     "adaptive_max_pool": _adaptive("Max"),
     "upsample": Native("keras.layers.UpSampling{1,2,3}D", _upsample),
-    "pad": Native("keras.layers.ZeroPadding{1,2,3}D, ops.pad", _pad),
+    "pad": Native(
+        "keras.layers.ZeroPadding{1,2,3}D", _ZEROS, others=(Native("ops.pad", _pad, since=KERAS_3),)
+    ),
     "crop": Native("keras.layers.Cropping{1,2,3}D", _edges("Cropping", "cropping")),
 }

@@ -49,7 +49,7 @@ _TORCH = Spelling(
     "torch.full({shape}, {number}, dtype={dtype})",
     "{joined}[{colons}:{size}]",
 )
-_TF = Spelling(
+TF_ROOM = Spelling(
     "tf.concat([{found}, {filling}], {axis})",
     "tf.cast(tf.fill({shape}, {number}), {dtype})",
     "{joined}[{colons}:{size}]",
@@ -114,7 +114,7 @@ def _tf_unique(call: Call[Any]) -> Sequence[Value] | None:
         return None
     text = invoke("tf.unique_with_counts", x, out_idx="tf.int64")
     found, places, counts = _several(call, text, 3)
-    return _TF.room(call, found), _TF.room(call, counts, 1), call.value(places, 2)
+    return TF_ROOM.room(call, found), TF_ROOM.room(call, counts, 1), call.value(places, 2)
 
 
 def _tf_boxes(call: Call[Any]) -> Value | None:
@@ -126,7 +126,7 @@ def _tf_boxes(call: Call[Any]) -> Value | None:
         "score_threshold": float(call["score_threshold"]),
     }
     text = invoke("tf.image.non_max_suppression", boxes, scores, call["size"], **options)
-    return _TF.room(call, f"tf.cast({text}, tf.int64)", filling=-1)
+    return TF_ROOM.room(call, f"tf.cast({text}, tf.int64)", filling=-1)
 
 
 def _jax_nonzero(call: Call[Any]) -> Value | None:
@@ -194,9 +194,11 @@ TORCH_SELECTIONS = {
     "unique": _filled("torch.unique", _torch_unique),
 }
 TF_SELECTIONS = {
-    "nonzero": _nonzero(_TF, "tf.where", ("f16", "bf16")),
+    "nonzero": _nonzero(TF_ROOM, "tf.where", ("f16", "bf16")),
     "compress": _compress(
-        _TF, "tf.boolean_mask", lambda x, keep, axis: f"tf.boolean_mask({x}, {keep}, axis={axis})"
+        TF_ROOM,
+        "tf.boolean_mask",
+        lambda x, keep, axis: f"tf.boolean_mask({x}, {keep}, axis={axis})",
     ),
     "unique": _filled("tf.unique_with_counts", _tf_unique),
     "non_max_suppression": _filled("tf.image.non_max_suppression", _tf_boxes),

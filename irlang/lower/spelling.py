@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +45,19 @@ def plain(function: str, **attributes: str) -> Native:
     return Native(function, rule)
 
 
+def with_words(
+    table: Mapping[str, Native], *words: Mapping[str, Native | tuple[Native, ...]]
+) -> dict[str, Native]:
+    """A table with further words for its operators, and rows for those that it has none for."""
+    found = dict(table)
+    for name, given in ((name, given) for one in words for name, given in one.items()):
+        first, *rest = given if isinstance(given, tuple) else (given,)
+        own = found.get(name)
+        kept = (first, *rest) if own is None else (own, *own.others, first, *rest)
+        found[name] = replace(kept[0], others=kept[1:])
+    return found
+
+
 def functions(listed: str) -> list[tuple[str, str]]:
     """Operators, each with the name of its function: `negate=neg abs`; mostly it is the same."""
     pairs = (item.partition("=") for item in listed.split())
@@ -69,6 +82,42 @@ def turned(function: str) -> Native:
         return call.value(invoke(function, x, k=call["k"], axes=call.axes_said("axes", x.rank)))
 
     return Native(function, rule)
+
+
+def exchanged(swap: str, move: str) -> Native:
+    """A transposition of two axes that are exchanged, or of one that is moved."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        x, order = call.input("x"), tuple(call["order"])
+        changed = [axis for axis, source in enumerate(order) if axis != source]
+        if not changed:
+            return None
+        first, last = changed[0], changed[-1]
+        if len(changed) == 2:
+            return call.value(invoke(swap, x, first, last - x.rank))
+        for source, target in ((first, last), (last, first)):
+            rest = [axis for axis in range(x.rank) if axis != source]
+            rest.insert(target, source)
+            if tuple(rest) == order:
+                return call.value(invoke(move, x, source, target))
+        return None
+
+    return Native(f"{swap}, {move}", rule)
+
+
+def joined_as_numpy(module: str) -> Native:
+    """Along the first axis or the second, by functions of NumPy's that know which."""
+
+    def rule(call: Call[Any]) -> Value | None:
+        values = call.family("xs")
+        rank, axis = values[0].rank, call.axis("axis", values[0].rank)
+        function = {0: "vstack" if rank > 1 else "hstack", 1: "hstack", 2: "dstack"}.get(axis)
+        if function is None or (axis == 2 and rank < 3) or len({v.dtype for v in values}) > 1:
+            return None
+        listed = ", ".join(map(call.build.full, values))
+        return call.value(f"{module}.{function}([{listed}])")
+
+    return Native(f"{module}.hstack, {module}.vstack, {module}.dstack", rule)
 
 
 def differences(function: str, axis: str = "axis") -> Native:

@@ -111,6 +111,7 @@ class TensorFlowBuilder(LimitedBuilder):
     keras = "tf.keras"
     version = 2
     pads = True  # whether convolutions take a padding as it is given
+    raw = True  # whether there are all kernels, also those that no function calls
 
     def apply(self, function: str, args: Sequence[Value]) -> Value:
         """A scalar function."""
@@ -153,6 +154,7 @@ class LiteBuilder(TensorFlowBuilder):
 
     lacks = dict.fromkeys(("f16", "bf16"), "TensorFlow Lite computes in 32 bits or more")
     pads = False
+    raw = False
 
 
 def turns(a: tuple[int, ...], b: tuple[int, ...]) -> int:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
-from irlang.lower.legalise import Windows, around, channels_first, channels_last, moved, windows
+from irlang.lower.legalise import Windows, around, channels_last, moved, windows
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
+from irlang.lower.tf_frames import (
+    MOST_SPACE,
+    PLANE,
+    all_are,
+    biased,
+    framed,
+    is_plane,
+    listed,
+    number_or_list,
+    poolable,
+    result,
+)
 from irlang.lower.value import Value
 
 Tf = Call[TensorFlowBuilder]
-_MOST_SPACE = 3
-_PLANE = 2  # axes of an image
-_POOL3D_TYPES = ("f32", "bf16")  # for which there are kernels
-
-
-def _same(sizes: tuple[int, ...], number: int) -> bool:
-    return all(size == number for size in sizes)
 
 
 def _dense(call: Tf) -> Value | None:
@@ -29,7 +35,7 @@ def _dense(call: Tf) -> Value | None:
         return None
     # tf.matmul writes beside its result where four axes meet two (TensorFlow issue 117700)
     text = invoke("tf.matmul", x, w) if x.rank < 4 else invoke("tf.tensordot", x, w, "1")
-    return call.value(_biased(call, text))
+    return call.value(biased(call, text))
 
 
 def _matmul(call: Tf) -> Value:
@@ -46,50 +52,13 @@ def _matmul(call: Tf) -> Value:
 # ---- windows
 
 
-def _framed(
-    call: Tf, x: Value, number: float = 0.0, told: bool = False
-) -> tuple[Value, Windows, str]:
-    """The input, padded unless TensorFlow pads alike, its windows, and the word for the padding.
-
-    told: whether the operator takes the padding itself, of images.
-    """
-    frame = windows(call)
-    if call["pad"] == "same":
-        return x, frame, '"SAME"'
-    if told and call.build.pads and frame.rank == _PLANE and call["pad"] == "given":
-        pairs = [list(pair) for pair in zip(frame.before, frame.after, strict=True)]
-        return x, frame, str([[0, 0], *pairs, [0, 0]])
-    x, frame = around(call, x, frame, number)
-    return x, frame, '"VALID"'
-
-
-def _biased(call: Tf, text: str) -> str:
-    """With the bias, as layers add it: what optimisers look for behind a product."""
-    return invoke("tf.nn.bias_add", text, call.input("b")) if call.has("b") else text
-
-
-def _result(call: Tf, text: str, shape: tuple[int, ...]) -> Value:
-    """A result with channels last, turned to channels first."""
-    n, c, *space = shape
-    inner = Value(text, (n, *space, c), call.out.dtype, atom=False)
-    return channels_first(call, call.build.let(inner, f"{call.node.name}_last"))
-
-
-def _list(sizes: tuple[int, ...]) -> str:
-    return str(list(sizes))
-
-
-def _number_or_list(sizes: tuple[int, ...]) -> str:
-    return str(sizes[0]) if len(sizes) == 1 else _list(sizes)
-
-
 def _conv(call: Tf) -> Value | None:
-    x, frame, padding = _framed(call, call.input("x"), told=True)
+    x, frame, padding = framed(call, call.input("x"), told=True)
     rank = frame.rank
-    if not 1 <= rank <= _MOST_SPACE:
+    if not 1 <= rank <= MOST_SPACE:
         return None
     # TensorFlow has one or the other, on a processor with three axes one alone
-    spread = not _same(frame.dilation, 1) and (rank == 3 or not _same(frame.stride, 1))
+    spread = not all_are(frame.dilation, 1) and (rank == 3 or not all_are(frame.stride, 1))
     if (spread or (rank == 3 and call["groups"] != 1)) and not call.dares():
         return None
     weight = call.build.transpose(call.input("w"), (*range(2, 2 + rank), 1, 0))
@@ -100,17 +69,17 @@ def _conv(call: Tf) -> Value | None:
         f"tf.nn.conv{rank}d",
         channels_last(call, x),
         weight,
-        _number_or_list(stride),
+        number_or_list(stride),
         padding,
-        dilations=None if _same(dilation, 1) else _number_or_list(dilation),
+        dilations=None if all_are(dilation, 1) else number_or_list(dilation),
     )
-    return _result(call, _biased(call, text), call.out.shape)
+    return result(call, biased(call, text), call.out.shape)
 
 
 def _transposed(call: Tf) -> Value | None:
     """`SAME`, or all of it, from which `given` padding is cut."""
     x, rank = call.input("x"), len(call["S"])
-    if not 1 <= rank <= _MOST_SPACE or call["groups"] != 1 or not _same(call["dilation"], 1):
+    if not 1 <= rank <= MOST_SPACE or call["groups"] != 1 or not all_are(call["dilation"], 1):
         return None
     if call["pad"] != "same" and any(
         extra >= stride
@@ -124,11 +93,11 @@ def _transposed(call: Tf) -> Value | None:
         f"tf.nn.conv{rank}d_transpose",
         channels_last(call, x),
         weight,
-        _list((n, *whole, c)),
-        _number_or_list(call["stride"]),
+        listed((n, *whole, c)),
+        number_or_list(call["stride"]),
         padding='"SAME"' if call["pad"] == "same" else '"VALID"',
     )
-    value = _result(call, _biased(call, text), (n, c, *whole))
+    value = result(call, biased(call, text), (n, c, *whole))
     if call["pad"] == "given":
         for axis, (low, size) in enumerate(zip(call["lo"], call["O"], strict=True)):
             if (low, size) != (0, whole[axis]):
@@ -138,34 +107,26 @@ def _transposed(call: Tf) -> Value | None:
 
 def _depthwise(call: Tf) -> Value | None:
     """Of a filter that has elements, as TensorFlow asks."""
-    x, frame, padding = _framed(call, call.input("x"), told=True)
-    if frame.rank != _PLANE or 0 in call.input("w").shape:
+    x, frame, padding = framed(call, call.input("x"), told=True)
+    if frame.rank != PLANE or 0 in call.input("w").shape:
         return None
-    if not _plane(frame) and not call.dares():
+    if not is_plane(frame) and not call.dares():
         return None
     weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
     text = invoke(
         "tf.nn.depthwise_conv2d",
         channels_last(call, x),
         weight,
-        _list((1, *frame.stride, 1)),
+        listed((1, *frame.stride, 1)),
         padding,
-        dilations=None if _same(frame.dilation, 1) else _list(frame.dilation),
+        dilations=None if all_are(frame.dilation, 1) else listed(frame.dilation),
     )
-    return _result(call, _biased(call, text), call.out.shape)
-
-
-def _plane(frame: Windows) -> bool:
-    """Two axes of one stride, and dilation only where that is 1."""
-    strides = set(frame.stride)
-    return (
-        frame.rank == _PLANE and len(strides) == 1 and (_same(frame.dilation, 1) or strides == {1})
-    )
+    return result(call, biased(call, text), call.out.shape)
 
 
 def _separable(call: Tf) -> Value | None:
-    x, frame, padding = _framed(call, call.input("x"))
-    if not _plane(frame):
+    x, frame, padding = framed(call, call.input("x"))
+    if not is_plane(frame):
         return None
     p = call.input("p")
     weight = call.build.transpose(call.input("w"), (2, 3, 0, 1))
@@ -175,22 +136,29 @@ def _separable(call: Tf) -> Value | None:
         channels_last(call, x),
         weight,
         point,
-        _list((1, *frame.stride, 1)),
+        listed((1, *frame.stride, 1)),
         padding,
-        dilations=None if _same(frame.dilation, 1) else _list(frame.dilation),
+        dilations=None if all_are(frame.dilation, 1) else listed(frame.dilation),
     )
-    return _result(call, _biased(call, text), call.out.shape)
+    return result(call, biased(call, text), call.out.shape)
 
 
-def _poolable(frame: Windows, dtype: str) -> bool:
-    if frame.rank == _MOST_SPACE and dtype not in _POOL3D_TYPES:
-        return False
-    return 1 <= frame.rank <= _MOST_SPACE and _same(frame.dilation, 1)
+# Of a kind of pool: what is called on an input, its windows and the word for the padding.
+Pool = Callable[[Tf, str, Value, Windows, str], Value | None]
 
 
-def _max_pool(call: Tf) -> Value | None:
+def pooled_by_rank(call: Tf, kind: str, x: Value, frame: Windows, padding: str) -> Value:
+    """A pool by the function of its number of axes."""
+    window, stride = number_or_list(frame.window), number_or_list(frame.stride)
+    function = f"tf.nn.{kind}_pool{frame.rank}d"
+    text = invoke(function, channels_last(call, x), window, stride, padding)
+    return result(call, text, call.out.shape)
+
+
+def max_pool(call: Tf, pooled: Pool = pooled_by_rank) -> Value | None:
+    """A maximum, around whose input are the least numbers."""
     x, frame = call.input("x"), windows(call)
-    if not _poolable(frame, x.dtype):
+    if not poolable(frame, x.dtype):
         return None
     padding = '"SAME"'
     if call["pad"] != "same":
@@ -198,13 +166,13 @@ def _max_pool(call: Tf) -> Value | None:
         least = integer_range(x.dtype)[0] if whole else -math.inf
         x, frame = around(call, x, frame.reaching(), least)
         padding = '"VALID"'
-    return _pooled(call, f"tf.nn.max_pool{frame.rank}d", x, frame, padding)
+    return pooled(call, "max", x, frame, padding)
 
 
-def _avg_pool(call: Tf) -> Value | None:
+def avg_pool(call: Tf, pooled: Pool = pooled_by_rank) -> Value | None:
     """TensorFlow counts the elements inside only."""
     x, frame = call.input("x"), windows(call)
-    if not _poolable(frame, x.dtype):
+    if not poolable(frame, x.dtype):
         return None
     padding = '"SAME"'
     if call["pad"] != "same" or call["count_include_pad"]:
@@ -217,40 +185,34 @@ def _avg_pool(call: Tf) -> Value | None:
             return None  # a last window over less than the padding has
         x, frame = around(call, x, frame)
         padding = '"VALID"'
-    return _pooled(call, f"tf.nn.avg_pool{frame.rank}d", x, frame, padding)
-
-
-def _pooled(call: Tf, function: str, x: Value, frame: Windows, padding: str) -> Value:
-    window, stride = _number_or_list(frame.window), _number_or_list(frame.stride)
-    text = invoke(function, channels_last(call, x), window, stride, padding)
-    return _result(call, text, call.out.shape)
+    return pooled(call, "avg", x, frame, padding)
 
 
 def _with_places(call: Tf) -> list[Value] | None:
     """TensorFlow's places count channels too, which stand last."""
     x, frame = call.input("x"), windows(call)
-    if frame.rank != _PLANE or not _poolable(frame, x.dtype):
+    if frame.rank != PLANE or not poolable(frame, x.dtype):
         return None
     if call["order"] != "row" or call["whole"]:
         return None
     if call["pad"] != "same" and (frame.padded or call["ceil_mode"]):
         return None
     names = [call.build.names.fresh(name) for name in ("pooled", "places")]
-    window, stride = _number_or_list(frame.window), _number_or_list(frame.stride)
+    window, stride = number_or_list(frame.window), number_or_list(frame.stride)
     padding = '"SAME"' if call["pad"] == "same" else '"VALID"'
     text = invoke("tf.nn.max_pool_with_argmax", channels_last(call, x), window, stride, padding)
     call.build.lines.append(f"{', '.join(names)} = {text}")
     if not call.wants("indices"):
-        return [_result(call, names[0], call.out.shape)]
-    pooled = _result(call, names[0], call.out.shape)
-    places = _result(call, f"({names[1]} // {x.shape[1]})", call.out.shape)
+        return [result(call, names[0], call.out.shape)]
+    pooled = result(call, names[0], call.out.shape)
+    places = result(call, f"({names[1]} // {x.shape[1]})", call.out.shape)
     return [pooled, Value(places.text, places.shape, "i64")]
 
 
 def _global(function: str) -> Native:
     def rule(call: Tf) -> Value:
         x = call.input("x")
-        axes = _list(tuple(range(2, x.rank)))
+        axes = listed(tuple(range(2, x.rank)))
         return call.value(invoke(function, x, axis=axes, keepdims=call["keepdims"] or None))
 
     return Native(function, rule)
@@ -259,13 +221,13 @@ def _global(function: str) -> Native:
 # ---- normalisation
 
 
-_LEAST_EPSILON = 1.001e-5  # what is less, the fused kernel takes for this
+LEAST_EPSILON = 1.001e-5  # what is less, the fused kernel takes for this
 
 
 def _fuses(call: Tf, x: Value) -> bool:
     """Whether Keras would take the fused kernel, which optimisers look for."""
     whole = call.has("scale") and call.has("bias") and not call.build.sloped
-    return whole and x.rank == 4 and x.dtype == "f32" and call["eps"] > _LEAST_EPSILON
+    return whole and x.rank == 4 and x.dtype == "f32" and call["eps"] > LEAST_EPSILON
 
 
 def _fused_batch_norm(call: Tf) -> Value | None:
@@ -296,7 +258,7 @@ def _batch_norm_train(call: Tf) -> list[Value] | None:
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
     names = [call.build.names.fresh(name) for name in call.node.outputs[1:]]
-    text = invoke("tf.nn.moments", inner, _list(tuple(range(x.rank - 1))))
+    text = invoke("tf.nn.moments", inner, listed(tuple(range(x.rank - 1))))
     call.build.lines.append(f"{', '.join(names)} = {text}")
     given = [*names, call.text("bias"), call.text("scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
@@ -307,13 +269,13 @@ def _batch_norm_train(call: Tf) -> list[Value] | None:
 
 def _l2_normalize(call: Tf) -> Value:
     x = call.input("x")
-    axes = _list(call.axes_said("axes", x.rank))
+    axes = listed(call.axes_said("axes", x.rank))
     return call.value(invoke("tf.math.l2_normalize", x, axis=axes, epsilon=call["eps"]))
 
 
 def _clip_by_norm(call: Tf) -> Value:
     x = call.input("x")
-    axes = _list(call.axes_said("axes", x.rank))
+    axes = listed(call.axes_said("axes", x.rank))
     return call.value(invoke("tf.clip_by_norm", x, call["limit"], axes=axes))
 
 
@@ -326,7 +288,7 @@ def _local_response(call: Tf) -> Value | None:
     text = invoke(
         "tf.nn.local_response_normalization", channels_last(call, x), call["size"] // 2, **options
     )
-    return _result(call, text, call.out.shape)
+    return result(call, text, call.out.shape)
 
 
 # ---- losses
@@ -335,7 +297,8 @@ def _local_response(call: Tf) -> Value | None:
 _REDUCTIONS = {"mean": "tf.reduce_mean", "sum": "tf.reduce_sum"}
 
 
-def _reduced(call: Tf, text: str) -> Value:
+def reduced(call: Tf, text: str) -> Value:
+    """What a loss of elements comes to."""
     reduction = call["reduction"]
     return call.value(text if reduction == "none" else invoke(_REDUCTIONS[reduction], text))
 
@@ -347,7 +310,7 @@ def _cross_entropy(call: Tf) -> Value | None:
     x = moved(call, x, call.axis("axis", x.rank), x.rank - 1)
     labels = labels if labels.dtype in ("i32", "i64") else call.build.cast(labels, "i64")
     function = "tf.nn.sparse_softmax_cross_entropy_with_logits"
-    return _reduced(call, invoke(function, labels=labels, logits=x))
+    return reduced(call, invoke(function, labels=labels, logits=x))
 
 
 def _categorical(call: Tf) -> Value | None:
@@ -355,7 +318,7 @@ def _categorical(call: Tf) -> Value | None:
     if call["label_smoothing"] != 0 or call.has("weight"):
         return None
     function, axis = "tf.nn.softmax_cross_entropy_with_logits", call.axis_said("axis", x.rank)
-    return _reduced(call, invoke(function, labels=target, logits=x, axis=axis))
+    return reduced(call, invoke(function, labels=target, logits=x, axis=axis))
 
 
 def _binary(call: Tf) -> Value | None:
@@ -368,7 +331,7 @@ def _binary(call: Tf) -> Value | None:
             "tf.nn.weighted_cross_entropy_with_logits", call.input("pos_weight"),
         )  # fmt: skip
     text = invoke(function, **given)
-    return _reduced(call, text)
+    return reduced(call, text)
 
 
 def _poisson(call: Tf) -> Value | None:
@@ -376,17 +339,17 @@ def _poisson(call: Tf) -> Value | None:
         return None
     given = {"targets": call.input("target"), "log_input": call.input("prediction")}
     full = call["full"] or None
-    return _reduced(call, invoke("tf.nn.log_poisson_loss", **given, compute_full_loss=full))
+    return reduced(call, invoke("tf.nn.log_poisson_loss", **given, compute_full_loss=full))
 
 
 def _mse(call: Tf) -> Value:
     values = [call.input(name) for name in ("prediction", "target")]
-    return _reduced(call, invoke("tf.math.squared_difference", *values))
+    return reduced(call, invoke("tf.math.squared_difference", *values))
 
 
 def _mae(call: Tf) -> Value:
     left, right = (call.build.inner(call.input(name)) for name in ("prediction", "target"))
-    return _reduced(call, f"tf.abs({left} - {right})")
+    return reduced(call, f"tf.abs({left} - {right})")
 
 
 _MOST_AXES = 5  # that the kernel of softmax takes
@@ -409,8 +372,8 @@ LAYERS: dict[str, Native] = {
     "conv_transpose": Native("tf.nn.conv{1,2,3}d_transpose", _transposed),
     "depthwise_conv": Native("tf.nn.depthwise_conv2d", _depthwise),
     "separable_conv": Native("tf.nn.separable_conv2d", _separable),
-    "max_pool": Native("tf.nn.max_pool{1,2,3}d", _max_pool),
-    "avg_pool": Native("tf.nn.avg_pool{1,2,3}d", _avg_pool),
+    "max_pool": Native("tf.nn.max_pool{1,2,3}d", max_pool),
+    "avg_pool": Native("tf.nn.avg_pool{1,2,3}d", avg_pool),
     "max_pool_with_argmax": Native("tf.nn.max_pool_with_argmax", _with_places),
     "global_max_pool": _global("tf.reduce_max"),
     "global_avg_pool": _global("tf.reduce_mean"),

@@ -10,6 +10,7 @@ from irlang.lower.keras_backends import BACKENDS
 from irlang.lower.keras_creation import CREATION
 from irlang.lower.keras_layers import LAYERS
 from irlang.lower.keras_losses import LOSSES
+from irlang.lower.keras_losses import WORDS as LOSS_WORDS
 from irlang.lower.keras_matrices import MATRICES
 from irlang.lower.keras_numeric import NUMERIC
 from irlang.lower.keras_ops import ELEMENTS
@@ -17,17 +18,20 @@ from irlang.lower.keras_places import PLACES
 from irlang.lower.keras_recurrent import RECURRENT
 from irlang.lower.keras_statistics import STATISTICS
 from irlang.lower.keras_windows import WINDOWS
+from irlang.lower.keras_words import WORDS
 from irlang.lower.python_program import Layout
 from irlang.lower.selections import KERAS_SELECTIONS
 from irlang.lower.spectra import KERAS_SIGNALS
+from irlang.lower.spelling import with_words
 from irlang.lower.tf_optimizers import KERAS as OPTIMIZERS
 from irlang.lower.to_jax import TAKEN, TAPPED
 
-TABLE: dict[str, Native] = {
+_ROWS: dict[str, Native] = {
     **ELEMENTS, **PLACES, **LAYERS, **WINDOWS, **RECURRENT, **LOSSES, **CREATION,
     **MATRICES, **NUMERIC, **STATISTICS, **OPTIMIZERS, **ATTENTION,
     **KERAS_SIGNALS, **KERAS_SELECTIONS,
 }  # fmt: skip
+TABLE = with_words(_ROWS, WORDS, LOSS_WORDS)
 
 _APPLIED = '''
 def applied(layer, weights, *inputs, **options):

@@ -9,8 +9,10 @@ from irlang.lower.chance import TF
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TF_SELECTIONS
 from irlang.lower.spectra import TF_SIGNALS
+from irlang.lower.spelling import with_words
 from irlang.lower.tf_creation import CREATION
 from irlang.lower.tf_images import IMAGES
+from irlang.lower.tf_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.tf_layers import LAYERS
 from irlang.lower.tf_matrices import MATRICES
 from irlang.lower.tf_numeric import NUMERIC
@@ -19,9 +21,11 @@ from irlang.lower.tf_ops import ELEMENTS
 from irlang.lower.tf_optimizers import OPTIMIZERS
 from irlang.lower.tf_places import PLACES
 from irlang.lower.tf_quantization import QUANTIZATION
+from irlang.lower.tf_recurrent import RECURRENT
 from irlang.lower.tf_statistics import STATISTICS
+from irlang.lower.tf_words import WORDS
 
-TABLE: dict[str, Native] = {
+_ROWS: dict[str, Native] = {
     **ELEMENTS,
     **PLACES,
     **LAYERS,
@@ -36,7 +40,9 @@ TABLE: dict[str, Native] = {
     **QUANTIZATION,
     **TF,
     **OPTIMIZERS,
+    **RECURRENT,
 }
+TABLE = with_words(_ROWS, WORDS, LAYER_WORDS)
 
 _SLOPES = Slopes(
     within="with tf.GradientTape() as tape:\n    tape.watch([{wanted}])",

@@ -10,8 +10,10 @@ from irlang.lower.chance import TORCH
 from irlang.lower.python_program import Layout, Slopes
 from irlang.lower.selections import TORCH_SELECTIONS
 from irlang.lower.spectra import TORCH_SIGNALS
+from irlang.lower.spelling import with_words
 from irlang.lower.torch_creation import CREATION
 from irlang.lower.torch_images import IMAGES
+from irlang.lower.torch_layer_words import WORDS as LAYER_WORDS
 from irlang.lower.torch_layers import LAYERS
 from irlang.lower.torch_matrices import MATRICES
 from irlang.lower.torch_numeric import NUMERIC
@@ -22,27 +24,22 @@ from irlang.lower.torch_quantization import QUANTIZATION
 from irlang.lower.torch_sequences import SEQUENCES
 from irlang.lower.torch_shapes import SHAPES
 from irlang.lower.torch_statistics import STATISTICS
+from irlang.lower.torch_words import WORDS
 
-TABLE: dict[str, Native] = {
-    name: replace(row, spelling=row.spelling.replace("F.", "torch.nn.functional."))
-    for name, row in {
-        **ELEMENTS,
-        **SHAPES,
-        **PLACES,
-        **CREATION,
-        **MATRICES,
-        **NUMERIC,
-        **STATISTICS,
-        **LAYERS,
-        **SEQUENCES,
-        **TORCH_SIGNALS,
-        **TORCH_SELECTIONS,
-        **QUANTIZATION,
-        **IMAGES,
-        **TORCH,
-        **OPTIMIZERS,
-    }.items()
-}
+_ROWS: dict[str, Native] = {
+    **ELEMENTS, **SHAPES, **PLACES, **CREATION, **MATRICES, **NUMERIC, **STATISTICS, **LAYERS,
+    **SEQUENCES, **TORCH_SIGNALS, **TORCH_SELECTIONS, **QUANTIZATION, **IMAGES, **TORCH,
+    **OPTIMIZERS,
+}  # fmt: skip
+
+
+def _spelt_out(row: Native) -> Native:
+    """With the full names of functions, in all of its words."""
+    spelling = row.spelling.replace("F.", "torch.nn.functional.")
+    return replace(row, spelling=spelling, others=tuple(map(_spelt_out, row.others)))
+
+
+TABLE = {name: _spelt_out(row) for name, row in with_words(_ROWS, WORDS, LAYER_WORDS).items()}
 
 _SLOPES = Slopes(
     taken="[{slopes}] = torch.autograd.grad({loss}, [{wanted}], materialize_grads=True)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -163,15 +164,9 @@ def _fits_half(frame: Windows) -> bool:
     return frame.symmetric and all(2 * low <= window or low >= span for low, window, span in halves)
 
 
-def _max_pool(call: Torch) -> Value | None:
-    x, frame = call.input("x"), windows(call)
-    if not 1 <= frame.rank <= _MOST_SPACE or DTYPES[x.dtype].kind != "real":
-        return None
-    ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
-    if not _fits_half(frame):
-        x, frame = around(call, x, frame.reaching(), -math.inf)
-        ceil = False
-    text = invoke(
+def pooled(x: Value, frame: Windows, ceil: bool, **more: Any) -> str:
+    """The call of a function that takes maxima."""
+    return invoke(
         f"F.max_pool{frame.rank}d",
         x,
         frame.window,
@@ -179,8 +174,26 @@ def _max_pool(call: Torch) -> Value | None:
         padding=frame.before if frame.padded else None,
         dilation=None if _same(frame.dilation, 1) else frame.dilation,
         ceil_mode=ceil or None,
+        **more,
     )
-    return call.value(text)
+
+
+def _pooled(call: Torch, x: Value, frame: Windows, ceil: bool) -> Value:
+    return call.value(pooled(x, frame, ceil))
+
+
+def max_pool(
+    call: Torch, given: Callable[[Torch, Value, Windows, bool], Value] = _pooled
+) -> Value | None:
+    """A maximum, which is `given` on an input and its windows."""
+    x, frame = call.input("x"), windows(call)
+    if not 1 <= frame.rank <= _MOST_SPACE or DTYPES[x.dtype].kind != "real":
+        return None
+    ceil = bool(call["ceil_mode"]) and call["pad"] != "same"
+    if not _fits_half(frame):
+        x, frame = around(call, x, frame.reaching(), -math.inf)
+        ceil = False
+    return given(call, x, frame, ceil)
 
 
 def _avg_pool(call: Torch) -> Value | None:
@@ -353,7 +366,7 @@ LAYERS: dict[str, Native] = {
     "conv": Native("F.conv{1,2,3}d", _conv),
     "depthwise_conv": Native("F.conv{1,2,3}d, grouped", _depthwise),
     "conv_transpose": Native("F.conv_transpose{1,2,3}d", _transposed),
-    "max_pool": Native("F.max_pool{1,2,3}d", _max_pool),
+    "max_pool": Native("F.max_pool{1,2,3}d", max_pool),
     "avg_pool": Native("F.avg_pool{1,2,3}d", _avg_pool),
     "lp_pool": Native("F.lp_pool{1,2,3}d", _lp_pool),
     "global_max_pool": _global("max", "torch.amax"),

@@ -165,7 +165,7 @@ def _attention(call: Torch) -> Value | None:
 _BY_NAME = ("weight", "pos_weight")
 
 
-def _loss(function: str, **attributes: str) -> Native:
+def loss(function: str, **attributes: str) -> Native:
     """Attributes by PyTorch's names for them; `label_smoothing` must be 0 where there is one."""
 
     def rule(call: Torch) -> Value | None:
@@ -215,7 +215,7 @@ def _of_classes(function: str, scores: str, target: str, **attributes: str) -> N
 
 def _of_rows(function: str, **attributes: str) -> Native:
     """A loss of the rows of matrices."""
-    row = _loss(function, **attributes)
+    row = loss(function, **attributes)
 
     def rule(call: Torch) -> Value | None:
         x = call.input(next(iter(call.values)))
@@ -239,7 +239,7 @@ def _categorical(call: Torch) -> Value | None:
 def _binary(call: Torch) -> Value | None:
     if (float(call["eps"]), float(call["floor"])) != (0.0, -100.0):
         return None
-    row = _loss("F.binary_cross_entropy")
+    row = loss("F.binary_cross_entropy")
     found = row.rule(call)
     return found if isinstance(found, Value) else None
 
@@ -257,7 +257,7 @@ def _cosine(call: Torch) -> Value | None:
     x = call.input("a")
     if x.rank > 2 or float(call["eps"]) != 1e-12 or x.dtype not in ("f32", "f64"):
         return None
-    found = _loss("F.cosine_embedding_loss", margin="margin").rule(call)
+    found = loss("F.cosine_embedding_loss", margin="margin").rule(call)
     return found if isinstance(found, Value) else None
 
 
@@ -277,19 +277,19 @@ SEQUENCES: dict[str, Native] = {
     "gru_cell": _cell("torch.gru_cell", "gru", "h"),
     "lstm_cell": _cell("torch.lstm_cell", "lstm", "h", "c"),
     "attention": Native("F.scaled_dot_product_attention", _attention),
-    "mse": _loss("F.mse_loss"),
-    "mae": _loss("F.l1_loss"),
-    "huber": _loss("F.huber_loss", delta="delta"),
-    "smooth_l1": _loss("F.smooth_l1_loss", beta="beta"),
+    "mse": loss("F.mse_loss"),
+    "mae": loss("F.l1_loss"),
+    "huber": loss("F.huber_loss", delta="delta"),
+    "smooth_l1": loss("F.smooth_l1_loss", beta="beta"),
     "gaussian_nll": Native("F.gaussian_nll_loss", _gaussian),
     "cosine_embedding": Native("F.cosine_embedding_loss", _cosine),
-    "margin_ranking": _loss("F.margin_ranking_loss", margin="margin"),
-    "hinge_embedding": _loss("F.hinge_embedding_loss", margin="margin"),
-    "soft_margin": replace(_loss("F.soft_margin_loss"), constant=("target",)),
+    "margin_ranking": loss("F.margin_ranking_loss", margin="margin"),
+    "hinge_embedding": loss("F.hinge_embedding_loss", margin="margin"),
+    "soft_margin": replace(loss("F.soft_margin_loss"), constant=("target",)),
     "triplet_margin": Native("F.triplet_margin_loss", _triplet),
     "multi_margin": _of_rows("F.multi_margin_loss", p="p", margin="margin"),
     "multilabel_margin": _of_rows("F.multilabel_margin_loss"),
-    "kl_div": _loss("F.kl_div", log_target="log_target"),
+    "kl_div": loss("F.kl_div", log_target="log_target"),
     "cross_entropy": _of_classes(
         "F.cross_entropy", "logits", "labels", label_smoothing="label_smoothing"
     ),
@@ -297,7 +297,7 @@ SEQUENCES: dict[str, Native] = {
     "categorical_cross_entropy": Native("F.cross_entropy", _categorical),
     "binary_cross_entropy": Native("F.binary_cross_entropy", _binary, constant=("weight",)),
     "binary_cross_entropy_logits": replace(
-        _loss("F.binary_cross_entropy_with_logits"), constant=("weight", "pos_weight")
+        loss("F.binary_cross_entropy_with_logits"), constant=("weight", "pos_weight")
     ),
     "poisson": Native("F.poisson_nll_loss", _poisson),
 }

@@ -163,7 +163,8 @@ def _trilu(call: Torch) -> Value:
     return call.value(invoke(function, call.input("x"), call["k"]))
 
 
-def _interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
+def interpolate(call: Torch, mode: str, **options: Any) -> Value | None:
+    """An image, or what has fewer or more axes, of the size that is wanted."""
     x = call.input("x")
     if not 1 <= x.rank - 2 <= 3 or DTYPES[x.dtype].kind != "real":
         return None
@@ -182,7 +183,7 @@ def _resize(call: Torch) -> Value | None:
             ("half_pixel", "round_prefer_ceil"): "nearest-exact",
         }
         mode = modes.get((coord, call["rounding"]))
-        return None if mode is None else _interpolate(call, mode)
+        return None if mode is None else interpolate(call, mode)
     align = {"half_pixel": False, "align_corners": True}.get(coord)
     names = {3: "linear", 4: "bilinear", 5: "trilinear"}
     mode = names.get(x.rank)
@@ -192,7 +193,7 @@ def _resize(call: Torch) -> Value | None:
         return None
     if antialias and (align or x.rank != 4 or x.dtype not in ("f32", "f64")):
         return None
-    return _interpolate(call, mode, align_corners=align, antialias=antialias or None)
+    return interpolate(call, mode, align_corners=align, antialias=antialias or None)
 
 
 def _shuffle(function: str) -> Native:
@@ -227,7 +228,7 @@ SHAPES: dict[str, Native] = {
     "slice": subscript(backward=False),
     "broadcast_to": Native("torch.broadcast_to", _broadcast),
     "trilu": Native("torch.triu, torch.tril", _trilu),
-    "upsample": Native("F.interpolate", lambda call: _interpolate(call, "nearest")),
+    "upsample": Native("F.interpolate", lambda call: interpolate(call, "nearest")),
     "resize": Native("F.interpolate", _resize),
     "space_to_depth": _shuffle("F.pixel_unshuffle"),
     "depth_to_space": _shuffle("F.pixel_shuffle"),

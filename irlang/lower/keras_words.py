@@ -1,0 +1,360 @@
+"""Keras 3's further words: functions beside layers, and layers beside functions.
+
+They compute the same by other code: a layer infers shapes of its own, casts and broadcasts itself,
+and a function is told along which axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from irlang.lower.call import Native
+from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, weighted
+from irlang.lower.keras_frames import alike, either_steps, framed, laid, layout, result, steps_of
+from irlang.lower.keras_ops import MOST_AXES, reduction
+from irlang.lower.legalise import channels_first, channels_last, spatial
+from irlang.lower.spelling import default, exchanged, functions, invoke, joined_as_numpy, plain
+from irlang.lower.value import Value
+
+_PLANE = 2  # axes of an image
+
+
+def _word(spelling: str, rule: Callable[[Keras], Any], since: tuple[int, ...] = KERAS_3) -> Native:
+    return Native(spelling, rule, since=since)
+
+
+def _three(row: Native) -> Native:
+    return replace(row, since=KERAS_3)
+
+
+# ---- elements
+
+
+def _layered(kind: str) -> Native:
+    """A layer of several tensors, which are of one shape, as it is documented."""
+
+    def rule(call: Keras) -> Value | None:
+        values = [call.build.solid(value) for value in call.values.values()]
+        one = len({value.shape for value in values}) == 1 and values[0].rank > 0
+        return call.value(layer(call, kind, *values)) if one and call.out.kind == "real" else None
+
+    return _word(f"keras.layers.{kind}", rule)
+
+
+def _relu(call: Keras) -> Value | None:
+    shape = float(call["max_value"]), float(call["negative_slope"]), float(call["threshold"])
+    function = {(math.inf, 0.0, 0.0): "ops.relu", (6.0, 0.0, 0.0): "ops.relu6"}.get(shape)
+    return None if function is None else call.value(invoke(function, call.input("x")))
+
+
+def _softplus(call: Keras) -> Value | None:
+    return None if call["beta"] != 1 else call.value(invoke("ops.softplus", call.input("x")))
+
+
+def _softmax(call: Keras) -> Value | None:
+    x = call.input("x")
+    if x.rank > MOST_AXES:
+        return None
+    return call.value(invoke("ops.softmax", x, axis=call.axis_said("axis", x.rank)))
+
+
+def _gelu(call: Keras) -> Value:
+    tanh = call["approximate"] == "tanh"
+    return call.value(invoke("ops.gelu", call.input("x"), approximate=tanh))
+
+
+def _threshold(call: Keras) -> Value:
+    return call.value(invoke("ops.threshold", call.input("x"), float(call["theta"]), 0.0))
+
+
+_FUNCTIONS = "sigmoid softsign log_sigmoid tanh_shrink sparse_plus"
+_ELEMENTS: dict[str, Native] = {
+    **{name: _three(plain(f"ops.{function}")) for name, function in functions(_FUNCTIONS)},
+    "add": _layered("Add"),
+    "subtract": _layered("Subtract"),
+    "multiply": _layered("Multiply"),
+    "maximum": _layered("Maximum"),
+    "minimum": _layered("Minimum"),
+    "relu": _word("ops.relu", _relu),
+    "leaky_relu": _three(plain("ops.leaky_relu", negative_slope="alpha")),
+    "elu": _three(plain("ops.elu", alpha="alpha")),
+    "celu": _three(plain("ops.celu", alpha="alpha")),
+    "selu": _three(default("ops.selu", alpha=1.6732632423543772, gamma=1.0507009873554805)),
+    "gelu": _word("ops.gelu", _gelu),
+    "silu": _three(default("ops.silu", alpha=1)),
+    "softplus": _word("ops.softplus", _softplus),
+    "hard_sigmoid": _three(default("ops.hard_sigmoid", alpha=1 / 6, beta=0.5)),
+    "hard_swish": _three(default("ops.hard_silu", alpha=1 / 6, beta=0.5)),
+    "hard_tanh": _three(default("ops.hard_tanh", min=-1, max=1)),
+    "soft_shrink": _three(plain("ops.soft_shrink", threshold="threshold")),
+    "hard_shrink": _three(plain("ops.hard_shrink", threshold="threshold")),
+    "thresholded_relu": _word("ops.threshold", _threshold),
+    "squareplus": _three(plain("ops.squareplus", b="b")),
+    "sparsemax": _three(plain("ops.sparsemax", axis="axis")),
+    "glu": _three(plain("ops.glu", axis="axis")),
+    "log_softmax": _three(plain("ops.log_softmax", axis="axis")),
+    "softmax": _word("ops.softmax", _softmax),
+    "reduce_max": reduction("ops.amax"),
+    "reduce_min": reduction("ops.amin"),
+}
+
+
+# ---- moments
+
+
+def _moment(place: int, **only: Any) -> Native:
+    """One of the two moments, which are computed together."""
+
+    def rule(call: Keras) -> Value | None:
+        x = call.input("x")
+        axes = call.axes_said("axes", x.rank) if x.rank else ()
+        if not axes or call.out.kind != "real":
+            return None
+        if any(call[name] != value for name, value in only.items()):
+            return None
+        text = invoke("ops.moments", x, axes=axes, keepdims=call["keepdims"] or None)
+        return call.value(f"{text}[{place}]")
+
+    return _word("ops.moments", rule)
+
+
+# ---- shapes
+
+
+def _reshape(call: Keras) -> Value:
+    return call.build.reshape(call.input("x"), call.out.shape)
+
+
+def _concat(call: Keras) -> Value:
+    values = call.family("xs")
+    listed = ", ".join(map(call.build.full, values))
+    return call.value(f"ops.concatenate([{listed}], {call.axis_said('axis', values[0].rank)})")
+
+
+def _crop(call: Keras) -> Value:
+    begin = tuple(map(int, call["before"]))
+    return call.value(invoke("ops.slice", call.input("x"), begin, call.out.shape))
+
+
+def _upsample(call: Keras) -> Value | None:
+    x = call.input("x")
+    if x.rank != _PLANE + 2 or x.dtype != "f32":
+        return None
+    n, c, *space = call.out.shape
+    options = {"interpolation": quoted("nearest"), "data_format": quoted("channels_last")}
+    text = invoke("keras.ops.image.resize", channels_last(call, x), tuple(space), **options)
+    return channels_first(call, Value(text, (n, *space, c), x.dtype))
+
+
+def _resize(call: Keras) -> Value | None:
+    x = call.input("x")
+    if x.rank != _PLANE + 2 or x.dtype != "f32" or not spatial(call, x):
+        return None
+    usual = call["mode"] == "linear" and call["coord"] == "half_pixel"
+    if not usual or call["antialias"] or call["exclude_outside"]:
+        return None
+    n, c, *space = call.out.shape
+    options = {"interpolation": quoted("bilinear"), "data_format": quoted("channels_last")}
+    inner = channels_last(call, x)
+    text = layer(call, "Resizing", inner, height=space[0], width=space[1], **options)
+    return channels_first(call, Value(text, (n, *space, c), x.dtype))
+
+
+# ---- products
+
+
+def _with_bias(call: Keras, text: str, first: bool) -> str:
+    """With the bias, behind a function that takes none."""
+    if not call.has("b"):
+        return text
+    b = call.input("b")
+    if first:
+        b = call.build.reshape(b, (b.shape[0], *[1] * (len(call.out.shape) - 2)))
+    return invoke("ops.add", text, b)
+
+
+def _windowed(call: Keras, text: str) -> Value:
+    return result(call, _with_bias(call, text, bool(layout(call))), call.out.shape)
+
+
+def _conv(call: Keras) -> Value | None:
+    x, frame, padding = framed(call)
+    steps, w = either_steps(frame), call.input("w")
+    if not 1 <= frame.rank <= 3 or steps is None:
+        return None
+    kernel = call.build.transpose(w, (*range(2, w.rank), 1, 0))
+    options = {"padding": padding, **steps, **layout(call)}
+    return _windowed(call, invoke("ops.conv", laid(call, x), kernel, **options))
+
+
+def _depthwise(call: Keras) -> Value | None:
+    x, frame, padding = framed(call)
+    if not 1 <= frame.rank <= _PLANE or not alike(frame.stride):
+        return None
+    w = call.input("w")
+    kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
+    options = {"padding": padding, **steps_of(frame), **layout(call)}
+    return _windowed(call, invoke("ops.depthwise_conv", laid(call, x), kernel, **options))
+
+
+def _separable(call: Keras) -> Value | None:
+    x, frame, padding = framed(call)
+    if not 1 <= frame.rank <= _PLANE or not alike(frame.stride):
+        return None
+    w, p = call.input("w"), call.input("p")
+    kernel = call.build.transpose(w, (*range(2, w.rank), 0, 1))
+    turned = call.build.transpose(p, (1, 0))
+    point = call.build.reshape(turned, (*[1] * frame.rank, *turned.shape))
+    options = {"padding": padding, **steps_of(frame), **layout(call)}
+    return _windowed(call, invoke("ops.separable_conv", laid(call, x), kernel, point, **options))
+
+
+def _dense(call: Keras) -> Value | None:
+    """A layer that is told of its product by an equation."""
+    x, w = call.input("x"), call.input("w")
+    if x.rank < 2:
+        return None
+    options: dict[str, Any] = {"output_shape": w.shape[1]}
+    options |= {"bias_axes": quoted("y")} if call.has("b") else {}
+    weights = [w, *([call.input("b")] if call.has("b") else [])]
+    equation = quoted("...x,xy->...y")
+    return call.value(weighted(call, "EinsumDense", weights, x, equation=equation, **options))
+
+
+def _dense_by_function(call: Keras) -> Value:
+    text = invoke("ops.dot", call.input("x"), call.input("w"))
+    return call.value(_with_bias(call, text, first=False))
+
+
+def _matmul(call: Keras) -> Value | None:
+    """A layer that takes samples of matrices, of which it is told what is contracted."""
+    a, b = call.input("a"), call.input("b")
+    if a.rank != 3 or b.rank != 3 or a.shape[0] != b.shape[0]:
+        return None
+    axes = (1 if call["transpose_a"] else 2, 2 if call["transpose_b"] else 1)
+    return call.value(layer(call, "Dot", a, b, axes=axes))
+
+
+# ---- norms
+
+
+def _batch_norm(call: Keras) -> Value:
+    x = call.input("x")
+    given = [call.input(name) for name in ("mean", "var")]
+    options = {
+        "axis": call.axis_said("axis", x.rank),
+        "offset": call.input("bias") if call.has("bias") else None,
+        "scale": call.input("scale") if call.has("scale") else None,
+        "epsilon": float(call["eps"]),
+    }
+    return call.value(invoke("ops.batch_normalization", x, *given, **options))
+
+
+def _layer_norm(call: Keras) -> Value | None:
+    x = call.input("x")
+    said = call.axes_said("axes", x.rank)
+    if call["eps_to"] != "variance" or not said or list(said) != sorted(said):
+        return None
+    if list(call.axes("axes", x.rank)) != sorted(call.axes("axes", x.rank)):
+        return None
+    options = {
+        "gamma": call.input("gamma") if call.has("gamma") else None,
+        "beta": call.input("beta") if call.has("beta") else None,
+        "axis": said[0] if len(said) == 1 else str(list(said)),
+        "epsilon": float(call["eps"]),
+    }
+    return call.value(invoke("ops.layer_normalization", x, **options))
+
+
+def _rms_norm(call: Keras) -> Value | None:
+    """Without a scale, too."""
+    x = call.input("x")
+    axes = call.axes_said("axes", x.rank)
+    if not axes or (len(axes) > 1 and call.has("gamma")):
+        return None
+    options = {
+        "scale": call.input("gamma") if call.has("gamma") else None,
+        "axis": axes[0] if len(axes) == 1 else axes,
+        "epsilon": float(call["eps"]),
+    }
+    return call.value(invoke("ops.rms_normalization", x, **options))
+
+
+def _instance_norm(call: Keras) -> Value:
+    """Groups of one channel, which Keras is told by a number below 0."""
+    x = call.input("x")
+    weights = [call.input(name) for name in ("gamma", "beta") if call.has(name)]
+    options: dict[str, Any] = {
+        "axis": call.axis_said("axis", x.rank), "epsilon": float(call["eps"]),
+        "scale": None if call.has("gamma") else False,
+        "center": None if call.has("beta") else False,
+    }  # fmt: skip
+    return call.value(weighted(call, "GroupNormalization", weights, x, groups=-1, **options))
+
+
+def _normalize(call: Keras) -> Value | None:
+    x = call.input("x")
+    axes = call.axes_said("axes", x.rank)
+    several = len(axes) > 1 and call["p"] != 2  # of which it takes the norm of matrices
+    if not axes or several or call["p"] not in (1, 2, 3) or call["eps"] <= 0:
+        return None
+    axis = axes[0] if len(axes) == 1 else axes
+    options = {"axis": axis, "order": int(call["p"]), "epsilon": float(call["eps"])}
+    return call.value(invoke("ops.normalize", x, **options))
+
+
+# ---- counts
+
+
+def _bucketize(call: Keras) -> Value | None:
+    """By a search, on either side; or by a layer, which has one of them."""
+    x, table = call.input("x"), list(map(float, call["boundaries"]))
+    if x.rank < 1 or x.dtype != "f32" or not table:
+        return None
+    side = quoted("right" if call["right"] else "left")
+    listed = invoke("ops.array", str(table), call.build.dtype(x.dtype))
+    flat = call.build.reshape(x, (math.prod(x.shape),))
+    found = f'ops.cast({invoke("ops.searchsorted", listed, flat, side=side)}, "int64")'
+    return call.build.reshape(Value(found, flat.shape, "i64"), x.shape)
+
+
+def _discretized(call: Keras) -> Value | None:
+    x, table = call.input("x"), list(map(float, call["boundaries"]))
+    if x.rank < 1 or x.dtype != "f32" or not call["right"] or not table:
+        return None
+    made = invoke("keras.layers.Discretization", bin_boundaries=str(table))
+    return call.value(f'ops.cast({made}({x.text}), "int64")')
+
+
+WORDS: dict[str, Native | tuple[Native, ...]] = {
+    **_ELEMENTS,
+    "reduce_mean": _moment(0),
+    "reduce_variance": _moment(1, correction=0),
+    "reshape": _word("ops.reshape", _reshape),
+    "flatten": _word("ops.reshape", _reshape),
+    "transpose": _three(exchanged("ops.swapaxes", "ops.moveaxis")),
+    "concat": (_three(joined_as_numpy("ops")), _word("ops.concatenate", _concat)),
+    "crop": _word("ops.slice", _crop),
+    "upsample": _word("keras.ops.image.resize", _upsample),
+    "resize": _word("keras.layers.Resizing", _resize),
+    "conv": _word("keras.ops.conv", _conv),
+    "depthwise_conv": _word("keras.ops.depthwise_conv", _depthwise),
+    "separable_conv": _word("keras.ops.separable_conv", _separable),
+    "dense": (
+        _word("keras.layers.EinsumDense", _dense),
+        _word("ops.dot", _dense_by_function),
+    ),
+    "matmul": _word("keras.layers.Dot", _matmul),
+    "batch_norm": _word("keras.ops.batch_normalization", _batch_norm),
+    "layer_norm": _word("keras.ops.layer_normalization", _layer_norm, (3, 11)),
+    "rms_norm": _word("keras.ops.rms_normalization", _rms_norm, (3, 9)),
+    "instance_norm": _word("keras.layers.GroupNormalization", _instance_norm),
+    "normalize": _word("keras.ops.normalize", _normalize),
+    "bucketize": (
+        _word("ops.searchsorted", _bucketize),
+        _word("keras.layers.Discretization", _discretized),
+    ),
+}
