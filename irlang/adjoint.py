@@ -120,7 +120,7 @@ class _Adjoint:
             new = [n for n in self.work.equations if n not in before]
             self.active = self._reaching(self.work.equations.values())
             pending += [n for n in new if n in self.active and n not in done]
-        needed = reading(self.seeds, self.work.equations)
+        needed = reading(self.seeds, self.work.equations, stopping=self.stopping)
         flowing = [n for n in self.work.equations if n in self.active and n in needed]
         self.read = frozenset().union(*(eq.reads(self.work.equations[n].body) for n in flowing))
         for name in (*self.seeds, *self.sources, *flowing):

@@ -227,6 +227,8 @@ def renamed(expr: eq.Expr, names: dict[str, str]) -> eq.Expr:
 
 # ---- which tensors take part ------------------------------------------------------------------
 
+_WHOLE = ("bool", "int")
+
 
 def stops(expr: eq.Expr) -> bool:
     """Whether an expression is one through which no gradient flows."""
@@ -234,8 +236,8 @@ def stops(expr: eq.Expr) -> bool:
 
 
 def _passing(expr: eq.Expr) -> frozenset[str]:
-    """The tensors that are read where a gradient flows."""
-    if stops(expr):
+    """The tensors that are read where a gradient flows: not in what is compared or counted."""
+    if stops(expr) or (isinstance(expr, eq.Apply) and SCALARS[expr.function].kind in _WHOLE):
         return frozenset()
     own = {expr.tensor} if isinstance(expr, eq.Read) else set()
     return frozenset(own.union(*map(_passing, eq.children(expr))))
@@ -260,23 +262,27 @@ def reaching(
     return found
 
 
-def reading(targets: Iterable[str], equations: Mapping[str, eq.Equation]) -> tuple[str, ...]:
+def reading(
+    targets: Iterable[str], equations: Mapping[str, eq.Equation], *, stopping: bool = False
+) -> tuple[str, ...]:
     """All tensors that `targets` depend on, and themselves: each after those that it reads.
+    `stopping`: those to which something flows from them.
 
     Recurrences apart: there it comes after those that were not met before it.
     """
+    read = _passing if stopping else eq.reads
     found: dict[str, None] = {}
     met: set[str] = set()
     pending = [(name, False) for name in reversed(tuple(targets))]
     while pending:
-        name, read = pending.pop()
-        if read:
+        name, known = pending.pop()
+        if known:
             found[name] = None
         elif name not in met:
             met.add(name)
             pending.append((name, True))
             if name in equations:
-                needs = sorted(eq.reads(equations[name].body))
+                needs = sorted(read(equations[name].body))
                 pending += [(need, False) for need in needs if need not in met]
     return tuple(found)
 

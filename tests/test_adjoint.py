@@ -670,6 +670,17 @@ def test_a_product_with_zeros_has_its_true_gradient() -> None:
     assert vector.evaluate(backward, given)["d_x"].tolist() == [0.0, 6.0, 0.0]
 
 
+@pytest.mark.parametrize("rows", [[[0.0]], [[1.0, 2.0], [2.0, 4.0]]])
+def test_the_gradient_of_a_singular_determinant_is_its_adjugate(rows: list[list[float]]) -> None:
+    """What is read by `constant`, or compared, alone takes no part: it is infinite there."""
+    x = np.array(rows)
+    backward = adjoint(call("determinant", {"x": eq.TensorInfo(x.shape, "f64")}))
+    assert not [e.target for e in backward.equations if e.target in ("d_spread", "d_rows")]
+    gradient = vector.evaluate(backward, {"x": x, "d_y": np.array(1.0)})["d_x"]
+    adjugate = [[1.0]] if len(rows) == 1 else [[x[1, 1], -x[0, 1]], [-x[1, 0], x[0, 0]]]
+    assert gradient.tolist() == np.transpose(adjugate).tolist()
+
+
 def test_only_what_is_wanted_is_computed() -> None:
     types = {"x": eq.TensorInfo((2, 3), "f64"), "w": eq.TensorInfo((3, 4), "f64")}
     backward = adjoint(call("dense", types), wanted=["w"])
