@@ -105,6 +105,10 @@ class Graph:
     loss: str | None = None
     doc: str = ""
 
+    def operators(self) -> set[str]:
+        """The names of the operators that are called."""
+        return {node.op.name for node in self.nodes}
+
     def used(self) -> set[str]:
         """The values that a call reads or that are results."""
         found = {name for node in self.nodes for name in node.operands()}

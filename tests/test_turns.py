@@ -23,6 +23,7 @@ from irlang.diff.batch import _in_turn
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.reduce_files import manner_of, save
 from irlang.diff.runner import Session
+from irlang.diff.unfold import unfolded
 from irlang.diff.verdict import Verdict
 from irlang.lower.call import Native, in_turn
 from irlang.lower.lower import Lowered, lower, tables
@@ -132,10 +133,10 @@ def test_a_release_has_the_words_that_came_before_it() -> None:
         ((2, 5), 3, "third, second"),
         ((1,), 10, "third"),
     ):
-        kept = in_turn({"softmax": row}, Manner(turn=turn), release)["softmax"]
+        kept = in_turn({"softmax": row}, {"softmax"}, Manner(turn=turn), release)["softmax"]
         assert kept.spellings == said
-    assert in_turn({"softmax": row}, USUAL)["softmax"] is row
-    assert not in_turn({"softmax": row}, USUAL, (0, 9))
+    assert in_turn({"softmax": row}, {"softmax"}, USUAL)["softmax"] is row
+    assert not in_turn({"softmax": row}, {"softmax"}, USUAL, (0, 9))
 
 
 def test_other_strides_are_said_in_a_line_and_gradients_go_through() -> None:
@@ -160,6 +161,15 @@ def test_a_manner_is_kept_in_files_and_in_calls(tmp_path: Path) -> None:
     assert isolate(one, culprit).manner == manner
     path.write_text("nnir 1\n", "utf-8")
     assert manner_of(path) == USUAL == manner_of(tmp_path / "no.nnir")
+
+
+def test_the_parts_of_a_call_are_written_in_its_manner() -> None:
+    """What is composed is looked into as it was run."""
+    one = as_case(case("x: f32[2, 3]", "log_cosh(x, x)"))
+    manner = Manner(turn=3)
+    parts = unfolded(replace(one, manner=manner), "onnxruntime")
+    assert parts is not None
+    assert parts.manner == manner
 
 
 def test_a_finding_is_lowered_and_run_in_its_manner(tmp_path: Path) -> None:

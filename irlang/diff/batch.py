@@ -234,9 +234,8 @@ class _Batch:
         if turns:
             settings, session = self._settings, self._session
             seeds = [program_seed(settings.seed, one) for one in turns]
+            manner = Manner(turn=_turn(self._spoils))
             self._spoils += 1
-            around, rest = divmod(self._spoils, _USUAL)
-            manner = Manner(turn=0 if rest else 1 + around % _WAYS)
             accepted, counts = judge_invalid(
                 session, self._catalog, seeds, settings.ops, turns[0], SEEN.symptoms, manner
             )
@@ -330,8 +329,13 @@ class _Batch:
 def _in_turn(session: Session, made: tuple[int, int, Case]) -> tuple[int, int, Case]:
     """A program, which by its number may be written otherwise than is usual."""
     number, seed, case = made
+    return number, seed, session.turned(case, _turn(number))
+
+
+def _turn(number: int) -> int:
+    """In which of their ways targets write what has this number (`irlang.lower.manner`)."""
     turns, rest = divmod(number, _USUAL)
-    return number, seed, session.turned(case, 1 + turns % _WAYS) if rest == _USUAL - 1 else case
+    return 1 + turns % _WAYS if rest == _USUAL - 1 else 0
 
 
 def _spoilt(settings: Settings, catalog: Catalog) -> int:

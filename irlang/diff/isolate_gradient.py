@@ -46,4 +46,5 @@ def isolate_gradient(case: Case, pulled: Pullback, fed: dict[str, Array]) -> Cas
         name: np.asarray(array, DTYPES[info.dtype].numpy).reshape(info.shape)
         for name, array, info in zip(weights, flowing.values(), infos, strict=True)
     }
-    return Case(graph, {**alone.inputs, **inputs}, alone.params, catalog, edge=case.edge)
+    given = {**alone.inputs, **inputs}
+    return replace(alone, graph=graph, inputs=given, catalog=catalog)

@@ -282,9 +282,11 @@ class Session:
         """A case as any of the targets writes it at a turn; as it is where none writes it otherwise
         then.
         """
+        if not turn:
+            return case
         other = replace(case, manner=replace(case.manner, turn=turn))
         lowered = (self._lowered(case.graph, target, other) for target in self.targets)
-        return other if turn and any(one.turned for one in lowered) else case
+        return other if any(one.turned for one in lowered) else case
 
     def has_own(self, graph: Graph, catalog: Catalog) -> bool:
         """Whether any of the targets has operators of its own for all calls of a program that has

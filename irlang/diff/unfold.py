@@ -70,7 +70,8 @@ def _read_back(case: Case, model: Lowered) -> Case | None:
     if not set(case.values).issuperset(names[name] for name in graph.inputs):
         return None
     inputs = {name: case.values[names[name]] for name in graph.inputs}
-    made = Case(graph, inputs, initial_values(graph, 0), case.catalog, edge=case.edge)
+    params = initial_values(graph, 0)
+    made = Case(graph, inputs, params, case.catalog, edge=case.edge, manner=case.manner)
     before, after = ([n.op.name for n in one.graph.nodes] for one in (case, made))
     return made if len(after) > 1 and before != after else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -150,15 +150,18 @@ class Native:
 
 def in_turn(
     table: Mapping[str, Native],
+    called: Set[str],
     manner: Manner,
     release: tuple[int, ...] = (),
     compiled: bool = False,
 ) -> dict[str, Native]:
-    """A table of the words that a release has in a mode, of each operator those first whose turn
-    it is; what is as ever is the very row. compiled: whether programs are not run line by line.
+    """The rows of the operators that are called, with the words that a release has in a mode, those
+    first whose turn it is; what is as ever is the very row. compiled: whether programs are not run
+    line by line.
     """
     found = {}
-    for name, own in table.items():
+    for name in called & table.keys():
+        own = table[name]
         words = [one for one in own.words if one.is_in(release) and not (compiled and one.eager)]
         first = manner.words % max(len(words), 1)
         turned = words[first:] + words[:first]

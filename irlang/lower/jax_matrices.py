@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
-from irlang.lower.jax_shapes import named
-from irlang.lower.spelling import invoke, of_wide, plain, turned
+from irlang.lower.spelling import invoke, named, of_wide, plain, turned
 from irlang.lower.value import Value
 
 Jax = Call[JaxBuilder]

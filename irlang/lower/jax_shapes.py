@@ -8,7 +8,7 @@ from irlang.lower.call import Call, Native
 from irlang.lower.jax_builder import JaxBuilder
 from irlang.lower.jax_ops import whole
 from irlang.lower.legalise import filling, spatial
-from irlang.lower.spelling import invoke, plain
+from irlang.lower.spelling import invoke, named, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.value import Value
 
@@ -126,13 +126,6 @@ def _joined(function: str, rank: int) -> Native:
         return call.value(f"{function}([{listed}], axis={axis})")
 
     return Native(function, rule)
-
-
-def named(call: Jax, text: str) -> list[Value]:
-    """A call that gives all the results."""
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 
 def _split(call: Jax) -> list[Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Call, Native
@@ -12,6 +13,11 @@ from irlang.lower.value import Value
 
 Keras = Call[KerasBuilder]
 KERAS_3 = (3,)
+
+
+def three(row: Native) -> Native:
+    """A row for what came with Keras 3."""
+    return replace(row, since=KERAS_3)
 
 
 def made(call: Keras, kind: str, *arguments: Any, **options: Any) -> str:

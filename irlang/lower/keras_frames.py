@@ -11,17 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from irlang.lower.keras_call import Keras, quoted, sizes
-from irlang.lower.legalise import Windows, around, channels_first, channels_last, windows
+from irlang.lower.legalise import Windows, all_are, around, channels_first, channels_last, windows
 from irlang.lower.value import Value
 
 MOST_SPACE = 3
 FOR_POOL_3D = ("f32", "bf16")  # for which TensorFlow has kernels
 _FOR_CHANNELS_FIRST = ("f32",)  # and, on any processor, with channels first
-
-
-def all_are(numbers: Sequence[int], number: int) -> bool:
-    """Whether all numbers are this one."""
-    return all(size == number for size in numbers)
 
 
 def alike(numbers: Sequence[int]) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras, quoted
+from irlang.lower.keras_call import KERAS_3, Keras, quoted, three
 from irlang.lower.legalise import moved
 from irlang.lower.spelling import invoke
 from irlang.lower.value import Value
@@ -180,10 +179,6 @@ def _overlap(kind: str, *attributes: str) -> Native:
     return Native(f"keras.losses.{kind}", rule, since=(3, 9), others=(functional,))
 
 
-def _three(row: Native) -> Native:
-    return replace(row, since=KERAS_3)
-
-
 def _along(function: str, prediction: str, target: str, **only: Any) -> Native:
     """A cross entropy of `ops`, which is told the axis of the classes; that of labels says on
     TensorFlow that it takes the last alone.
@@ -230,19 +225,19 @@ LOSSES: dict[str, Native] = {
     "poisson": _elements("Poisson", _only(eps=1e-7, log_input=False, full=False)),
     "binary_cross_entropy": _elements("BinaryCrossentropy", _binary, "probs"),
     "binary_cross_entropy_logits": _elements("BinaryCrossentropy", _binary_logits, "logits"),
-    "binary_focal_cross_entropy": _three(_elements("BinaryFocalCrossentropy", _focal, "probs")),
+    "binary_focal_cross_entropy": three(_elements("BinaryFocalCrossentropy", _focal, "probs")),
     "dice": _overlap("Dice"),
     "tversky": _overlap("Tversky", "alpha", "beta"),
     "categorical_hinge": _classes("CategoricalHinge", _only(), "prediction"),
-    "cosine_similarity": _three(_classes("CosineSimilarity", _cosine, "prediction")),
+    "cosine_similarity": three(_classes("CosineSimilarity", _cosine, "prediction")),
     "kl_divergence": _classes("KLDivergence", _only(eps=1e-7), "probs"),
     "categorical_cross_entropy": _classes("CategoricalCrossentropy", _binary_logits, "logits"),
     "categorical_cross_entropy_probs": _classes("CategoricalCrossentropy", _categorical, "probs"),
-    "categorical_focal_cross_entropy": _three(
+    "categorical_focal_cross_entropy": three(
         _classes("CategoricalFocalCrossentropy", _categorical_focal, "probs")
     ),
     "cross_entropy": _classes("SparseCategoricalCrossentropy", _sparse, "logits", "labels"),
-    "cross_entropy_probs": _three(
+    "cross_entropy_probs": three(
         _classes("SparseCategoricalCrossentropy", _sparse_probs, "probs", "labels")
     ),
 }

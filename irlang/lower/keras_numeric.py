@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras
+from irlang.lower.keras_call import KERAS_3, Keras, three
 from irlang.lower.spelling import functions, invoke, log_add_exp, of_wide, plain
 from irlang.lower.value import Value
-
-
-def _three(row: Native) -> Native:
-    return Native(row.spelling, row.rule, since=KERAS_3)
 
 
 def _nan_to_num(call: Keras) -> Value:
@@ -31,13 +27,13 @@ _PLAIN = (
 )
 
 NUMERIC: dict[str, Native] = {
-    **{name: _three(plain(f"ops.{function}")) for name, function in functions(_PLAIN)},
-    "erfinv": _three(of_wide(plain("ops.erfinv"))),
-    "bessel_i": _three(of_wide(Native("ops.i0", _bessel_i))),
-    "gcd": _three(plain("ops.gcd")),
-    "lcm": _three(plain("ops.lcm")),
-    "log_add_exp": _three(log_add_exp("ops")),
-    "isin": _three(plain("ops.isin", invert="invert")),
-    "isclose": _three(plain("ops.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),
+    **{name: three(plain(f"ops.{function}")) for name, function in functions(_PLAIN)},
+    "erfinv": three(of_wide(plain("ops.erfinv"))),
+    "bessel_i": three(of_wide(Native("ops.i0", _bessel_i))),
+    "gcd": three(plain("ops.gcd")),
+    "lcm": three(plain("ops.lcm")),
+    "log_add_exp": three(log_add_exp("ops")),
+    "isin": three(plain("ops.isin", invert="invert")),
+    "isclose": three(plain("ops.isclose", rtol="rtol", atol="atol", equal_nan="equal_nan")),
     "nan_to_num": Native("ops.nan_to_num", _nan_to_num, since=KERAS_3),
 }

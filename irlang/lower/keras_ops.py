@@ -7,9 +7,9 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras, layer, simple, weighted
+from irlang.lower.keras_call import KERAS_3, Keras, layer, simple, three, weighted
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, functions, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, named, plain
 from irlang.lower.value import Value
 
 
@@ -104,15 +104,31 @@ def _prelu(call: Keras) -> Value | None:
     return call.value(weighted(call, "PReLU", [weight], x, **options))
 
 
-def _softplus(call: Keras) -> Value | None:
-    if call["beta"] != 1:
-        return None
-    return call.value(invoke("keras.activations.softplus", call.input("x")))
+def activations(module: str) -> dict[str, Native]:
+    """What Keras 3 has as functions of one tensor in two modules: `keras.activations`, `ops`."""
 
+    def gelu(call: Keras) -> Value:
+        tanh = call["approximate"] == "tanh"
+        return call.value(invoke(f"{module}.gelu", call.input("x"), approximate=tanh))
 
-def _gelu(call: Keras) -> Value:
-    tanh = call["approximate"] == "tanh"
-    return call.value(invoke("keras.activations.gelu", call.input("x"), approximate=tanh))
+    rows = {
+        **{name: plain(f"{module}.{name}") for name in _ACTIVATIONS.split()},
+        "selu": default(f"{module}.selu", alpha=1.6732632423543772, gamma=1.0507009873554805),
+        "celu": plain(f"{module}.celu", alpha="alpha"),
+        "gelu": Native(f"{module}.gelu", gelu),
+        "silu": default(f"{module}.silu", alpha=1),
+        "softplus": default(f"{module}.softplus", beta=1),
+        "hard_sigmoid": default(f"{module}.hard_sigmoid", alpha=1 / 6, beta=0.5),
+        "hard_swish": default(f"{module}.hard_silu", alpha=1 / 6, beta=0.5),
+        "hard_tanh": default(f"{module}.hard_tanh", min=-1, max=1),
+        "soft_shrink": plain(f"{module}.soft_shrink", threshold="threshold"),
+        "hard_shrink": plain(f"{module}.hard_shrink", threshold="threshold"),
+        "squareplus": plain(f"{module}.squareplus", b="b"),
+        "sparsemax": plain(f"{module}.sparsemax", axis="axis"),
+        "glu": plain(f"{module}.glu", axis="axis"),
+        "log_softmax": plain(f"{module}.log_softmax", axis="axis"),
+    }
+    return {name: three(row) for name, row in rows.items()}
 
 
 def _thresholded(call: Keras) -> Value:
@@ -267,11 +283,9 @@ def _split(call: Keras) -> list[Value]:
     counts = [info.shape[axis] for info in call.outputs]
     if len(counts) == 1:  # for which there is no list of places
         return [x]
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     places = [sum(counts[: i + 1]) for i in range(len(counts) - 1)]
     text = invoke("ops.split", x, str(places), axis=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _repeat(call: Keras) -> Value:
@@ -317,46 +331,26 @@ _FUNCTIONS = (
 _ACTIVATIONS = "sigmoid softsign log_sigmoid mish tanh_shrink sparse_plus"
 
 
-def _three(row: Native) -> Native:
-    return Native(row.spelling, row.rule, since=KERAS_3)
-
-
 ELEMENTS: dict[str, Native] = {
-    **{name: _three(plain(f"ops.{function}")) for name, function in functions(_FUNCTIONS)},
-    **{name: _three(plain(f"keras.activations.{name}")) for name in _ACTIVATIONS.split()},
+    **{name: three(plain(f"ops.{function}")) for name, function in functions(_FUNCTIONS)},
+    **activations("keras.activations"),
     "add": _signed("+", "ops.add"),
     "subtract": _signed("-", "ops.subtract"),
     "multiply": _signed("*", "ops.multiply"),
-    "divide": _three(Native("ops.divide, a / b", _divide)),
-    "add_n": _three(_merged("Add", "ops.add")),
-    "multiply_n": _three(_merged("Multiply", "ops.multiply")),
-    "maximum_n": _three(_merged("Maximum", "ops.maximum")),
-    "minimum_n": _three(_merged("Minimum", "ops.minimum")),
+    "divide": three(Native("ops.divide, a / b", _divide)),
+    "add_n": three(_merged("Add", "ops.add")),
+    "multiply_n": three(_merged("Multiply", "ops.multiply")),
+    "maximum_n": three(_merged("Maximum", "ops.maximum")),
+    "minimum_n": three(_merged("Minimum", "ops.minimum")),
     "average_n": Native("keras.layers.Average", _average),
-    "clip": _three(Native("ops.clip", _clip)),
-    "cast": _three(Native("ops.cast", _cast)),
+    "clip": three(Native("ops.clip", _clip)),
+    "cast": three(Native("ops.cast", _cast)),
     "relu": Native("keras.activations.relu, keras.layers.ReLU", _relu),
     "leaky_relu": Native("keras.layers.LeakyReLU", _leaky),
     "prelu": Native("keras.layers.PReLU", _prelu),
     "elu": simple("ELU", alpha="alpha"),
-    "selu": _three(
-        default("keras.activations.selu", alpha=1.6732632423543772, gamma=1.0507009873554805)
-    ),
-    "celu": _three(plain("keras.activations.celu", alpha="alpha")),
-    "gelu": _three(Native("keras.activations.gelu", _gelu)),
-    "silu": _three(default("keras.activations.silu", alpha=1)),
-    "softplus": _three(Native("keras.activations.softplus", _softplus)),
-    "hard_sigmoid": _three(default("keras.activations.hard_sigmoid", alpha=1 / 6, beta=0.5)),
-    "hard_swish": _three(default("keras.activations.hard_silu", alpha=1 / 6, beta=0.5)),
-    "hard_tanh": _three(default("keras.activations.hard_tanh", min=-1, max=1)),
-    "soft_shrink": _three(plain("keras.activations.soft_shrink", threshold="threshold")),
-    "hard_shrink": _three(plain("keras.activations.hard_shrink", threshold="threshold")),
     "thresholded_relu": Native("keras.activations.threshold", _thresholded),
-    "squareplus": _three(plain("keras.activations.squareplus", b="b")),
-    "sparsemax": _three(plain("keras.activations.sparsemax", axis="axis")),
-    "glu": _three(plain("keras.activations.glu", axis="axis")),
     "softmax": Native("keras.layers.Softmax", _softmax),
-    "log_softmax": _three(plain("keras.activations.log_softmax", axis="axis")),
     "reduce_sum": reduction("ops.sum"),
     "reduce_mean": reduction("ops.mean"),
     "reduce_prod": reduction("ops.prod"),
@@ -371,21 +365,21 @@ ELEMENTS: dict[str, Native] = {
     "argmin": _position("ops.argmin"),
     "cumsum": _scan("ops.cumsum"),
     "cumprod": _scan("ops.cumprod"),
-    "top_k": _three(Native("ops.top_k", _top_k)),
-    "einsum": _three(native("ops.einsum", repeats=False)),
+    "top_k": three(Native("ops.top_k", _top_k)),
+    "einsum": three(native("ops.einsum", repeats=False)),
     "reshape": Native("keras.layers.Reshape, ops.reshape", _reshape),
     "flatten": Native("keras.layers.Flatten, ops.reshape", _flatten),
     "transpose": Native("keras.layers.Permute, ops.transpose", _transpose),
     "squeeze": Native("ops.squeeze", _squeeze, since=KERAS_3),
     "expand_dims": Native("ops.expand_dims", _expand, since=KERAS_3),
     "repeat_vector": Native("keras.layers.RepeatVector", _repeat_vector),
-    "concat": _three(Native("keras.layers.Concatenate, ops.concatenate", _concat)),
-    "stack": _three(Native("ops.stack", _stack)),
-    "split": _three(Native("ops.split", _split)),
-    "repeat": _three(Native("ops.repeat", _repeat)),
-    "tile": _three(Native("ops.tile", _tile)),
-    "reverse": _three(Native("ops.flip", _flip)),
-    "roll": _three(Native("ops.roll", _roll)),
-    "broadcast_to": _three(Native("ops.broadcast_to", _broadcast)),
-    "trilu": _three(Native("ops.triu, ops.tril", _trilu)),
+    "concat": three(Native("keras.layers.Concatenate, ops.concatenate", _concat)),
+    "stack": three(Native("ops.stack", _stack)),
+    "split": three(Native("ops.split", _split)),
+    "repeat": three(Native("ops.repeat", _repeat)),
+    "tile": three(Native("ops.tile", _tile)),
+    "reverse": three(Native("ops.flip", _flip)),
+    "roll": three(Native("ops.roll", _roll)),
+    "broadcast_to": three(Native("ops.broadcast_to", _broadcast)),
+    "trilu": three(Native("ops.triu, ops.tril", _trilu)),
 }

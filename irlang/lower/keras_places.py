@@ -7,7 +7,7 @@ from dataclasses import replace
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras, positions
-from irlang.lower.spelling import default, invoke, labelled_sequences, of_vectors, plain
+from irlang.lower.spelling import default, invoke, labelled_sequences, named, of_vectors, plain
 from irlang.lower.value import Value
 
 
@@ -113,11 +113,9 @@ def _meshgrid(call: Keras) -> list[Value] | None:
     values = call.family("xs")
     if any(value.rank != 1 for value in values):
         return None
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     listed = ", ".join(map(call.build.full, values))
     text = invoke("ops.meshgrid", listed, indexing=f'"{call["indexing"]}"')
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _gather(call: Keras) -> Value | None:

@@ -14,7 +14,6 @@ from irlang.lower.keras_frames import (
     FOR_POOL_3D,
     MOST_SPACE,
     alike,
-    all_are,
     either_steps,
     framed,
     laid,
@@ -25,6 +24,7 @@ from irlang.lower.keras_frames import (
 )
 from irlang.lower.legalise import (
     Windows,
+    all_are,
     around,
     channels_first,
     channels_last,

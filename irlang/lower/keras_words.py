@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from irlang.lower.call import Native
-from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, weighted
+from irlang.lower.keras_call import KERAS_3, Keras, layer, quoted, three, weighted
 from irlang.lower.keras_frames import alike, either_steps, framed, laid, layout, result, steps_of
-from irlang.lower.keras_ops import MOST_AXES, reduction
+from irlang.lower.keras_ops import MOST_AXES, activations, reduction
 from irlang.lower.legalise import channels_first, channels_last, spatial
-from irlang.lower.spelling import default, exchanged, functions, invoke, joined_as_numpy, plain
+from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, plain
 from irlang.lower.value import Value
 
 _PLANE = 2  # axes of an image
@@ -24,10 +23,6 @@ _PLANE = 2  # axes of an image
 
 def _word(spelling: str, rule: Callable[[Keras], Any], since: tuple[int, ...] = KERAS_3) -> Native:
     return Native(spelling, rule, since=since)
-
-
-def _three(row: Native) -> Native:
-    return replace(row, since=KERAS_3)
 
 
 # ---- elements
@@ -50,10 +45,6 @@ def _relu(call: Keras) -> Value | None:
     return None if function is None else call.value(invoke(function, call.input("x")))
 
 
-def _softplus(call: Keras) -> Value | None:
-    return None if call["beta"] != 1 else call.value(invoke("ops.softplus", call.input("x")))
-
-
 def _softmax(call: Keras) -> Value | None:
     x = call.input("x")
     if x.rank > MOST_AXES:
@@ -61,41 +52,22 @@ def _softmax(call: Keras) -> Value | None:
     return call.value(invoke("ops.softmax", x, axis=call.axis_said("axis", x.rank)))
 
 
-def _gelu(call: Keras) -> Value:
-    tanh = call["approximate"] == "tanh"
-    return call.value(invoke("ops.gelu", call.input("x"), approximate=tanh))
-
-
 def _threshold(call: Keras) -> Value:
     return call.value(invoke("ops.threshold", call.input("x"), float(call["theta"]), 0.0))
 
 
-_FUNCTIONS = "sigmoid softsign log_sigmoid tanh_shrink sparse_plus"
 _ELEMENTS: dict[str, Native] = {
-    **{name: _three(plain(f"ops.{function}")) for name, function in functions(_FUNCTIONS)},
+    # those but mish, of which there is no function among the operations
+    **{name: row for name, row in activations("ops").items() if name != "mish"},
     "add": _layered("Add"),
     "subtract": _layered("Subtract"),
     "multiply": _layered("Multiply"),
     "maximum": _layered("Maximum"),
     "minimum": _layered("Minimum"),
     "relu": _word("ops.relu", _relu),
-    "leaky_relu": _three(plain("ops.leaky_relu", negative_slope="alpha")),
-    "elu": _three(plain("ops.elu", alpha="alpha")),
-    "celu": _three(plain("ops.celu", alpha="alpha")),
-    "selu": _three(default("ops.selu", alpha=1.6732632423543772, gamma=1.0507009873554805)),
-    "gelu": _word("ops.gelu", _gelu),
-    "silu": _three(default("ops.silu", alpha=1)),
-    "softplus": _word("ops.softplus", _softplus),
-    "hard_sigmoid": _three(default("ops.hard_sigmoid", alpha=1 / 6, beta=0.5)),
-    "hard_swish": _three(default("ops.hard_silu", alpha=1 / 6, beta=0.5)),
-    "hard_tanh": _three(default("ops.hard_tanh", min=-1, max=1)),
-    "soft_shrink": _three(plain("ops.soft_shrink", threshold="threshold")),
-    "hard_shrink": _three(plain("ops.hard_shrink", threshold="threshold")),
+    "leaky_relu": three(plain("ops.leaky_relu", negative_slope="alpha")),
+    "elu": three(plain("ops.elu", alpha="alpha")),
     "thresholded_relu": _word("ops.threshold", _threshold),
-    "squareplus": _three(plain("ops.squareplus", b="b")),
-    "sparsemax": _three(plain("ops.sparsemax", axis="axis")),
-    "glu": _three(plain("ops.glu", axis="axis")),
-    "log_softmax": _three(plain("ops.log_softmax", axis="axis")),
     "softmax": _word("ops.softmax", _softmax),
     "reduce_max": reduction("ops.amax"),
     "reduce_min": reduction("ops.amin"),
@@ -335,8 +307,8 @@ WORDS: dict[str, Native | tuple[Native, ...]] = {
     "reduce_variance": _moment(1, correction=0),
     "reshape": _word("ops.reshape", _reshape),
     "flatten": _word("ops.reshape", _reshape),
-    "transpose": _three(exchanged("ops.swapaxes", "ops.moveaxis")),
-    "concat": (_three(joined_as_numpy("ops")), _word("ops.concatenate", _concat)),
+    "transpose": three(exchanged("ops.swapaxes", "ops.moveaxis")),
+    "concat": (three(joined_as_numpy("ops")), _word("ops.concatenate", _concat)),
     "crop": _word("ops.slice", _crop),
     "upsample": _word("keras.ops.image.resize", _upsample),
     "resize": _word("keras.layers.Resizing", _resize),

@@ -21,6 +21,11 @@ B = TypeVar("B", bound=Builder)
 _WHOLE = 2**53  # up to which a whole number beside a real one is written as it is
 
 
+def all_are(numbers: Sequence[int], number: int) -> bool:
+    """Whether all numbers are this one."""
+    return all(size == number for size in numbers)
+
+
 def is_whole(number: float) -> bool:
     """Whether a number, which may be infinite, is a whole one that 64 bits hold."""
     return math.isfinite(number) and number == int(number) and -(2**63) <= number < 2**63

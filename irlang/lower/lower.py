@@ -177,7 +177,9 @@ def lower(
         known.name, "onnx", code, {}, tuple(graph.inputs), tuple(graph.outputs),
         tuple(body.unsupported.values()), False, frozenset(body.native), dared=builder.dared,
         turned=builder.runtime.is_elder
-        or _has_turned(graph, body.native, in_turn(to_onnx.TABLE, manner), to_onnx.TABLE),
+        or _has_turned(
+            graph, body.native, in_turn(to_onnx.TABLE, graph.operators(), manner), to_onnx.TABLE
+        ),
     )  # fmt: skip
 
 
@@ -228,7 +230,7 @@ def _python(
     gradients = grad and graph.loss is not None and bool(layout.gradients)
     builder.sloped = gradients
     compiled = layout.decorator or layout.wrapper
-    table = in_turn(row.table, manner, target.release, bool(compiled))
+    table = in_turn(row.table, graph.operators(), manner, target.release, bool(compiled))
     body = spell(
         graph, builder, table, catalog, values, native=native, shuns=row.shuns, lacks=builder.lacks,
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,

@@ -12,7 +12,7 @@ from irlang.lower.legalise import is_whole
 from irlang.lower.mx_builder import MOST_AXES, MxBuilder
 from irlang.lower.mx_layers import LAYERS
 from irlang.lower.selections import MX_SELECTIONS
-from irlang.lower.spelling import functions, invoke, plain, turned
+from irlang.lower.spelling import functions, invoke, named, plain, turned
 from irlang.lower.value import Value
 
 Mx = Call[MxBuilder]
@@ -218,10 +218,8 @@ def _split(call: Mx) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
     ends = tuple(accumulate(info.shape[axis] for info in call.outputs))[:-1]
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("mx.np.split", x, str(list(ends)), axis=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _lower(call: Mx) -> Value | None:
@@ -345,10 +343,8 @@ def _meshgrid(call: Mx) -> list[Value] | None:
     values = call.family("xs")
     if call.out.kind == "bool":
         return None
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("mx.np.meshgrid", *values, indexing=f'"{call["indexing"]}"')
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _ldexp(call: Mx) -> Value:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
 from irlang.lower.onnx_builder import OnnxBuilder
+from irlang.lower.onnx_ops import on_axis
 from irlang.lower.value import Value
 
 Onnx = Call[OnnxBuilder]
+_HARDMAX = on_axis("Hardmax")
 _POWERS = frozenset({"f32", "f64", "i32", "i64"})  # of one type by another
 # What kernels that scatter add, multiply and compare.
 _REDUCED = _POWERS | {"i8", "i16", "u8", "u16", "u32", "u64"}
@@ -39,15 +43,6 @@ def _scatter(op: str) -> Native:
         return call.build.node(op, inputs, [call.out], **options)[0]
 
     return Native(op, rule)
-
-
-def _hardmax(call: Onnx) -> Value | None:
-    x = call.input("x")
-    if x.dtype != "f32":
-        return None
-    if call.build.runtime.spans_axes("Hardmax") and call.axis("axis", x.rank) != x.rank - 1:
-        return None
-    return call.build.op("Hardmax", [x], x.shape, axis=call.axis_said("axis", x.rank))
 
 
 def _shift(call: Onnx) -> Value | None:
@@ -103,7 +98,9 @@ PLACES: dict[str, Native] = {
     "sort": Native("TopK", _sort),
     "scatter_elements": _scatter("ScatterElements"),
     "scatter_nd": _scatter("ScatterND"),
-    "hardmax": Native("Hardmax", _hardmax),
+    "hardmax": replace(
+        _HARDMAX, rule=lambda call: _HARDMAX.rule(call) if call.out.dtype == "f32" else None
+    ),
     "bit_and": _bits("BitwiseAnd"),
     "bit_or": _bits("BitwiseOr"),
     "bit_xor": _bits("BitwiseXor"),

@@ -34,6 +34,13 @@ def invoke(function: str, *arguments: Any, **options: Any) -> str:
     return f"{function}({', '.join(given)})"
 
 
+def named(call: Call[Any], text: str) -> list[Value]:
+    """What gives all results at once, each under its name."""
+    names = [call.build.names.fresh(name) for name in call.node.outputs]
+    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+
+
 def plain(function: str, **attributes: str) -> Native:
     """A function of the inputs in their order, with attributes under the framework's names."""
 

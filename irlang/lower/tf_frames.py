@@ -5,7 +5,7 @@ for.
 from __future__ import annotations
 
 from irlang.lower.call import Call
-from irlang.lower.legalise import Windows, around, channels_first, windows
+from irlang.lower.legalise import Windows, all_are, around, channels_first, windows
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -14,11 +14,6 @@ Tf = Call[TensorFlowBuilder]
 MOST_SPACE = 3
 PLANE = 2  # axes of an image
 _POOL3D_TYPES = ("f32", "bf16")  # for which there are kernels
-
-
-def all_are(sizes: tuple[int, ...], number: int) -> bool:
-    """Whether all sizes are this one."""
-    return all(size == number for size in sizes)
 
 
 def framed(

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import Windows, channels_last, moved
+from irlang.lower.legalise import Windows, all_are, channels_last, moved
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
-from irlang.lower.tf_frames import MOST_SPACE, PLANE, all_are, biased, framed, listed, result
-from irlang.lower.tf_layers import LEAST_EPSILON, Pool, avg_pool, max_pool, reduced
+from irlang.lower.tf_frames import MOST_SPACE, PLANE, biased, framed, listed, result
+from irlang.lower.tf_layers import Pool, avg_pool, fuses, max_pool, reduced
 from irlang.lower.tf_words import raw
 from irlang.lower.value import Value
 
@@ -192,8 +192,7 @@ def _fused(call: Tf, kernel: str) -> Value | None:
     """Of images and, the last of these kernels, volumes."""
     x = call.input("x")
     ranks = (4, 5) if kernel.endswith("V3") else (4,)
-    whole = call.has("scale") and call.has("bias") and not call.build.sloped
-    if not whole or x.rank not in ranks or x.dtype != "f32" or call["eps"] <= LEAST_EPSILON:
+    if call.build.sloped or not fuses(call, x, *ranks):
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
@@ -208,9 +207,8 @@ def _fused(call: Tf, kernel: str) -> Value | None:
 def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
     """Its variance is that of a sample, so that only what is normalised is its own."""
     x = call.input("x")
-    whole = call.has("scale") and call.has("bias") and call["correction"] == 0
     alone = not call.wants("mean") and not call.wants("var")
-    if not whole or not alone or x.rank != 4 or x.dtype != "f32" or call["eps"] <= LEAST_EPSILON:
+    if not alone or call["correction"] or not fuses(call, x, 4):
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)

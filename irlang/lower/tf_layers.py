@@ -9,13 +9,12 @@ from dataclasses import replace
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.keras_windows import WINDOWS as KERAS_WINDOWS
-from irlang.lower.legalise import Windows, around, channels_last, moved, windows
+from irlang.lower.legalise import Windows, all_are, around, channels_last, moved, windows
 from irlang.lower.spelling import invoke, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import (
     MOST_SPACE,
     PLANE,
-    all_are,
     biased,
     framed,
     is_plane,
@@ -221,18 +220,20 @@ def _global(function: str) -> Native:
 # ---- normalisation
 
 
-LEAST_EPSILON = 1.001e-5  # what is less, the fused kernel takes for this
+_LEAST_EPSILON = 1.001e-5  # what is less, the fused kernel takes for this
 
 
-def _fuses(call: Tf, x: Value) -> bool:
-    """Whether Keras would take the fused kernel, which optimisers look for."""
-    whole = call.has("scale") and call.has("bias") and not call.build.sloped
-    return whole and x.rank == 4 and x.dtype == "f32" and call["eps"] > LEAST_EPSILON
+def fuses(call: Tf, x: Value, *ranks: int) -> bool:
+    """Whether Keras would take the fused kernel, which optimisers look for, were it there for
+    tensors of these ranks.
+    """
+    whole = call.has("scale") and call.has("bias")
+    return whole and x.rank in ranks and x.dtype == "f32" and call["eps"] > _LEAST_EPSILON
 
 
 def _fused_batch_norm(call: Tf) -> Value | None:
     x = call.input("x")
-    if not _fuses(call, x):
+    if call.build.sloped or not fuses(call, x, 4):
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)

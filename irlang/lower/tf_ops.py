@@ -8,7 +8,7 @@ from typing import Any
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last, filling, parts, spatial
-from irlang.lower.spelling import default, functions, invoke, plain
+from irlang.lower.spelling import default, functions, invoke, named, plain
 from irlang.lower.subscript import subscript
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
@@ -209,10 +209,8 @@ def _joined(function: str, rank: int) -> Native:
 def _split(call: Tf) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke("tf.split", x, str(parts(call, x)), axis=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 _MIRRORED = 5  # axes that the kernel of MirrorPad takes

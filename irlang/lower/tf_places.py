@@ -7,7 +7,7 @@ import math
 from irlang.dtypes import DTYPES, integer_range
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
-from irlang.lower.spelling import default, invoke, plain
+from irlang.lower.spelling import default, invoke, named, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -121,11 +121,9 @@ def _trace(call: Tf) -> Value | None:
 
 
 def _meshgrid(call: Tf) -> list[Value]:
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     listed = ", ".join(call.build.full(value) for value in call.family("xs"))
     text = invoke("tf.meshgrid", listed, indexing=f'"{call["indexing"]}"')
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _matrix(function: str) -> Native:

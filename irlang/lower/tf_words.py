@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last, filling, spatial
 from irlang.lower.selections import TF_ROOM
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, named
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -38,10 +37,6 @@ def _word(function: str, rule: Callable[[Tf, str], Any]) -> Native:
     return Native(function, lambda call: rule(call, function))
 
 
-def _kind(call: Tf) -> str:
-    return DTYPES[call.out.dtype].kind
-
-
 # ---- elements
 
 
@@ -52,7 +47,7 @@ def _two(call: Tf, kernel: str) -> Value | None:
 
 
 def _quotient(call: Tf, kernel: str) -> Value | None:
-    return _two(call, kernel) if _kind(call) == "real" else None
+    return _two(call, kernel) if call.out.kind == "real" else None
 
 
 def _one(call: Tf, kernel: str) -> Value | None:
@@ -65,10 +60,10 @@ def _clip(call: Tf, kernel: str) -> Value | None:
     low, high, x = call["low"], call["high"], call.input("x")
     if call.out.dtype not in _NUMBERS or low > high:
         return None
-    if _kind(call) == "int" and math.inf in (-low, high):
+    if call.out.kind == "int" and math.inf in (-low, high):
         return None
     dtype = call.build.dtype(x.dtype)
-    number = float if _kind(call) == "real" else int
+    number = float if call.out.kind == "real" else int
     low, high = (f"tf.constant({_written(number(end))}, {dtype})" for end in (low, high))
     return call.value(invoke(kernel, t=x, clip_value_min=low, clip_value_max=high))
 
@@ -208,10 +203,8 @@ def _split(call: Tf, function: str) -> list[Value] | None:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
     sizes = [info.shape[axis] for info in call.outputs]
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke(function, x, str(sizes), axis=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _pad(call: Tf, kernel: str) -> Value | None:

@@ -52,7 +52,7 @@ def model_file(
     is there that optimisers take several for one. Lone calls are those of the newest kernels, where
     no more of them are operators of their own in the usual opset.
     """
-    table, bold = in_turn(TABLE, manner), manner.bold
+    table, bold = in_turn(TABLE, graph.operators(), manner), manner.bold
     write = partial(_written, graph, catalog, params, table, native=native, whole=whole, bold=bold)
     if manner.older and runtime.elder:
         made = write(runtime.elder[manner.words % len(runtime.elder)])

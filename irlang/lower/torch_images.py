@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import windows
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, named
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -86,7 +86,6 @@ def _max_pool(call: Torch) -> list[Value] | None:
         return None
     if call["pad"] == "same" and call["ceil_mode"]:
         return None
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     text = invoke(
         f"F.max_pool{frame.rank}d",
         x,
@@ -97,8 +96,7 @@ def _max_pool(call: Torch) -> list[Value] | None:
         ceil_mode=True if call["ceil_mode"] else None,
         return_indices=True,
     )
-    call.build.lines.append(f"{', '.join(names)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _channel_shuffle(call: Torch) -> Value | None:

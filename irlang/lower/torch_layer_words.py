@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import Windows, moved, windows
 from irlang.lower.spelling import invoke
@@ -18,14 +15,6 @@ from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _real(call: Torch) -> bool:
-    return DTYPES[call.out.dtype].kind == "real"
-
-
-def _word(spelling: str, rule: Callable[[Torch], Any]) -> Native:
-    return Native(spelling, rule)
 
 
 # ---- products
@@ -45,7 +34,7 @@ def _sides(call: Torch) -> list[str]:
 
 def _linear(call: Torch) -> Value | None:
     """A product as a layer has it: of any number of axes by a matrix."""
-    if call.input("b").rank != 2 or not _real(call):
+    if call.input("b").rank != 2 or call.out.kind != "real":
         return None
     a, b = _sides(call)
     return call.value(invoke("F.linear", a, b[:-3] if call["transpose_b"] else f"{b}.mT"))
@@ -54,7 +43,7 @@ def _linear(call: Torch) -> Value | None:
 def _baddbmm(call: Torch) -> Value | None:
     """Beside a tensor that counts for nothing."""
     a, b = call.input("a"), call.input("b")
-    if a.rank != 3 or b.rank != 3 or a.shape[0] != b.shape[0] or not _real(call):
+    if a.rank != 3 or b.rank != 3 or a.shape[0] != b.shape[0] or call.out.kind != "real":
         return None
     nothing = invoke("torch.zeros", call.out.shape, dtype=call.build.dtype(call.out.dtype))
     return call.value(invoke("torch.baddbmm", nothing, *_sides(call), beta=0))
@@ -139,15 +128,15 @@ def _instance_norm(call: Torch) -> Value | None:
 
 
 WORDS: dict[str, Native | tuple[Native, ...]] = {
-    "dense": _word("torch.addmm, torch.matmul", _dense),
-    "matmul": (_word("F.linear", _linear), _word("torch.baddbmm", _baddbmm)),
-    "conv": _word("torch.conv_tbc", _conv_tbc),
-    "max_pool": _word(
+    "dense": Native("torch.addmm, torch.matmul", _dense),
+    "matmul": (Native("F.linear", _linear), Native("torch.baddbmm", _baddbmm)),
+    "conv": Native("torch.conv_tbc", _conv_tbc),
+    "max_pool": Native(
         "F.max_pool{1,2,3}d with places", partial(max_pool, given=_pooled_with_places)
     ),
     "global_max_pool": _global("torch.amax"),
     "global_avg_pool": _global("torch.mean"),
-    "batch_norm": replace(_word("torch.native_batch_norm", _batch_norm), constant=("mean", "var")),
-    "group_norm": _word("torch.native_group_norm", _group_norm),
-    "instance_norm": _word("F.group_norm", _instance_norm),
+    "batch_norm": replace(Native("torch.native_batch_norm", _batch_norm), constant=("mean", "var")),
+    "group_norm": Native("torch.native_group_norm", _group_norm),
+    "instance_norm": Native("F.group_norm", _instance_norm),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.legalise import Windows, around, moved, trailing, windows
+from irlang.lower.legalise import Windows, all_are, around, moved, trailing, windows
 from irlang.lower.spelling import invoke, of_vectors, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -18,10 +18,6 @@ Torch = Call[TorchBuilder]
 _MOST_SPACE = 3  # spatial axes
 _HALVES = ("f16", "bf16")
 _WIDE = ("f32", "f64")
-
-
-def _same(sizes: tuple[int, ...], number: int) -> bool:
-    return all(size == number for size in sizes)
 
 
 # ---- products
@@ -78,7 +74,7 @@ def _convolve(call: Torch, x: Value, weight: Value, groups: int, bias: bool) -> 
     if not 1 <= frame.rank <= _MOST_SPACE:
         return None
     padding: Any = None
-    if frame.padded and call["pad"] == "same" and _same(frame.stride, 1):
+    if frame.padded and call["pad"] == "same" and all_are(frame.stride, 1):
         padding = '"same"'
     elif frame.padded and frame.symmetric:
         padding = frame.before
@@ -89,9 +85,9 @@ def _convolve(call: Torch, x: Value, weight: Value, groups: int, bias: bool) -> 
         x,
         weight,
         *([call.input("b")] if bias else ()),
-        stride=None if _same(frame.stride, 1) else frame.stride,
+        stride=None if all_are(frame.stride, 1) else frame.stride,
         padding=padding,
-        dilation=None if _same(frame.dilation, 1) else frame.dilation,
+        dilation=None if all_are(frame.dilation, 1) else frame.dilation,
         groups=None if groups == 1 else groups,
     )
     return call.value(text)
@@ -139,11 +135,11 @@ def _transposed(call: Torch) -> Value | None:
         x,
         call.input("w"),
         *([call.input("b")] if call.has("b") else ()),
-        stride=None if _same(stride, 1) else tuple(stride),
+        stride=None if all_are(stride, 1) else tuple(stride),
         padding=padding,
         output_padding=tuple(extra) if any(extra) else None,
         groups=None if call["groups"] == 1 else call["groups"],
-        dilation=None if _same(dilation, 1) else tuple(dilation),
+        dilation=None if all_are(dilation, 1) else tuple(dilation),
     )
     if direct:
         return call.value(text)
@@ -172,7 +168,7 @@ def pooled(x: Value, frame: Windows, ceil: bool, **more: Any) -> str:
         frame.window,
         stride=None if frame.stride == frame.window else frame.stride,
         padding=frame.before if frame.padded else None,
-        dilation=None if _same(frame.dilation, 1) else frame.dilation,
+        dilation=None if all_are(frame.dilation, 1) else frame.dilation,
         ceil_mode=ceil or None,
         **more,
     )
@@ -199,7 +195,7 @@ def max_pool(
 def _avg_pool(call: Torch) -> Value | None:
     x, frame = call.input("x"), windows(call)
     counts = bool(call["count_include_pad"])
-    if not 1 <= frame.rank <= _MOST_SPACE or not _same(frame.dilation, 1):
+    if not 1 <= frame.rank <= _MOST_SPACE or not all_are(frame.dilation, 1):
         return None
     if frame.rank == _MOST_SPACE and x.dtype in _HALVES:
         return None  # there is no kernel
@@ -226,7 +222,7 @@ def _avg_pool(call: Torch) -> Value | None:
 def _lp_pool(call: Torch) -> Value | None:
     """For even orders: PyTorch leaves the sign to odd powers."""
     frame, order = windows(call), float(call["p"])
-    plain_ = not frame.padded and _same(frame.dilation, 1) and not call["ceil_mode"]
+    plain_ = not frame.padded and all_are(frame.dilation, 1) and not call["ceil_mode"]
     if not 1 <= frame.rank <= _MOST_SPACE or not plain_ or order % 2:
         return None
     if frame.rank == _MOST_SPACE and call.out.dtype in _HALVES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.labels import native
-from irlang.lower.spelling import invoke, plain, powered
+from irlang.lower.spelling import invoke, named, plain, powered
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
 
@@ -138,11 +138,9 @@ def _cross(call: Torch) -> Value:
 
 
 def _meshgrid(call: Torch) -> list[Value]:
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     listed = ", ".join(call.build.full(value) for value in call.family("xs"))
     text = invoke("torch.meshgrid", listed, indexing=f'"{call["indexing"]}"')
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _kron(call: Torch) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import filling, parts, spatial
-from irlang.lower.spelling import invoke, text_of
+from irlang.lower.spelling import invoke, named, text_of
 from irlang.lower.subscript import subscript
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.value import Value
@@ -102,12 +102,10 @@ def _joined(function: str, rank: int) -> Native:
 def _split(call: Torch) -> list[Value]:
     x = call.input("x")
     axis = call.axis_said("axis", x.rank)
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     wanted = parts(call, x)
     function = "torch.split" if isinstance(wanted, list) else "torch.chunk"
     text = invoke(function, x, str(wanted), dim=axis)
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _pad(call: Torch) -> Value | None:

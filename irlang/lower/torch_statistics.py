@@ -35,11 +35,17 @@ def _quantile(call: Torch) -> Value | None:
     return call.value(invoke("torch.quantile", x, float(call["q"]), **options))
 
 
-def _bucketize(call: Torch) -> Value:
-    x = call.input("x")
-    numbers, dtype = list(map(float, call["boundaries"])), call.build.dtype(x.dtype)
-    table = call.build.spell("array", numbers=numbers, dtype=dtype)
-    return call.value(invoke("torch.bucketize", x, table, right=call["right"] or None))
+def among(function: str, after: bool = False) -> Native:
+    """The place of each element among sorted numbers; after: whether it is told after these."""
+
+    def rule(call: Torch) -> Value:
+        x = call.input("x")
+        numbers, dtype = list(map(float, call["boundaries"])), call.build.dtype(x.dtype)
+        table = call.build.spell("array", numbers=numbers, dtype=dtype)
+        given = (table, x) if after else (x, table)
+        return call.value(invoke(function, *given, right=call["right"] or None))
+
+    return Native(function, rule)
 
 
 def _bincount(call: Torch) -> Value | None:
@@ -72,7 +78,7 @@ STATISTICS: dict[str, Native] = {
     "reduce_nansum": over_axes("torch.nansum", axis="dim", keepdims="keepdim"),
     "reduce_nanmean": over_axes("torch.nanmean", axis="dim", keepdims="keepdim"),
     "quantile": Native("torch.quantile, torch.median", _quantile),
-    "bucketize": Native("torch.bucketize", _bucketize),
+    "bucketize": among("torch.bucketize"),
     "bincount": Native("torch.bincount", _bincount),
     "histogram": Native("torch.histc", _histogram),
     "differences": differences("torch.diff", axis="dim"),

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from irlang.dtypes import DTYPES
 from irlang.lower.call import Call, Native
-from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, plain
+from irlang.lower.spelling import exchanged, invoke, joined_as_numpy, named, plain
 from irlang.lower.torch_builder import TorchBuilder
 from irlang.lower.torch_places import two
 from irlang.lower.torch_sequences import loss
 from irlang.lower.torch_shapes import interpolate
+from irlang.lower.torch_statistics import among
 from irlang.lower.value import Value
 
 Torch = Call[TorchBuilder]
 _WIDE = ("f32", "f64")
-
-
-def _real(call: Torch) -> bool:
-    return DTYPES[call.out.dtype].kind == "real"
 
 
 # ---- elements
@@ -30,7 +24,7 @@ def _real(call: Torch) -> bool:
 def _clip(call: Torch) -> Value | None:
     """Between tensors of one number each."""
     low, high, x = call["low"], call["high"], call.input("x")
-    if not _real(call) or (low, high) == (-math.inf, math.inf):
+    if call.out.kind != "real" or (low, high) == (-math.inf, math.inf):
         return None
     made = {
         name: invoke("torch.full", (), float(end), dtype=call.build.dtype(x.dtype))
@@ -43,7 +37,7 @@ def _clip(call: Torch) -> Value | None:
 def _hard_tanh(call: Torch) -> Value | None:
     """Bounds in their order, which are finite."""
     low, high = float(call["min"]), float(call["max"])
-    if not _real(call) or not -math.inf < low <= high < math.inf:
+    if call.out.kind != "real" or not -math.inf < low <= high < math.inf:
         return None
     return call.value(invoke("F.hardtanh", call.input("x"), low, high))
 
@@ -93,7 +87,7 @@ def _moments(function: str, place: int, correction: bool = True) -> Native:
         axes = call.axes_said("axes", x.rank) if x.rank else ()
         count = math.prod(x.shape[axis] for axis in axes)
         less = call["correction"] if correction else 0
-        if not axes or count <= less or not _real(call):
+        if not axes or count <= less or call.out.kind != "real":
             return None
         options = {"dim": axes, "correction": less, "keepdim": call["keepdims"] or None}
         return call.value(f"{invoke(function, x, **options)}[{place}]")
@@ -117,7 +111,7 @@ def _extreme(part: str) -> Native:
 def _sum_to_size(call: Torch) -> Value | None:
     """Axes that are kept, with one element."""
     x = call.input("x")
-    if not call["keepdims"] or not _real(call) or not x.rank:
+    if not call["keepdims"] or call.out.kind != "real" or not x.rank:
         return None
     return call.value(f"{call.build.inner(x)}.sum_to_size({call.out.shape})")
 
@@ -136,13 +130,6 @@ def _sort(call: Torch) -> list[Value] | None:
         return None
     options = {"dim": call.axis_said("axis", x.rank), "descending": call["descending"] or None}
     return two(call, invoke("torch.sort", x, **options))
-
-
-def _searched(call: Torch) -> Value:
-    x = call.input("x")
-    numbers, dtype = list(map(float, call["boundaries"])), call.build.dtype(x.dtype)
-    table = call.build.spell("array", numbers=numbers, dtype=dtype)
-    return call.value(invoke("torch.searchsorted", table, x, right=call["right"] or None))
 
 
 def _histogram(call: Torch) -> Value | None:
@@ -165,7 +152,8 @@ def _take_along(call: Torch) -> Value | None:
 def _looked_up(call: Torch) -> Value | None:
     """Rows of a matrix, as of a table."""
     x, ids = call.input("x"), call.input("ids")
-    if x.rank != 2 or call.axis("axis", 2) or call["negative"] != "refused" or not _real(call):
+    rows = x.rank == 2 and not call.axis("axis", 2)
+    if not rows or call["negative"] != "refused" or call.out.kind != "real":
         return None
     return call.value(invoke("F.embedding", call.build.cast(ids, "i64"), x))
 
@@ -212,11 +200,9 @@ def _split(call: Torch) -> list[Value] | None:
     counts = [info.shape[axis] for info in call.outputs]
     if len(counts) == 1 or sum(counts) != x.shape[axis]:
         return None
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
     places = [sum(counts[: i + 1]) for i in range(len(counts) - 1)]
     text = invoke("torch.tensor_split", x, str(places), dim=axis)
-    call.build.lines.append(f"{', '.join(names)} = {text}")
-    return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
+    return named(call, text)
 
 
 def _repeat(call: Torch) -> Value | None:
@@ -255,42 +241,38 @@ def _alike(row: Native, name: str, value: float) -> Native:
     return replace(row, rule=lambda call: row.rule(call) if call[name] == value else None)
 
 
-def _word(spelling: str, rule: Callable[[Torch], Any]) -> Native:
-    return Native(spelling, rule)
-
-
 WORDS: dict[str, Native | tuple[Native, ...]] = {
-    "subtract": _word("torch.rsub", _subtract),
-    "floor_divide": replace(_word("torch.div", _floor_divide), constant=("a", "b")),
-    "square": _word("torch.pow", lambda call: call.value(invoke("torch.pow", call.input("x"), 2))),
-    "clip": (_word("torch.clamp", _clip), _word("F.hardtanh", _hard_tanh)),
+    "subtract": Native("torch.rsub", _subtract),
+    "floor_divide": replace(Native("torch.div", _floor_divide), constant=("a", "b")),
+    "square": Native("torch.pow", lambda call: call.value(invoke("torch.pow", call.input("x"), 2))),
+    "clip": (Native("torch.clamp", _clip), Native("F.hardtanh", _hard_tanh)),
     "hard_tanh": plain("torch.clamp", min="min", max="max"),
-    "relu": _word("F.threshold, F.hardtanh", _relu),
-    "leaky_relu": _word("F.prelu", _leaky),
+    "relu": Native("F.threshold, F.hardtanh", _relu),
+    "leaky_relu": Native("F.prelu", _leaky),
     "elu": _unit("F.celu", "alpha"),
     "celu": _unit("F.elu", "alpha"),
-    "reduce_sum": _word("Tensor.sum_to_size", _sum_to_size),
+    "reduce_sum": Native("Tensor.sum_to_size", _sum_to_size),
     "reduce_mean": _moments("torch.var_mean", 1, correction=False),
     "reduce_variance": _moments("torch.var_mean", 0),
     "reduce_std": _moments("torch.std_mean", 0),
     "reduce_max": _extreme("max"),
     "reduce_min": _extreme("min"),
-    "sort": _word("torch.msort, torch.sort", _sort),
-    "bucketize": _word("torch.searchsorted", _searched),
-    "histogram": _word("torch.histogram", _histogram),
-    "take_along_axis": _word("torch.take_along_dim", _take_along),
-    "gather": _word("F.embedding", _looked_up),
-    "embedding": _word("torch.index_select", _selected),
-    "embedding_bag": _word("F.embedding_bag", _bag),
-    "scatter_elements": _word("torch.scatter_add", _scatter_add),
+    "sort": Native("torch.msort, torch.sort", _sort),
+    "bucketize": among("torch.searchsorted", after=True),
+    "histogram": Native("torch.histogram", _histogram),
+    "take_along_axis": Native("torch.take_along_dim", _take_along),
+    "gather": Native("F.embedding", _looked_up),
+    "embedding": Native("torch.index_select", _selected),
+    "embedding_bag": Native("F.embedding_bag", _bag),
+    "scatter_elements": Native("torch.scatter_add", _scatter_add),
     "transpose": exchanged("torch.swapaxes", "torch.movedim"),
     "concat": joined_as_numpy("torch"),
-    "split": _word("torch.tensor_split", _split),
-    "repeat": _word("torch.repeat_interleave", _repeat),
+    "split": Native("torch.tensor_split", _split),
+    "repeat": Native("torch.repeat_interleave", _repeat),
     "diagonal": _diagonal(0),
     "diag_embed": _diagonal(1),
-    "upsample": _word("F.interpolate", lambda call: interpolate(call, "nearest-exact")),
-    "cdist": _word("torch.cdist", _cdist),
+    "upsample": Native("F.interpolate", lambda call: interpolate(call, "nearest-exact")),
+    "cdist": Native("torch.cdist", _cdist),
     "huber": _alike(loss("F.smooth_l1_loss"), "delta", 1),
     "smooth_l1": _alike(loss("F.huber_loss"), "beta", 1),
 }
