@@ -38,6 +38,7 @@ from irlang.unroll import LIMIT, Labelled, combine, is_written_out
 
 _MOST_NESTED = 64  # functions of `let` inside one another
 _MOST_MACROS = 10_000  # of them written out for one expression
+_DECIDES = {"any": True, "all": False}  # one term of which says what the whole is
 
 
 def _extent(bound: Value, span: Span) -> Value:
@@ -411,7 +412,7 @@ class Evaluator:
         if bound > LIMIT:
             raise fail("definition.unroll", f"{bound} terms are too many to write out", node.span)
         terms: list[tuple[Value, Value]] = []
-        name = node.binders[0].name
+        name, decides = node.binders[0].name, _DECIDES.get(node.kind)
         for i in range(bound):
             inner = scope.inner()
             inner.names[name] = i
@@ -422,6 +423,8 @@ class Evaluator:
             body: Value = i if node.kind in ("argmax", "argmin") else 1
             if node.body is not None:
                 body = self(node.body, inner)
+                if decides is not None and body is decides and where is True:
+                    return decides
                 if not is_residual(body) and not isinstance(body, tuple):
                     body = Labelled(body, label(node.body, inner))
             terms.append((where, body))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from irlang.diff.batch import _Turns
-from irlang.diff.pace import PACE
+from irlang.diff.pace import PACE, Pace
 
 
 def _shares(
@@ -49,3 +49,23 @@ def test_turns_that_take_long_are_followed_by_smaller_ones(
     assert shares[0] < 1 / 8
     for share, seconds in zip(shares, left, strict=True):
         assert whole * share <= max(seconds / 20, whole / 16) + 1e-9
+
+
+def test_looks_at_what_may_be_nothing_have_a_share_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    pace = Pace()
+    assert pace.affords(1e9)
+    pace.start(60.0)
+    assert pace.affords(1.0)
+    assert not pace.affords(20.0)
+    with pace.looking_closely():
+        now[0] += 2.0
+        with pace.looking_closely():  # a look within a look counts once
+            now[0] += 1.0
+    assert pace.closely == 3.0
+    assert not pace.affords(1.0)
+    now[0] = 20.0
+    assert pace.affords(1.0)

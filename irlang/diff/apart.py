@@ -478,7 +478,8 @@ def _behind(
     if not fewer:
         return []
     shown = []
-    for one, outcome in zip(fewer, session.only(target).compare(fewer, grad=grad), strict=True):
+    outcomes = session.only(target).compare(fewer, grad=grad, first=True)
+    for one, outcome in zip(fewer, outcomes, strict=True):
         verdicts = outcome.verdicts[target]
         worst = gravest([v.verdict for v in verdicts])
         if worst in FINDINGS and outcome.refusal is None:

@@ -390,10 +390,12 @@ def _judged(
             found.append(find(session, case, seed, target, outcome))
             SEEN.note(found[-1])
     elif not case.edge and (
-        is_strange(case.graph, outcome, verdicts) or (verdict in _WEAK and seed % _SHARE == 0)
+        is_strange(case.graph, outcome, verdicts)
+        or (verdict in _WEAK and seed % _SHARE == 0 and PACE.affords(outcome.took))
     ):
         # Radii grow with depth until an output says little: judge the calls one by one.
-        culprit = localise(session.only(target), case, target)
+        with PACE.looking_closely():
+            culprit = localise(session.only(target), case, target)
         if culprit is not None:
             verdict = culprit.verdict.verdict
             if len(found) < _LOCALISED and not SEEN.explains(case.graph, target, verdict, share):

@@ -53,7 +53,7 @@ class _Work:
 
     def __call__(self, number: int) -> tuple[dict[str, Any] | Fault, Known]:
         """The batch of a number, and what this process knows after it. Findings are told."""
-        PACE.until = self.until
+        PACE.start(self.until)
         adopt(self.templates)
         SEEN.learn(self.known)
         return run_guarded(self.settings, number, tell), SEEN.known()
@@ -132,13 +132,13 @@ class Campaign:
         found: Callable[[Found], None],
     ) -> None:
         """Runs batches in this process."""
-        PACE.until = until
+        PACE.start(until)
         SEEN.clear()
         try:
             for number in self._numbers(until):
                 finished(number, run_guarded(self.settings, number, found))
         finally:
-            PACE.until = math.inf
+            PACE.start(math.inf)
             close_sessions()
 
     def _spread(

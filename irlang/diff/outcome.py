@@ -72,11 +72,12 @@ def judged(
     *,
     says_no: str,
     thorough: bool,
+    first: bool,
 ) -> list[Verdict]:
     """Verdicts on what a target gave, in its own arithmetic where that makes a difference.
 
     own: that arithmetic. says_no: what it says (a pattern) of what it does not support. thorough:
-    as of a `Refiner`.
+    as of a `Refiner`. first: whether nothing is known of the case that is reason to look closer.
     """
     result = outcome.results[target]
     excused = _excused(graph, case, outcome, target, says_no)
@@ -94,7 +95,7 @@ def judged(
         if outcome.slopes:
             outcome.slopes = slopes_of(case, graph, own, outcome.balls)
         found = verdicts(graph, target, outcome, result)
-    found = _looked_at(found, graph, target, case, outcome, own)
+    found = _looked_at(found, graph, target, case, outcome, own, first)
     if any(v.verdict in FINDINGS for v in found):
         said = ruled_out(graph, case, outcome.balls, target)
         return same(graph, target, "unsupported", said) if said else found
@@ -119,7 +120,13 @@ def _excused(graph: Graph, case: Case, outcome: Outcome, target: str, says_no: s
 
 
 def _looked_at(
-    found: list[Verdict], graph: Graph, target: str, case: Case, outcome: Outcome, own: Arithmetic
+    found: list[Verdict],
+    graph: Graph,
+    target: str,
+    case: Case,
+    outcome: Outcome,
+    own: Arithmetic,
+    first: bool,
 ) -> list[Verdict]:
     """The verdicts, looked at more closely where they say much, and where they say little."""
     result = outcome.results[target]
@@ -141,14 +148,17 @@ def _looked_at(
         )
     known = _told(graph, outcome.balls, outcome.slopes)
     found = with_spilled(graph, case, target, known, got, found)
-    if open_values(graph, case.catalog) or PACE.for_one(math.inf) < _CLOSER * outcome.took:
+    may_last = _CLOSER * outcome.took
+    room = PACE.affords(may_last) if first else PACE.for_one(math.inf) >= may_last
+    if open_values(graph, case.catalog) or not room:
         return found
     assert outcome.closer is not None
     assert outcome.steeper is not None
-    found = outcome.closer.refined(found, outcome.balls, outputs, target, own)
-    return outcome.steeper.refined(
-        found, outcome.balls, outcome.slopes, result.gradients, target, own
-    )
+    with PACE.looking_closely():
+        found = outcome.closer.refined(found, outcome.balls, outputs, target, own)
+        return outcome.steeper.refined(
+            found, outcome.balls, outcome.slopes, result.gradients, target, own
+        )
 
 
 def _told(graph: Graph, balls: Mapping[str, Ball], slopes: Mapping[str, Ball]) -> dict[str, Ball]:

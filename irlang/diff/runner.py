@@ -187,24 +187,32 @@ class Session:
         exposed: bool = False,
         grad: bool = False,
         numbers: Sequence[int] | None = None,
+        first: bool = False,
     ) -> list[Outcome]:
         """Judges every output of every case; with `exposed`, every intermediate value too.
 
         numbers: of the cases in a campaign, by which targets get their share of them; without
-        these, all targets run all cases.
+        these, all targets run all cases. first: whether nothing is known of the cases that is
+        reason to look closer, as nothing is of a campaign's: such looks have a share of its time.
 
         Where something is left open, all intermediate values are asked for in any case: what
         follows is judged by them.
         """
         try:
-            return self._compared(cases, exposed, grad, numbers)
+            first = first or numbers is not None
+            return self._compared(cases, exposed, grad, numbers, first)
         except BaseException:  # what a target still has to say is no answer to the next call
             for worker in self.workers.values():
                 worker.forget()
             raise
 
     def _compared(
-        self, cases: Sequence[Case], exposed: bool, grad: bool, numbers: Sequence[int] | None
+        self,
+        cases: Sequence[Case],
+        exposed: bool,
+        grad: bool,
+        numbers: Sequence[int] | None,
+        first: bool,
     ) -> list[Outcome]:
         shown = [with_loss_shown(case.graph) if grad else case.graph for case in cases]
         watched = [expose(graph) if exposed else graph for graph in shown]
@@ -253,6 +261,7 @@ class Session:
                 found = judged(
                     watched[number], target, cases[number], outcomes[number],
                     self.arithmetic[target], says_no=self.says_no[target], thorough=self.thorough,
+                    first=first,
                 )  # fmt: skip
                 found += not_differentiated(asked, target, outcomes[number])
                 found = staged(watched[number], found)
