@@ -58,7 +58,10 @@ _AT_ONCE = 12  # programs of calls apart, whose findings are there before others
 _RUN_AT_ONCE = 2  # programs
 _TURN = 1 / 20  # of the time that is left one turn may take
 _SHORT = 0.01  # seconds that count as none
-_FEWER = 8  # of each, to begin with: a slow target has found something before a fast one has all
+_FEWER = (
+    1 / 8
+)  # of each, to begin with: a slow target has found something before a fast one has all
+_FEWEST = 1 / 16  # in any turn, and to begin with where all targets take seconds over a program
 _USUAL, _WAYS = 3, 7  # one in so many programs is written in one of so many other ways
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted
 
@@ -120,7 +123,7 @@ class _Turns:
 
     take: Callable[[float], bool]
     weight: float
-    share: float = 1 / _FEWER
+    share: float = _FEWER
     taken: float = 0.0
 
     def next(self) -> bool:
@@ -131,7 +134,7 @@ class _Turns:
         self.taken += took
         # What hangs, or compiles, would have half of a short campaign in one turn.
         self.share *= min(2.0, _TURN * PACE.left() / max(took, _SHORT))
-        self.share = min(1.0, max(self.share, 1 / _SPOILT_AT_ONCE))
+        self.share = min(1.0, max(self.share, _FEWEST))
         return more
 
 
@@ -141,10 +144,10 @@ def _take_turns(batch: _Batch) -> None:
     Where the time has an end, each kind has one turn, and from then on that one which is farthest
     behind its part of it: what takes long is not to take it from what finds more.
     """
-    kinds = [
-        _Turns(batch.call, 4), _Turns(batch.fire, 3), _Turns(batch.spoil, 3),
-        _Turns(batch.slope, 1), _Turns(batch.run, 2),
+    takes: list[tuple[Callable[[float], bool], float]] = [
+        (batch.call, 4), (batch.fire, 3), (batch.spoil, 3), (batch.slope, 1), (batch.run, 2)
     ]  # fmt: skip
+    kinds = [_Turns(take, weight, batch.first) for take, weight in takes]
     kinds = [kind for kind in kinds if PACE.over() or kind.next()]
     for kind in kinds:  # in the first turns frameworks start
         kind.taken = 0.0
@@ -159,12 +162,16 @@ def _take_turns(batch: _Batch) -> None:
 
 
 class _Batch:
-    """What one batch draws, and what came of it by now. cut: whether some of it was left out."""
+    """What one batch draws, and what came of it by now.
+
+    first: the share of its first turns. cut: whether some of it was left out.
+    """
 
     def __init__(self, settings: Settings, number: int, told: Callable[[Found], None]) -> None:
         self._settings, self._number, self._told = settings, number, told
         self._catalog = catalog = builtin()
         self._session = session = _session(settings.targets, settings.profile, settings.jobs)
+        self.first = _FEWEST if session.slow() else _FEWER
         count = planned(settings, number)
         own = partial(session.has_own, catalog=catalog)
         spelled = frozenset().union(*map(spelt, settings.targets))
