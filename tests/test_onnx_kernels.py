@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from irlang.catalog import builtin
+from irlang.diff.runner import Case, Session
 from irlang.interp.shape import check
 from irlang.lower.lower import lower
 from irlang.lower.onnx_file import code_of
@@ -122,3 +123,15 @@ def test_what_the_usual_opset_alone_has_for_a_type_is_called_there() -> None:
     model = onnx.load_from_string(lower(graph, "onnxruntime", builtin(), {}).code)
     assert [node.op_type for node in model.graph.node] == ["Softplus"]
     assert model.opset_import[0].version == 18
+
+
+@pytest.mark.parametrize(("dtype", "step"), [("i64", "3e38"), ("i16", "40000"), ("i32", "2")])
+def test_a_count_in_steps_that_its_type_does_not_hold_is_right(dtype: str, step: str) -> None:
+    text = f"""nnir 1
+model m() -> y: {dtype}[1] {{
+  y = arange(; stop = 1, step = {step}, to = {dtype})
+}}"""
+    graph = check(parse(text), builtin()).graphs[0]
+    with Session(["onnxruntime"]) as session:
+        (outcome,) = session.compare([Case(graph, {}, {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts["onnxruntime"]] == ["agrees"]

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from irlang.dtypes import integer_range
 from irlang.lower.call import Call, Native
+from irlang.lower.legalise import is_whole
 from irlang.lower.onnx_builder import OnnxBuilder
 from irlang.lower.onnx_file import code_of
 from irlang.lower.value import Value
@@ -50,11 +52,17 @@ def _eye(call: Onnx) -> Value | None:
 
 
 def _range(call: Onnx) -> Value | None:
-    """Start, limit and step in the type of the result."""
+    """Start, limit and step in the type of the result, which is to hold them."""
     to = call.out.dtype
     bounds = [float(call[name]) for name in ("start", "stop", "step")]
-    whole = to.startswith("i") and all(map(float.is_integer, bounds))
-    if to not in _MADE["Range"] or not (whole or to == "f64" or (to == "f32" and _single(*bounds))):
+    if to not in _MADE["Range"]:
+        return None
+    if to.startswith("i"):
+        least, most = integer_range(to)
+        held = all(is_whole(one) and least <= one <= most for one in bounds)
+    else:
+        held = to == "f64" or _single(*bounds)
+    if not held:
         return None
     given = [_scalar(call, number, to).text for number in bounds]
     return call.build.node("Range", given, [call.out])[0]
