@@ -17,16 +17,8 @@ from hypothesis import strategies as st
 
 from irlang import ast
 from irlang.catalog import builtin
-from irlang.diff import apart, runner
-from irlang.diff.apart import (
-    CALLS,
-    COMPILED,
-    Asked,
-    case_apart,
-    cases_apart,
-    judge_apart,
-    wrong_calls,
-)
+from irlang.diff import apart, runner, suspects
+from irlang.diff.apart import CALLS, COMPILED, Asked, case_apart, cases_apart
 from irlang.diff.calls import Case
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
@@ -35,6 +27,7 @@ from irlang.diff.reduce import number_kind
 from irlang.diff.rounds import Rounds
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
+from irlang.diff.suspects import judge_apart, wrong_calls
 from irlang.diff.unmixed import unmixed
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
@@ -343,7 +336,7 @@ def test_a_call_that_is_a_program_of_its_own_is_run_once(
 ) -> None:
     """It need not be run again to know that it is the one that is wrong."""
     monkeypatch.setattr(runner, "lower", _planted({"torch.tanh(": "torch.nan_to_num("}))
-    monkeypatch.setattr(apart, "find", lambda *_: SimpleNamespace(repeated=True))
+    monkeypatch.setattr(suspects, "find", lambda *_: SimpleNamespace(repeated=True))
     ran: list[int] = []
     compare = Session.compare
 
@@ -631,11 +624,11 @@ def test_as_many_kinds_of_edges_are_looked_behind_as_there_is_time_for(
         return [Outcome(verdicts={"torch": []}) for _ in cases]
 
     monkeypatch.setattr(Session, "compare", compare)
-    monkeypatch.setattr(apart, "gravest", lambda _: "agrees")
-    apart._behind(session, case, "torch", False, 1.0)
+    monkeypatch.setattr(suspects, "gravest", lambda _: "agrees")
+    suspects._behind(session, case, "torch", False, 1.0)
     monkeypatch.setattr(PACE, "until", time.monotonic() + 20.0)  # of which one finding has 2.5
-    apart._behind(session, case, "torch", False, 1.0)
-    assert not apart._behind(session, case, "torch", False, 60.0)
+    suspects._behind(session, case, "torch", False, 1.0)
+    assert not suspects._behind(session, case, "torch", False, 60.0)
     assert ran[0] > 4
     assert ran[1:] == [2]
 

@@ -3,8 +3,7 @@
 In a program of many calls a NaN hides what comes behind it, and an operator waits long for its
 turn at an edge. Beside the programs of a batch there are a few small ones whose calls do not read
 one another; they take all operators that a target has of its own, then the whole catalogue, and so
-on. What is wrong there is wrong in one call, and a program is taken apart into its calls to see in
-which.
+on. What is wrong there is wrong in one call (`irlang.diff.suspects`).
 
 With gradients the values are finite: zeros, ties, kinks, and numbers far from zero; in some rounds
 also those whose products overflow.
@@ -12,11 +11,9 @@ also those whose products overflow.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -25,18 +22,11 @@ import numpy as np
 from irlang import ast
 from irlang.catalog import Catalog
 from irlang.diff.calls import Case
-from irlang.diff.finding import find
-from irlang.diff.found import Found
 from irlang.diff.localise import Culprit, isolate
-from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
-from irlang.diff.reduce import HANG_SECONDS
 from irlang.diff.rounds import Fruitless, Rounds
-from irlang.diff.runner import Session
-from irlang.diff.seen import Seen, symptom_of
-from irlang.diff.unmixed import unmixed
-from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import weighed
 from irlang.gen.added import kept_to
 from irlang.gen.build import generate
@@ -59,8 +49,6 @@ _SMOOTH = 3  # with gradients, all but one round of so many are of what has fini
 _TURNS = 6  # of feeding a program: all operands at edges, then one of each call without a value
 _ALIKE = 6  # of so many programs one has parameters at the edges of its inputs
 _CROSSED = 4  # of so many others all but one have all pairs of edges in calls that go by elements
-_KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
-_MOST = 12  # symptoms of one batch that are looked into
 # What tensors may be in a round of the catalogue, and in those after it: wide enough for what
 # goes by vectors, and for what is left of them; in most rounds wide enough for all pairs of edges
 # where they may have any shape; in two, of integers where there may be any numbers. Every second
@@ -349,21 +337,6 @@ def _weights(graph: Graph) -> frozenset[str]:
     return frozenset(name for operands in reads for name in operands)
 
 
-def suspects(case: Case, verdicts: Sequence[Verdict]) -> list[Node]:
-    """The calls of a program of calls apart that its verdicts speak against.
-
-    All, where something is said of the program as a whole, or nothing, as it cannot be run.
-    """
-    called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
-    if gravest([v.verdict for v in verdicts]) == "unsupported":
-        return called if len(called) > 1 else []
-    amiss = [v for v in verdicts if v.verdict in FINDINGS]
-    if any(v.index is None and not v.name.startswith("d_") for v in amiss):
-        return called
-    named = {case.graph.outputs.get(v.name, v.name.removeprefix("d_")) for v in amiss}
-    return [node for node in called if named & {*node.outputs, *node.operands()}]
-
-
 def taken_apart(case: Case, nodes: Sequence[Node]) -> Iterator[tuple[Node, Case]]:
     """Each of some calls as a program of its own, with the values that it has there."""
     grad = case.graph.loss is not None
@@ -377,111 +350,3 @@ def taken_apart(case: Case, nodes: Sequence[Node]) -> Iterator[tuple[Node, Case]
             weights = {n: a for n, a in inputs(graph, 0).items() if n not in alone.inputs}
             alone = replace(alone, graph=graph, catalog=catalog, inputs={**alone.inputs, **weights})
         yield node, alone
-
-
-def wrong_calls(
-    session: Session, case: Case, target: str, outcome: Outcome
-) -> list[tuple[Case, Outcome, str, Verdict]]:
-    """The calls of a program that are wrong by themselves: each as a program, with its outcome,
-    its operator and the gravest verdict.
-    """
-    nodes = suspects(case, outcome.verdicts[target])
-    return _wrong(_each(session, case, target, nodes, outcome), target)
-
-
-def _each(
-    session: Session, case: Case, target: str, nodes: Sequence[Node], outcome: Outcome
-) -> list[tuple[Node, Case, Outcome]]:
-    """Some calls, each as a program that was run. outcome: of the program that they are of, which
-    is that of its only call; where that hangs, its calls need not take all of its time again.
-    """
-    if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
-        return [(nodes[0], case, outcome)]
-    pairs = list(taken_apart(case, nodes))
-    grad = case.graph.loss is not None
-    alone = session.only(target)
-    if any(verdict.verdict == "timeout" for verdict in outcome.verdicts[target]):
-        alone = alone.hurried(target, HANG_SECONDS)
-    found = alone.compare([one for _, one in pairs], grad=grad) if pairs else []
-    return [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
-
-
-def _wrong(
-    ran: Sequence[tuple[Node, Case, Outcome]], target: str
-) -> list[tuple[Case, Outcome, str, Verdict]]:
-    """Those of some calls that are wrong, as of `wrong_calls`."""
-    shown = []
-    for node, one, own in ran:
-        verdicts = own.verdicts[target]
-        worst = gravest([v.verdict for v in verdicts])
-        if worst in FINDINGS:
-            shown.append((one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)))
-    return shown
-
-
-def judge_apart(
-    session: Session,
-    made: Sequence[tuple[int, int, Case]],
-    seen: Seen,
-    grad: bool,
-) -> tuple[list[Found], dict[str, Counter[str]]]:
-    """Runs programs of calls apart; gives what is wrong in them, and counts verdicts by target.
-
-    made: see `cases_apart`. seen: what is not looked into again; what is new is added.
-    """
-    found: list[Found] = []
-    counts = {target: Counter[str]() for target in session.targets}
-    cases = [case for _, _, case in made]
-    outcomes = session.compare(cases, grad=grad, numbers=[number for number, _, _ in made])
-    for (_, seed, case), outcome in zip(made, outcomes, strict=True):
-        if PACE.over():
-            break
-        for target, verdicts in outcome.verdicts.items():
-            verdict = gravest([v.verdict for v in verdicts])
-            if verdict not in (*FINDINGS, "unsupported"):
-                counts[target][verdict] += 1
-                continue
-            ran = _each(session, case, target, suspects(case, verdicts), outcome)
-            if verdict == "unsupported" and ran:  # one call of which there is no word hides all
-                verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
-            counts[target][at_edge(verdict) if case.edge else verdict] += 1
-            for one, own, operator, worst in _wrong(ran, target):
-                shown = [(one, own, worst)]
-                # that it hangs is waited for once, not for each kind of edge
-                hangs = worst.verdict == "timeout"
-                room = len(found) < _MOST and not PACE.over()
-                if not hangs and room and seen.looks_behind(target, operator):
-                    shown += _behind(session, one, target, grad, own.took)
-                for alone, judged, its in shown:
-                    symptom = symptom_of(target, operator, its, case.edge)
-                    if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
-                        continue
-                    heard = seen.heard(target, judged.verdicts[target])
-                    if not heard:
-                        found.append(find(session, alone, seed, target, judged))
-                    if heard or found[-1].repeated:  # what was there once hides nothing
-                        seen.symptoms.add(symptom)
-    return found, counts
-
-
-def _behind(
-    session: Session, case: Case, target: str, grad: bool, took: float
-) -> list[tuple[Case, Outcome, Verdict]]:
-    """What else is wrong in a call: where one operand has edges of one kind alone.
-
-    Of as many kinds as there is time for, if that has an end. took: the seconds that the oracle
-    needed for the call.
-    """
-    room = PACE.for_one(math.inf)
-    kinds = _KINDS if room == math.inf else min(_KINDS, int(room / max(took, 1e-6)))
-    fewer = list(islice(unmixed(case), kinds))
-    if not fewer:
-        return []
-    shown = []
-    outcomes = session.only(target).compare(fewer, grad=grad, first=True)
-    for one, outcome in zip(fewer, outcomes, strict=True):
-        verdicts = outcome.verdicts[target]
-        worst = gravest([v.verdict for v in verdicts])
-        if worst in FINDINGS and outcome.refusal is None:
-            shown.append((one, outcome, next(v for v in verdicts if v.verdict == worst)))
-    return shown

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from irlang.catalog import Catalog, builtin
-from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart, judge_apart
+from irlang.diff.apart import APART, CALLS, COMPILED, cases_apart
 from irlang.diff.finding import charge, find, find_accepted, find_gradient
 from irlang.diff.found import Found
 from irlang.diff.invalid import judge_invalid
@@ -32,6 +32,7 @@ from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.suspects import judge_apart
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.garbage import keep
 from irlang.gen.coverage import cell, features

@@ -1,0 +1,152 @@
+"""Which calls are wrong in a program whose calls stand apart (`irlang.diff.apart`).
+
+What is wrong there is wrong in one call: those that a verdict speaks of are suspects, and each is
+run as a program of its own. Of a call that is wrong other kinds of edges are tried, as the worst
+element says nothing of what else there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from irlang.diff.apart import taken_apart
+from irlang.diff.calls import Case
+from irlang.diff.finding import find
+from irlang.diff.found import Found
+from irlang.diff.outcome import Outcome
+from irlang.diff.pace import PACE
+from irlang.diff.reduce import HANG_SECONDS
+from irlang.diff.runner import Session
+from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.unmixed import unmixed
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.graph import Node
+
+_KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
+_MOST = 12  # symptoms of one batch that are looked into
+
+
+def suspects(case: Case, verdicts: Sequence[Verdict]) -> list[Node]:
+    """The calls of a program of calls apart that its verdicts speak against.
+
+    All, where something is said of the program as a whole, or nothing, as it cannot be run.
+    """
+    called = [node for node in case.graph.nodes if case.graph.loss not in node.outputs]
+    if gravest([v.verdict for v in verdicts]) == "unsupported":
+        return called if len(called) > 1 else []
+    amiss = [v for v in verdicts if v.verdict in FINDINGS]
+    if any(v.index is None and not v.name.startswith("d_") for v in amiss):
+        return called
+    named = {case.graph.outputs.get(v.name, v.name.removeprefix("d_")) for v in amiss}
+    return [node for node in called if named & {*node.outputs, *node.operands()}]
+
+
+def wrong_calls(
+    session: Session, case: Case, target: str, outcome: Outcome
+) -> list[tuple[Case, Outcome, str, Verdict]]:
+    """The calls of a program that are wrong by themselves: each as a program, with its outcome,
+    its operator and the gravest verdict.
+    """
+    nodes = suspects(case, outcome.verdicts[target])
+    return _wrong(_each(session, case, target, nodes, outcome), target)
+
+
+def _each(
+    session: Session, case: Case, target: str, nodes: Sequence[Node], outcome: Outcome
+) -> list[tuple[Node, Case, Outcome]]:
+    """Some calls, each as a program that was run. outcome: of the program that they are of, which
+    is that of its only call; where that hangs, its calls need not take all of its time again.
+    """
+    if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
+        return [(nodes[0], case, outcome)]
+    pairs = list(taken_apart(case, nodes))
+    grad = case.graph.loss is not None
+    alone = session.only(target)
+    if any(verdict.verdict == "timeout" for verdict in outcome.verdicts[target]):
+        alone = alone.hurried(target, HANG_SECONDS)
+    found = alone.compare([one for _, one in pairs], grad=grad) if pairs else []
+    return [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
+
+
+def _wrong(
+    ran: Sequence[tuple[Node, Case, Outcome]], target: str
+) -> list[tuple[Case, Outcome, str, Verdict]]:
+    """Those of some calls that are wrong, as of `wrong_calls`."""
+    shown = []
+    for node, one, own in ran:
+        verdicts = own.verdicts[target]
+        worst = gravest([v.verdict for v in verdicts])
+        if worst in FINDINGS:
+            shown.append((one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)))
+    return shown
+
+
+def judge_apart(
+    session: Session,
+    made: Sequence[tuple[int, int, Case]],
+    seen: Seen,
+    grad: bool,
+) -> tuple[list[Found], dict[str, Counter[str]]]:
+    """Runs programs of calls apart; gives what is wrong in them, and counts verdicts by target.
+
+    made: see `cases_apart`. seen: what is not looked into again; what is new is added.
+    """
+    found: list[Found] = []
+    counts = {target: Counter[str]() for target in session.targets}
+    cases = [case for _, _, case in made]
+    outcomes = session.compare(cases, grad=grad, numbers=[number for number, _, _ in made])
+    for (_, seed, case), outcome in zip(made, outcomes, strict=True):
+        if PACE.over():
+            break
+        for target, verdicts in outcome.verdicts.items():
+            verdict = gravest([v.verdict for v in verdicts])
+            if verdict not in (*FINDINGS, "unsupported"):
+                counts[target][verdict] += 1
+                continue
+            ran = _each(session, case, target, suspects(case, verdicts), outcome)
+            if verdict == "unsupported" and ran:  # one call of which there is no word hides all
+                verdict = gravest([v.verdict for *_, own in ran for v in own.verdicts[target]])
+            counts[target][at_edge(verdict) if case.edge else verdict] += 1
+            for one, own, operator, worst in _wrong(ran, target):
+                shown = [(one, own, worst)]
+                # that it hangs is waited for once, not for each kind of edge
+                hangs = worst.verdict == "timeout"
+                room = len(found) < _MOST and not PACE.over()
+                if not hangs and room and seen.looks_behind(target, operator):
+                    shown += _behind(session, one, target, grad, own.took)
+                for alone, judged, its in shown:
+                    symptom = symptom_of(target, operator, its, case.edge)
+                    if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
+                        continue
+                    heard = seen.heard(target, judged.verdicts[target])
+                    if not heard:
+                        found.append(find(session, alone, seed, target, judged))
+                    if heard or found[-1].repeated:  # what was there once hides nothing
+                        seen.symptoms.add(symptom)
+    return found, counts
+
+
+def _behind(
+    session: Session, case: Case, target: str, grad: bool, took: float
+) -> list[tuple[Case, Outcome, Verdict]]:
+    """What else is wrong in a call: where one operand has edges of one kind alone.
+
+    Of as many kinds as there is time for, if that has an end. took: the seconds that the oracle
+    needed for the call.
+    """
+    room = PACE.for_one(math.inf)
+    kinds = _KINDS if room == math.inf else min(_KINDS, int(room / max(took, 1e-6)))
+    fewer = list(islice(unmixed(case), kinds))
+    if not fewer:
+        return []
+    shown = []
+    outcomes = session.only(target).compare(fewer, grad=grad, first=True)
+    for one, outcome in zip(fewer, outcomes, strict=True):
+        verdicts = outcome.verdicts[target]
+        worst = gravest([v.verdict for v in verdicts])
+        if worst in FINDINGS and outcome.refusal is None:
+            shown.append((one, outcome, next(v for v in verdicts if v.verdict == worst)))
+    return shown
