@@ -28,7 +28,7 @@ _CHOICES = re.compile(r":\s*\{([^{}:]*)\}")
 class _Entry:
     """A definition, or the text that it will be: lines of a file, from after its line `before`.
 
-    functions: what definitions of its catalogue may use.
+    functions: what definitions of its catalogue may use. words: its `choices`, once they are known.
     """
 
     family: str
@@ -37,6 +37,7 @@ class _Entry:
     text: str = ""
     file: str = ""
     before: int = 0
+    words: frozenset[str] | None = None
 
     @property
     def op(self) -> ast.Op:
@@ -47,12 +48,16 @@ class _Entry:
         return self.made
 
     @property
-    def choices(self) -> set[str]:
+    def choices(self) -> frozenset[str]:
         """What attributes that are one of several words may be, without parsing for it."""
-        if self.made is not None:
-            return {word for attr in self.made.attrs for word in attr.type.choices}
-        lists = _CHOICES.findall(_SAID.sub("", self.text))
-        return {word.strip() for words in lists for word in words.split(",")}
+        if self.words is None:
+            if self.made is not None:
+                lists = [attr.type.choices for attr in self.made.attrs]
+            else:
+                found = _CHOICES.findall(_SAID.sub("", self.text))
+                lists = [tuple(map(str.strip, words.split(","))) for words in found]
+            self.words = frozenset().union(*lists)
+        return self.words
 
     def parse(self) -> ast.File:
         """The text, at its place in the file."""
@@ -72,6 +77,7 @@ class Catalog:
         self.functions = dict(functions or {})
         self._entries: dict[str, _Entry] = {}
         self._names: dict[str, frozenset[str]] | None = None
+        self._choices: frozenset[str] | None = None
         for family, op in ops:
             self._entries[op.name] = _Entry(family, self.functions, _whole(op, self.functions))
 
@@ -92,7 +98,9 @@ class Catalog:
 
     def choices(self) -> frozenset[str]:
         """The words that attributes of any definition may be."""
-        return frozenset().union(*(entry.choices for entry in self._entries.values()))
+        if self._choices is None:
+            self._choices = frozenset().union(*(one.choices for one in self._entries.values()))
+        return self._choices
 
     def family(self, name: str) -> str:
         """The family of the definition of that name: what the file that holds it is called."""
