@@ -36,10 +36,9 @@ def _chain(function: str) -> Native:
 
 def two(call: Jax, text: str, second: str) -> list[Value]:
     """A call that gives values and, in another type, where they were."""
-    names = [call.build.names.fresh("v") for _ in range(2)]
-    call.build.lines.append(f"{', '.join(names)} = {text}")
-    places = Value(names[1], call.outputs[1].shape, second)
-    return [Value(names[0], call.out.shape, call.out.dtype), call.build.cast(places, "i64")]
+    values, where = call.build.several(text, "v", "v")
+    places = Value(where, call.outputs[1].shape, second)
+    return [Value(values, call.out.shape, call.out.dtype), call.build.cast(places, "i64")]
 
 
 def whole(info: Any) -> bool:

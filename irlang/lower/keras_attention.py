@@ -6,7 +6,7 @@ from typing import Any
 
 from irlang.lower.call import Native
 from irlang.lower.keras_call import Keras, made
-from irlang.lower.spelling import invoke
+from irlang.lower.spelling import invoke, named
 from irlang.lower.value import Value
 
 
@@ -60,10 +60,7 @@ def _additive(call: Keras) -> list[Value] | None:
         return [call.value(text)]
     told.append("return_attention_scores=True")
     text = _attended(call, "AdditiveAttention", scale, values, told, **options)
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)} = {text}")
-    pairs = zip(names, call.outputs, strict=True)
-    return [Value(name, info.shape, info.dtype) for name, info in pairs]
+    return named(call, text)
 
 
 def _is_usual(call: Keras) -> bool:

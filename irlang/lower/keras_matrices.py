@@ -8,7 +8,7 @@ from dataclasses import replace
 from irlang.lower.call import Native
 from irlang.lower.keras_call import KERAS_3, Keras
 from irlang.lower.legalise import channels_first, channels_last, spatial
-from irlang.lower.spelling import invoke, plain, turned
+from irlang.lower.spelling import invoke, named, plain, turned
 from irlang.lower.value import Value
 
 _WIDE = ("f32", "f64")
@@ -17,10 +17,7 @@ _WIDE = ("f32", "f64")
 def _log_determinant(call: Keras) -> list[Value] | None:
     if call.out.dtype not in _WIDE:
         return None
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)} = ops.slogdet({call.input('x').text})")
-    pairs = zip(names, call.outputs, strict=True)
-    return [Value(name, info.shape, info.dtype) for name, info in pairs]
+    return named(call, invoke("ops.slogdet", call.input("x")))
 
 
 def _solve(call: Keras) -> Value | None:

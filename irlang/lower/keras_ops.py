@@ -203,11 +203,10 @@ def _top_k(call: Keras) -> list[Value] | None:
         return None  # `torch.topk` leaves the order of equal elements open
     if not first or call.axis("axis", x.rank) != x.rank - 1 or not call["k"]:
         return None
-    names = [call.build.names.fresh("v") for _ in range(2)]
-    call.build.lines.append(f"{', '.join(names)} = {invoke('ops.top_k', x, call['k'])}")
+    values, places = call.build.several(invoke("ops.top_k", x, call["k"]), "v", "v")
     return [
-        Value(names[0], call.out.shape, x.dtype),
-        Value(f'ops.cast({names[1]}, "int64")', call.outputs[1].shape, "i64"),
+        Value(values, call.out.shape, x.dtype),
+        Value(f'ops.cast({places}, "int64")', call.outputs[1].shape, "i64"),
     ]
 
 

@@ -153,9 +153,8 @@ def _recurrent(kind: str, names: tuple[str, ...]) -> Native:
         states = _states(call, names, (n, units))
         if states:
             extra.append(f"initial_state=[{states}]")
-        results = [build.names.fresh(name) for name in call.node.outputs]
         text = weighted(call, kind, weights, inner, called=", ".join(extra), units=units, **options)
-        build.lines.append(f"{', '.join(results)} = {text}")
+        results = build.several(text, *call.node.outputs)
         y = Value(results[0], (n, length, units), call.out.dtype)
         if call["reverse"]:
             y = build.slice(y, 1, length - 1, -1, -1)
@@ -212,12 +211,11 @@ def _conv_lstm(call: Keras) -> list[Value] | None:
             for name in ("h0", "c0")
         ]  # fmt: skip
         extra.append(f"initial_state=[{', '.join(value.text for value in begun)}]")
-    results = [build.names.fresh(name) for name in call.node.outputs]
     text = weighted(
         call, f"ConvLSTM{rank}D", [*weights, *([] if bias is None else [bias])], inner,
         called=", ".join(extra), filters=filters, kernel_size=tuple(call["K"]), **options,
     )  # fmt: skip
-    build.lines.append(f"{', '.join(results)} = {text}")
+    results = build.several(text, *call.node.outputs)
     y = Value(results[0], (n, x.shape[1 if first else 0], *out, filters), call.out.dtype)
     if call["reverse"]:
         y = build.slice(y, 1, y.shape[1] - 1, -1, -1)

@@ -314,9 +314,8 @@ def _layer(call: Mx, mode: str, states: tuple[str, ...]) -> list[Value] | None:
     options = {
         "mode": f'"{mode}"', "state_size": units, "num_layers": 1, "state_outputs": True,
     }  # fmt: skip
-    names = [build.names.fresh(name) for name in call.node.outputs]
     text = invoke("mx.npx.rnn", x, parameters, *begun, **options)
-    build.lines.append(f"{', '.join(names)} = {text}")
+    names = build.several(text, *call.node.outputs)
     infos = zip(names[1:], call.outputs[1:], strict=True)
     last = [build.reshape(Value(n, shape, x.dtype), info.shape) for n, info in infos]
     y = Value(names[0], (*x.shape[:2], units), x.dtype)

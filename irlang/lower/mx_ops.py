@@ -291,10 +291,7 @@ def _top_k(call: Mx) -> list[Value] | None:
         "k": call["k"], "axis": call.axis_said("axis", x.rank), "ret_typ": '"both"',
         "is_ascend": None if call["largest"] else True, "dtype": '"int64"',
     }  # fmt: skip
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)} = {invoke('mx.npx.topk', x, **options)}")
-    infos = zip(names, call.outputs, strict=True)
-    return [Value(name, info.shape, info.dtype) for name, info in infos]
+    return named(call, invoke("mx.npx.topk", x, **options))
 
 
 def _slice(call: Mx) -> Value | None:

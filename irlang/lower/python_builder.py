@@ -96,6 +96,12 @@ class PythonBuilder(Builder, ABC):
         self.lines.append(f"{name} = {value.text}")
         return Value(name, value.shape, value.dtype)
 
+    def several(self, text: str, *names: str) -> list[str]:
+        """A line that unpacks what gives several results, each under a name like one of `names`."""
+        fresh = [self.names.fresh(name) for name in names]
+        self.lines.append(f"{', '.join(fresh)}{',' * (len(fresh) == 1)} = {text}")
+        return fresh
+
     def once(self, text: str, shape: tuple[int, ...], dtype: str, hint: str) -> Value:
         """An expression that gives something else each time, under a name that nothing shares."""
         return self.assign(self.names.fresh(hint), Value(text, shape, dtype))

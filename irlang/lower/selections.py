@@ -66,17 +66,12 @@ _MX = Spelling(
     "{joined}[{colons}:{size}]",
 )
 
+_UNIQUE = ("found", "places", "counts")  # what functions of unique elements give
+
 
 def _filled(name: str, rule: Rule, eager: bool = True) -> Native:
     """A row whose result has room for `size`."""
     return Native(name, lambda call: rule(call) if call["size"] <= _MOST else None, eager=eager)
-
-
-def _several(call: Call[Any], text: str, count: int) -> list[str]:
-    """The names of the results of a function that has several."""
-    names = [call.build.names.fresh("v") for _ in range(count)]
-    call.build.lines.append(f"{', '.join(names)} = {text}")
-    return names
 
 
 def _nonzero(spelling: Spelling, function: str, lacks: Sequence[str] = ()) -> Native:
@@ -104,7 +99,7 @@ def _torch_unique(call: Call[Any]) -> Sequence[Value] | None:
     if call["order"] != "sorted" or x.dtype.startswith(("u16", "u32", "u64")):
         return None
     options = {"return_inverse": True, "return_counts": True}
-    found, places, counts = _several(call, invoke("torch.unique", x, **options), 3)
+    found, places, counts = call.build.several(invoke("torch.unique", x, **options), *_UNIQUE)
     return _TORCH.room(call, found), _TORCH.room(call, counts, 1), call.value(places, 2)
 
 
@@ -113,7 +108,7 @@ def _tf_unique(call: Call[Any]) -> Sequence[Value] | None:
     if call["order"] != "first" or x.dtype not in _COUNTED:
         return None
     text = invoke("tf.unique_with_counts", x, out_idx="tf.int64")
-    found, places, counts = _several(call, text, 3)
+    found, places, counts = call.build.several(text, *_UNIQUE)
     return TF_ROOM.room(call, found), TF_ROOM.room(call, counts, 1), call.value(places, 2)
 
 
@@ -149,7 +144,7 @@ def _jax_unique(call: Call[Any]) -> Sequence[Value] | None:
         return None  # what is cut off has no place
     options = {"return_inverse": True, "return_counts": True, "size": call["size"]}
     text = invoke("jnp.unique", x, **options, fill_value=0)
-    found, places, counts = _several(call, text, 3)
+    found, places, counts = call.build.several(text, *_UNIQUE)
     cast = f".astype({call.build.dtype('i64')})"
     return call.value(found), call.value(f"{counts}{cast}", 1), call.value(f"{places}{cast}", 2)
 
@@ -167,7 +162,7 @@ def _keras_unique(call: Call[Any]) -> Sequence[Value] | None:
     if call["order"] != "sorted" or x.dtype not in _COUNTED:
         return None
     options = {"return_inverse": True, "return_counts": True}
-    found, places, counts = _several(call, invoke("ops.unique", x, **options), 3)
+    found, places, counts = call.build.several(invoke("ops.unique", x, **options), *_UNIQUE)
     whole = 'ops.cast({}, "int64")'
     return (
         _KERAS.room(call, found),
@@ -182,7 +177,7 @@ def _mx_unique(call: Call[Any]) -> Sequence[Value] | None:
     if call["order"] != "sorted" or not x.shape[0] or x.dtype == "f16":
         return None
     options = {"return_inverse": True, "return_counts": True}
-    found, places, counts = _several(call, invoke("mx.np.unique", x, **options), 3)
+    found, places, counts = call.build.several(invoke("mx.np.unique", x, **options), *_UNIQUE)
     return _MX.room(call, found), _MX.room(call, counts, 1), call.value(places, 2)
 
 

@@ -36,8 +36,7 @@ def invoke(function: str, *arguments: Any, **options: Any) -> str:
 
 def named(call: Call[Any], text: str) -> list[Value]:
     """What gives all results at once, each under its name."""
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)}{',' * (len(names) == 1)} = {text}")
+    names = call.build.several(text, *call.node.outputs)
     return [Value(n, info.shape, info.dtype) for n, info in zip(names, call.outputs, strict=True)]
 
 

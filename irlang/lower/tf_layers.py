@@ -196,15 +196,14 @@ def _with_places(call: Tf) -> list[Value] | None:
         return None
     if call["pad"] != "same" and (frame.padded or call["ceil_mode"]):
         return None
-    names = [call.build.names.fresh(name) for name in ("pooled", "places")]
     window, stride = number_or_list(frame.window), number_or_list(frame.stride)
     padding = '"SAME"' if call["pad"] == "same" else '"VALID"'
     text = invoke("tf.nn.max_pool_with_argmax", channels_last(call, x), window, stride, padding)
-    call.build.lines.append(f"{', '.join(names)} = {text}")
+    largest, where = call.build.several(text, "pooled", "places")
+    pooled = result(call, largest, call.out.shape)
     if not call.wants("indices"):
-        return [result(call, names[0], call.out.shape)]
-    pooled = result(call, names[0], call.out.shape)
-    places = result(call, f"({names[1]} // {x.shape[1]})", call.out.shape)
+        return [pooled]
+    places = result(call, f"({where} // {x.shape[1]})", call.out.shape)
     return [pooled, Value(places.text, places.shape, "i64")]
 
 
@@ -258,9 +257,8 @@ def _batch_norm_train(call: Tf) -> list[Value] | None:
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
-    names = [call.build.names.fresh(name) for name in call.node.outputs[1:]]
     text = invoke("tf.nn.moments", inner, listed(tuple(range(x.rank - 1))))
-    call.build.lines.append(f"{', '.join(names)} = {text}")
+    names = call.build.several(text, *call.node.outputs[1:])
     given = [*names, call.text("bias"), call.text("scale")]
     text = invoke("tf.nn.batch_normalization", inner, *given, call["eps"])
     y = moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irlang.lower.call import Call, Native
 from irlang.lower.legalise import channels_first, channels_last
-from irlang.lower.spelling import invoke, of_wide, plain
+from irlang.lower.spelling import invoke, named, of_wide, plain
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.value import Value
 
@@ -16,10 +16,7 @@ _WIDE = ("f32", "f64")
 
 
 def _log_determinant(call: Tf) -> list[Value]:
-    names = [call.build.names.fresh(name) for name in call.node.outputs]
-    call.build.lines.append(f"{', '.join(names)} = tf.linalg.slogdet({call.input('x').text})")
-    pairs = zip(names, call.outputs, strict=True)
-    return [Value(name, info.shape, info.dtype) for name, info in pairs]
+    return named(call, invoke("tf.linalg.slogdet", call.input("x")))
 
 
 def _tensordot(call: Tf) -> Value:

@@ -124,10 +124,9 @@ def _top_k(call: Tf) -> list[Value] | None:
     first = call["largest"] and call["nans"] == "open"
     if not first or call.axis("axis", x.rank) != x.rank - 1:
         return None
-    names = [call.build.names.fresh("v") for _ in range(2)]
-    call.build.lines.append(f"{', '.join(names)} = {invoke('tf.math.top_k', x, call['k'])}")
-    found = Value(names[1], call.outputs[1].shape, "i32")
-    return [Value(names[0], call.out.shape, x.dtype), call.build.cast(found, "i64")]
+    values, places = call.build.several(invoke("tf.math.top_k", x, call["k"]), "v", "v")
+    found = Value(places, call.outputs[1].shape, "i32")
+    return [Value(values, call.out.shape, x.dtype), call.build.cast(found, "i64")]
 
 
 # ---- indexing

@@ -57,13 +57,12 @@ def _layer(call: Torch, function: str, gates: tuple[int, ...], states: list[str]
     start = [state(name) for name in states]
     given = f"({', '.join(start)})" if len(start) > 1 else start[0]
     source = build.inner(x) + (f".flip({time})" if call["reverse"] else "")
-    names = [build.names.fresh(name) for name in call.node.outputs]
-    build.lines.append(
-        f"{', '.join(names)} = torch.{function}("
-        # in training, without which cuDNN has no gradients; nothing is dropped
-        f"{source}, {given}, [{', '.join(weights)}], True, 1, 0.0, True, False, "
+    # in training, without which cuDNN has no gradients; nothing is dropped
+    text = (
+        f"torch.{function}({source}, {given}, [{', '.join(weights)}], True, 1, 0.0, True, False, "
         f"{bool(call['batch_first'])})"
     )
+    names = build.several(text, *call.node.outputs)
     results = [Value(names[0], call.out.shape, x.dtype)]
     if call["reverse"]:
         build.lines.append(f"{names[0]} = {names[0]}.flip({time})")
