@@ -138,7 +138,8 @@ def test_one_thing_is_otherwise(seed: int) -> None:
     other = otherwise(NORM, Chooser(seed))
     assert [step.op for step in other] == [step.op for step in NORM]
     changed = [at for at, (a, b) in enumerate(zip(NORM, other, strict=True)) if a != b]
-    if len(changed) > 1:  # the axis of all that name one
+    if len(changed) > 1 and not any(None in other[at].operands for at in changed):
+        # the axis of all that name one
         assert {str(other[at].attrs["axes"]) for at in changed} < {"(-2,)", "(-2, -1)"}
         assert all(replace(other[at], attrs=NORM[at].attrs) == NORM[at] for at in changed)
     at = changed[0]
