@@ -23,11 +23,13 @@ from click.testing import CliRunner
 from irlang import ast
 from irlang.catalog import builtin
 from irlang.cli import status
+from irlang.commands.fuzz import _operators
 from irlang.commands.fuzz import command as fuzz
+from irlang.diagnostics import InvalidInput
 from irlang.diff import batch, programs, runner
 from irlang.diff import campaign as campaigns
 from irlang.diff.apart import APART
-from irlang.diff.batch import _spoilt
+from irlang.diff.batch import _spoilt, _words
 from irlang.diff.calls import Case
 from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find
@@ -51,6 +53,7 @@ from irlang.graph_text import to_ast
 from irlang.interp.shape import check
 from irlang.interp.values import inputs
 from irlang.lower.lower import lower
+from irlang.lower.manner import Manner
 from irlang.lower.pool import Late
 from irlang.parser import parse
 from irlang.parser.printer import print_file
@@ -644,3 +647,18 @@ def test_of_few_operators_each_requirement_is_broken_a_few_times() -> None:
     assert _spoilt(replace(few, ops=()), builtin()) == 64
     many = replace(few, ops=("conv", "max_pool", "lstm", "einsum"), grad=True)
     assert _spoilt(many, builtin()) == 16
+
+
+def test_spoilt_calls_are_soon_written_in_other_words() -> None:
+    """Of the three sets of a batch of one operator some are, and batches go on to further words."""
+    words = [Manner(turn=_words(number)).words for number in range(24)]
+    assert all(0 in words[n : n + 3] and 1 in map(bool, words[n : n + 3]) for n in range(20))
+    assert set(words) == {0, 1, 2, 3}
+
+
+def test_a_family_stands_for_its_operators() -> None:
+    assert _operators("relu,recurrent,gru")[:2] == ("relu", builtin().families()["recurrent"][0])
+    assert len(_operators("gru,recurrent")) == len(builtin().families()["recurrent"])
+    assert _operators("attention") == ("attention",)  # an operator of that name comes first
+    with pytest.raises(InvalidInput, match="no family, `los`"):
+        _operators("los")

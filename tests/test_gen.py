@@ -347,6 +347,20 @@ def test_ranges_are_read_off_preconditions(own: Catalog) -> None:
     assert demands(instantiate(tie, both, {})) == {"x": (-3.0, 0.0), "w": (0.1, 3.0)}
 
 
+def test_a_number_that_is_known_is_tried_alone(own: Catalog) -> None:
+    """It need not be one of those that stand for all others: 0.05, 64."""
+    root, tie = own.op("own_root"), own.op("own_tie")
+    assert root is not None
+    assert tie is not None
+    both = {"x": TensorInfo((4,), "f32"), "w": TensorInfo((4,), "f32")}
+    for number in (0.05, 64.0):
+        assert demands(instantiate(root, both, {}), numbers={"w": number}) == {}
+        found = demands(instantiate(tie, both, {}), numbers={"w": number}) or {}
+        assert found.keys() == {"x"}
+        assert found["x"][1] < number
+    assert demands(instantiate(root, both, {}), numbers={"w": -0.05}) is None
+
+
 def test_conditions_that_tie_tensors_and_places_give_ranges(own: Catalog) -> None:
     box, rising = own.op("own_box"), own.op("own_rising")
     assert box is not None

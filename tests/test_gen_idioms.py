@@ -243,6 +243,30 @@ def test_all_calls_of_a_layer_go_along_another_axis_together() -> None:
     assert all(len(otherwise(plain, Chooser(seed))) == 2 for seed in range(5))
 
 
+def test_small_and_large_scales_are_written() -> None:
+    """A scale may be any number above 0."""
+    for scale in ("0.004", "64"):
+        line = f"quantize_linear(sigmoid(dequantize_linear(x_u8, {scale})), {scale})"
+        drawn = (generate(builtin(), seed, piece=idiom(line)).graph for seed in range(8))
+        assert any(len(graph.nodes) >= 3 for graph in drawn), scale
+
+
+def test_scales_run_along_an_axis_at_times() -> None:
+    line = "quantize_linear(concat(dequantize_linear(x_u8, 0.1), dequantize_linear(_, 0.2)), 0.1)"
+    made = [otherwise(idiom(line), Chooser(seed)) for seed in range(60)]
+    bare = [one for one in made if all(step.operands[1] is None for step in one[:2])]
+    assert bare  # both at once, as parts of one layer
+    shapes = {
+        graph.values[node.inputs["scale"]].shape
+        for seed in range(20)
+        for graph in [generate(builtin(), seed, piece=bare[0]).graph]
+        for node in graph.nodes
+        if node.op.name == "dequantize_linear" and isinstance(node.inputs["scale"], str)
+    }
+    assert (1,) in shapes
+    assert any(size > 1 for shape in shapes for size in shape)
+
+
 @pytest.mark.parametrize("exponent", [-2, 2])
 def test_a_number_that_no_call_may_read_is_not_written(exponent: int) -> None:
     """An integer has no negative power."""

@@ -138,7 +138,8 @@ def test_one_thing_is_otherwise(seed: int) -> None:
     other = otherwise(NORM, Chooser(seed))
     assert [step.op for step in other] == [step.op for step in NORM]
     changed = [at for at, (a, b) in enumerate(zip(NORM, other, strict=True)) if a != b]
-    if len(changed) > 1:  # the axis of all that name one
+    if len(changed) > 1 and not any(None in other[at].operands for at in changed):
+        # the axis of all that name one
         assert {str(other[at].attrs["axes"]) for at in changed} < {"(-2,)", "(-2, -1)"}
         assert all(replace(other[at], attrs=NORM[at].attrs) == NORM[at] for at in changed)
     at = changed[0]
@@ -219,7 +220,9 @@ def test_calls_of_one_operator_are_alike_and_read_tensors_of_their_own() -> None
 
 
 def test_half_of_the_pieces_are_as_a_pass_asks_for_them() -> None:
-    """One input, all else parameters, numbers without axes; of these another call reads some."""
+    """One input, all else parameters, numbers without axes, where that is not what is otherwise; of
+    these another call reads some.
+    """
     steps = idiom("relu(multiply(conv(x), 0.5))")
     made = [
         graph for graph in _drawn(steps, 80, Limits(elements=64, reals=("f16",))) if graph.nodes
@@ -230,8 +233,13 @@ def test_half_of_the_pieces_are_as_a_pass_asks_for_them() -> None:
         assert len(graph.inputs) == 1
         assert [node.op.name for node in graph.nodes[:3]] == ["conv", "multiply", "relu"]
         assert len(graph.nodes[0].inputs) - 1 <= len(graph.params)
-        numbers = [graph.params[o] for o in graph.nodes[1].operands() if o in graph.params]
-        assert [number.info.shape for number in numbers] == [()]
+    shapes = [
+        graph.params[o].info.shape
+        for graph in exact
+        for o in graph.nodes[1].operands()
+        if o in graph.params
+    ]
+    assert len(exact) > shapes.count(()) > len(exact) * 3 / 4
     longer = [graph for graph in exact if len(graph.nodes) > 3]
     assert len(exact) / 5 < len(longer) < len(exact) * 4 / 5
     assert all(graph.nodes[2].outputs[0] in graph.nodes[3].operands() for graph in longer)

@@ -63,7 +63,7 @@ class Seconds(click.ParamType[float]):
 @click.option(
     "--jobs", type=click.IntRange(1, 64), help="Processes (default: one a core, at most 4)."
 )
-@click.option("--ops", metavar="A,B", help="Only these operators.")
+@click.option("--ops", metavar="A,B", help="Only these operators, or families.")
 @click.option(
     "--grad", is_flag=True, help="Compare gradients of all programs, not of some calls alone."
 )
@@ -180,21 +180,24 @@ def _asked_to_end() -> Iterator[None]:
 
 
 def _operators(ops: str | None) -> tuple[str, ...]:
+    """The operators that are named; of a word that no operator has, those of its family."""
     from irlang.catalog import builtin
     from irlang.commands.loading import split_names
     from irlang.diagnostics import fail
 
     catalog = builtin()
-    names = tuple(split_names(ops, ""))
-    for name in names:
-        if catalog.op(name) is None:
-            near = ", ".join(catalog.nearest(name))
+    families = catalog.families()
+    names: list[str] = []
+    for name in split_names(ops, ""):
+        if catalog.op(name) is None and name not in families:
+            near = ", ".join(catalog.nearest(name, families))
             raise fail(
                 "usage.ops",
-                f"there is no operator `{name}`",
+                f"there is no operator, and no family, `{name}`",
                 help=f"did you mean {near}?" if near else "",
             )
-    return names
+        names += [name] if catalog.op(name) else families[name]
+    return tuple(dict.fromkeys(names))
 
 
 def _run(campaign: Campaign, seconds: float | None, form: str) -> None:

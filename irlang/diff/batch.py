@@ -197,7 +197,8 @@ class _Batch:
         )  # fmt: skip
         first = number * _SPOILT // (_QUARTER if settings.grad else 1) + settings.seed
         spoilt = -(-count * _spoilt(settings, catalog) // BATCH)
-        self._spoilt, self._spoils = iter(range(first, first + spoilt)), 0
+        # a batch of few operators spoils a few times alone: the next goes on in other words
+        self._spoilt, self._spoils = iter(range(first, first + spoilt)), number
         self._drawn = drawn(settings, number, catalog, session.can_run)
         self._localised: list[Found] = []  # of programs
         self.found: list[Found] = []
@@ -242,7 +243,7 @@ class _Batch:
         if turns:
             settings, session = self._settings, self._session
             seeds = [program_seed(settings.seed, one) for one in turns]
-            manner = Manner(turn=_turn(self._spoils))
+            manner = Manner(turn=_words(self._spoils))
             self._spoils += 1
             accepted, counts = judge_invalid(
                 session, self._catalog, seeds, settings.ops, turns[0], SEEN.symptoms, manner
@@ -344,6 +345,11 @@ def _turn(number: int) -> int:
     """In which of their ways targets write what has this number (`irlang.lower.manner`)."""
     turns, rest = divmod(number, _USUAL)
     return 1 + turns % _WAYS if rest == _USUAL - 1 else 0
+
+
+def _words(number: int) -> int:
+    """The same of spoilt calls: every second time in other words, of rules of their own."""
+    return 2 + number // 2 % (_WAYS - 1) if number % 2 else 0
 
 
 def _spoilt(settings: Settings, catalog: Catalog) -> int:

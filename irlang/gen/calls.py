@@ -91,7 +91,8 @@ class Calls:
             self.repaired += 1
         if instance is None or not self.fits(draft, instance):
             return False
-        demanded = demands(instance)
+        numbers = {n: one.value for n, one in draft.inputs.items() if isinstance(one, Number)}
+        demanded = demands(instance, numbers=numbers)
         if demanded is None or not _numbers_keep_to(draft, demanded):
             return False
         self.add(made, draft, instance, demanded, bool(fixed.inputs))
@@ -247,10 +248,10 @@ def _calls(draft: Draft) -> int:
 
 
 def _numbers_keep_to(draft: Draft, demanded: Mapping[str, Range]) -> bool:
-    """Whether the numbers that a call reads are in the ranges that it demands of them."""
+    """Whether numbers that are members of a family are in the range that is demanded of it."""
     for name, (low, high) in demanded.items():
         source = draft.inputs.get(name)
-        sources = source if isinstance(source, tuple) else (source,)
+        sources = source if isinstance(source, tuple) else ()
         if not all(low <= one.value <= high for one in sources if isinstance(one, Number)):
             return False
     return True

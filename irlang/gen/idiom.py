@@ -37,7 +37,7 @@ _PLACES, _SCALES = "i64", "f32"
 _NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5)  # what a number of an idiom may be instead
 _LAST = ((-1,),)  # as idioms name the axis that layers work along
 # Times as likely as other changes: there is one axis for many calls, and a difference the other way
-# round is what those that look for patterns overlook.
+# round, and an axis where a number is meant, are what those that look for patterns overlook.
 _MOVED = 3
 # An earlier step or `GIVEN`, a number, what is along an axis, what is yet to be drawn.
 Operand = int | float | str | None
@@ -134,8 +134,8 @@ def otherwise(
     steps: Idiom, chooser: Chooser, ordered: Callable[[Step], bool] = lambda _: True
 ) -> Idiom:
     """An idiom of which one thing is otherwise: an attribute that is not said, or the opposite; a
-    number; the order of two operands; one `x` that is another value; the axis of all calls that
-    name it.
+    number, or what is drawn in the place of the same one in all calls of an operator; the order of
+    two operands; one `x` that is another value; the axis of all calls that name it.
 
     A pass that looks for the idiom has to see the difference. ordered: whether the order of two
     operands makes one in what is computed.
@@ -145,7 +145,7 @@ def otherwise(
         for at, step in enumerate(steps)
         for one in (*_other_attrs(step), *_other_operands(step, at > 0, chooser))
     ]
-    often = [*_other_axes(steps), *_other_orders(steps, ordered)]
+    often = [*_other_axes(steps), *_other_orders(steps, ordered), *_without_numbers(steps)]
     made += [one for one in often for _ in range(_MOVED)]
     return chooser.pick(made) if made else steps
 
@@ -169,6 +169,26 @@ def _other_axes(steps: Idiom) -> Iterator[Idiom]:
                 else step
                 for step in steps
             )
+
+
+def _without_numbers(steps: Idiom) -> Iterator[Idiom]:
+    """What numbers an operator is given is drawn as for any call: a scale may run along an axis."""
+    places = [
+        (step.op, place)
+        for step in steps
+        for place, operand in enumerate(step.operands)
+        if isinstance(operand, float)
+    ]
+    for op, place in dict.fromkeys(places):
+        yield tuple(_without(step, place) if step.op == op else step for step in steps)
+
+
+def _without(step: Step, place: int) -> Step:
+    """A call that is given no number there."""
+    operands = step.operands
+    if place >= len(operands) or not isinstance(operands[place], float):
+        return step
+    return replace(step, operands=(*operands[:place], None, *operands[place + 1 :]))
 
 
 def _other_orders(steps: Idiom, ordered: Callable[[Step], bool]) -> Iterator[Idiom]:

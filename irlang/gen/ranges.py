@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from irlang.instance import Instance
 from irlang.known import KNOWN
 
 Range = tuple[float, float]
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 Points = np.ndarray[Any, np.dtype[np.bool_]]
 _MOST = 64  # whose square bounds the integers that are tried, and how many of them
 _MOST_POINTS = 2 * _MOST**2  # at which conditions are tried
@@ -34,9 +36,12 @@ _INPUTS: tuple[Range | None, ...] = (None, (-2.0, 2.0), (-4.0, 4.0), (0.0, 1.0))
 _WIDE = 4  # where nothing bounds an integer
 
 
-def demands(instance: Instance, first: bool = False) -> dict[str, Range] | None:
+def demands(
+    instance: Instance, first: bool = False, numbers: Mapping[str, float] = NO_NUMBERS
+) -> dict[str, Range] | None:
     """The range that every constrained input of a call must keep to, by formal name. Where an input
-    has several as long (a label that is -1 or 1) it is the last of them, or the `first`.
+    has several as long (a label that is -1 or 1) it is the last of them, or the `first`. numbers:
+    of inputs whose elements all are one that is known, which is tried alone.
 
     Conditions that share tensors are met together, by one range for each of these. None where no
     ranges do: where every element has values of its own, say.
@@ -44,7 +49,11 @@ def demands(instance: Instance, first: bool = False) -> dict[str, Range] | None:
     found: dict[str, Range] = {}
     for names, conditions in _groups([condition for _, condition in instance.deferred]):
         infos = [_info(instance, name) for name in names]
-        grids = [_candidates(conditions, info, len(names)) for info in infos if info is not None]
+        grids = [
+            (numbers[name],) if name in numbers else _candidates(conditions, info, len(names))
+            for name, info in zip(names, infos, strict=True)
+            if info is not None
+        ]
         if len(grids) < len(names) or math.prod(map(len, grids)) > _MOST_POINTS:
             return None
         good = np.zeros([len(grid) for grid in grids], dtype=bool)
