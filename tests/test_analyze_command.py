@@ -398,6 +398,15 @@ WRONG_RANGES = {
 }
 
 
+def test_ranges_of_what_is_not_there_are_told(tmp_path: Path, capsys: Any) -> None:
+    path, ranges = tmp_path / "m.nnir", tmp_path / "ranges.json"
+    path.write_text(DIFFERENCE)
+    ranges.write_text('{"a": [2, 3], "c": [0, 1]}')
+    left, said, _ = run(str(path), "--ranges", str(ranges), "--time", "0", capsys=capsys)
+    assert left in (0, 1)
+    assert "A range is given for what is no input or parameter: c." in said
+
+
 @pytest.mark.parametrize("name", WRONG_RANGES)
 def test_ranges_that_are_none_are_refused(name: str, tmp_path: Path, capsys: Any) -> None:
     text, code = WRONG_RANGES[name]

@@ -327,9 +327,13 @@ class Norms(Shares):
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 share = self.of_lengths(other, sum_, True)
-                if share:
+                rounding = 8 * (sum_.count + 4) * self.own.row.unit
+                if share > 1 + rounding:  # what was added to the squares is more than is lost
+                    times = scale**2 * (1 + rounding) / share
+                    yield Sum({other: times}, error=self._lost(sum_, box))
+                elif share:
                     size = self.interval(other, box, {}).magnitude
-                    error = scale**2 * 8 * (sum_.count + 4) * self.own.row.unit * size / share
+                    error = scale**2 * rounding * size / share
                     yield Sum({other: scale**2 / share}, error=error + self._lost(sum_, box))
 
     def _by_both_lengths(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:

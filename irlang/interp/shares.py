@@ -235,8 +235,10 @@ class Shares(Forms):
         if look.function == "max" or (
             look.function == "+" and all(self.value(arg, box, {}).low >= 0 for arg in args)
         ):
-            for arg in args:
-                yield arg, 1.0
+            for arg, other in (args, args[::-1]):
+                own, more = (self.value(one, box, {}) for one in (arg, other))
+                added = look.function == "+" and not self._exactly and own.finite and own.high > 0
+                yield arg, 1.0 + more.low / own.high if added else 1.0
         elif look.function in ("*", "/") and not self._exactly:
             for one, other in (args, args[::-1]) if look.function == "*" else (args,):
                 times = self.value(other, box, {})

@@ -1,5 +1,5 @@
-"""Wholes that are seen otherwise than by one divisor: few terms one by one, squares of parts, and
-means that are divided by their weights afterwards.
+"""Wholes that are seen otherwise than by one divisor: few terms one by one, squares of parts,
+numbers that are known, and means that are divided by their weights afterwards.
 
 What is stacked from `p` and `1 - p` adds up to 1; of n numbers that add up to 1 the squares add up
 to 1 / n at least (Cauchy and Schwarz), so that the inverse of their sum, how many of them count, is
@@ -18,12 +18,15 @@ from irlang import equations as eq
 from irlang.affine import Affine, affine
 from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
+from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
+from irlang.interp.spans import plain_axes
 from irlang.interp.unfolding import instance, settled
 from irlang.interp.weights import Weights
 
+_NARROW = 8  # roundings between numbers that are one for all that they add up to
 _FEW = 8  # terms that are added up one by one
 
 
@@ -37,6 +40,8 @@ class Wholes(Weights):
             return best
         looks = self.looks(expr, inner)
         best = min(best, *(self._weight_of_rest(look, inner, names) for look in looks))
+        known = self.of_known(expr, inner, names)
+        best = best if known is None else min(best, known[1])
         return best if math.isfinite(best) else self._one_by_one(expr, inner, names)[1]
 
     def _weight_of_rest(self, look: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
@@ -76,11 +81,39 @@ class Wholes(Weights):
         best = super()._least_weight(expr, inner, names, depth)
         if best > 0 or not depth or self.done():
             return best
+        known = self.of_known(expr, inner, names)
+        if known is not None:
+            return known[0]
         base = self.square_of(expr, inner)
         if base is not None:
             count = math.prod(inner[name][1] + 1 for name in names)
             return self._least_weight(base, inner, names, depth - 1) ** 2 / count
         return max(best, self._one_by_one(expr, inner, names)[0])
+
+    def of_known(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str]
+    ) -> tuple[float, float] | None:
+        """Between which numbers terms add up whose numbers are known, none of them negative, as
+        the weights of a window that smoothes; they may all be one number.
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        ends = self.interval(expr, inner, {})
+        if ends.low < 0 or not ends.finite:
+            return None
+        if ends.high <= ends.low * (1 + _NARROW * self.own.row.unit):
+            return count * ends.low * (1 - SLACK), count * ends.high * (1 + SLACK)
+        for look in self.looks(expr, inner):
+            axes = plain_axes(look) if isinstance(look, eq.Read) and not look.default else None
+            known = self.tensors[look.tensor].known if isinstance(look, eq.Read) else None
+            if axes is None or known is None:
+                continue
+            row = [axes[name] for name in names if name in axes]
+            if any(inner[name][1] + 1 != known.array.shape[axis] for name, axis in axes.items()):
+                continue
+            apart = math.prod(inner[name][1] + 1 for name in names if name not in axes)
+            least, most = known.total(row)
+            return least * apart, most * apart
+        return None
 
     def _one_by_one(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str]
