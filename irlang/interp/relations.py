@@ -113,6 +113,9 @@ class Relations(Mixed):
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
             found = self.cut(found, *ends, "it is a polynomial of its elements")
         if expr.function == "-" and found.low < 0 < found.high and not self._level:
+            ends = self.aside(partial(self.beside_any, expr, box), known, box, facts)
+            found = self.cut(found, *ends, "the largest of some elements is one of them")
+        if expr.function == "-" and found.low < 0 < found.high and not self._level:
             lost = self.aside(partial(self.left_over, expr, box), known, box, facts)
             why = "what is taken away is there more than once"
             found = self.cut(found, -lost, math.inf, why)

@@ -15,7 +15,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.holdings import Holdings
 from irlang.interp.interval import Numbers
-from irlang.interp.norms import Products
+from irlang.interp.lengths import Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import at_rank

@@ -20,6 +20,7 @@ from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
 from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
@@ -27,6 +28,7 @@ from irlang.interp.unfolding import instance, settled
 from irlang.interp.weights import Weights
 
 _NARROW = 8  # roundings between numbers that are one for all that they add up to
+_DEPTH = 4  # expressions that are looked into, one inside another
 _FEW = 8  # terms that are added up one by one
 
 
@@ -146,6 +148,70 @@ class Wholes(Weights):
         inner = None if below else self.square_of(self.meaning(atom, box), box)
         if inner is not None:
             yield from self._by_mean_of_divided(inner, rest, box)
+        yield from self._by_extreme(atom, below, rest, box)
+
+    def _by_extreme(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The largest of some numbers, or the least, for a sum of all of them that are weighted by
+        what adds up to a number: a mean lies between both.
+        """
+        kind = "min" if below else "max"
+        met = ((one, self.extreme(one, box) or self.meaning(one, box)) for one in rest.factors)
+        ends = [(one, its) for one, its in met if isinstance(its, eq.Reduce) and its.kind == kind]
+        term, scale = self.meaning(atom, box), 1.0
+        if ends and isinstance(term, eq.Apply) and term.function == "/":  # of a mean
+            divisor = self.interval(term.args[1], box, {})
+            if divisor.only is not None and divisor.finite and divisor.low >= 1:
+                atom, scale = term.args[0], 1 / divisor.low
+        terms = self._summed(atom, box) if ends else None
+        if terms is None:
+            return
+        body, inner = terms
+        names = tuple(inner.keys() - box.keys())
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if count * self.own.row.unit > 0.125:
+            return
+        for weight, numbers in self._weighed(body, inner):
+            size = self.interval(numbers, inner, {}).magnitude
+            if not math.isfinite(size):
+                continue
+            for other, its in ends:
+                if not self._among_terms(numbers, its, inner, box):
+                    continue
+                least, most = self._ends_of_weight(weight, inner, names, count)
+                if least > 0 and math.isfinite(most):
+                    error = (most - least + 8 * (count + 4) * self.own.row.unit * most) * size
+                    error += 4 * count * self.own.least
+                    yield Sum({other: least * scale}, error=error * scale + self.own.least)
+
+    def _weighed(self, body: eq.Expr, inner: Limits) -> Iterator[tuple[eq.Expr | None, eq.Expr]]:
+        """Weights and numbers of which a term may be the product; the term itself, too."""
+        yield None, body
+        for look in self.looks(body, inner):
+            if isinstance(look, eq.Apply) and look.function == "*":
+                yield from (look.args, look.args[::-1])
+
+    def _ends_of_weight(
+        self, weight: eq.Expr | None, inner: Limits, names: Sequence[str], count: int
+    ) -> tuple[float, float]:
+        """Between which numbers weights add up that are not negative, rounding aside."""
+        if weight is None:
+            return count, count
+        if self.interval(weight, inner, {}).low < 0:
+            return 0.0, math.inf
+        least = self._least_weight(weight, inner, names, _DEPTH)
+        return least, self._weight(weight, inner, names, _DEPTH) if least > 0 else math.inf
+
+    def _among_terms(self, expr: eq.Expr, whole: eq.Reduce, inner: Limits, box: Limits) -> bool:
+        """Whether an expression is a term of a reduction at all indices of a box."""
+        own = self.inner_box(whole, box)
+        if own is None or whole.where is not None or whole.body is None:
+            return False
+        free = {name: own[name] for name, _ in whole.binders}
+        for pattern, target in product(self.looks(whole.body, own), self.looks(expr, inner)):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and self.stays(found, free, inner):
+                return True
+        return False
 
     def _by_mean_of_divided(self, base: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The weighted mean of the squares, for the square of a weighted mean: both are divided
