@@ -188,7 +188,8 @@ class Wholes(Weights):
         yield None, body
         for look in self.looks(body, inner):
             if isinstance(look, eq.Apply) and look.function == "*":
-                yield from (look.args, look.args[::-1])
+                one, other = look.args
+                yield from ((one, other), (other, one))
 
     def _ends_of_weight(
         self, weight: eq.Expr | None, inner: Limits, names: Sequence[str], count: int
