@@ -172,7 +172,7 @@ def test_what_a_library_loses_is_told(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_a_range_may_be_of_what_is_left_out(tmp_path: Path) -> None:
-    """An input that nothing reads, or only what has no translation; other names are refused."""
+    """An input that nothing reads, or only what has no translation; others are told."""
     path = tmp_path / "m.onnx"
     made = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["" : 13, "other" : 1]>
@@ -182,8 +182,9 @@ def test_a_range_may_be_of_what_is_left_out(tmp_path: Path) -> None:
     onnx.save(made, path)
     given = {"x": (1.0, 2.0), "unread": (0.0, 1.0), "w": (0.0, 1.0)}
     assert irlang.analyze(path, given).reports == ()
+    assert irlang.analyze(path, {**given, "v": (0.0, 1.0)}).subject.unmet == ("v",)
     with pytest.raises(InvalidInput) as caught:
-        irlang.analyze(path, {**given, "v": (0.0, 1.0)})
+        irlang.analyze(path, {"v": (0.0, 1.0)})
     (diagnostic,) = caught.value.diagnostics
     assert "`v`, which is no input or parameter" in diagnostic.message
 

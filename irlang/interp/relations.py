@@ -295,6 +295,11 @@ class Relations(Mixed):
         dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
             low = 0.0
+            # it may be no less than the divisor, where that is no number
+            if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
+                less = self._excess_of(expr.args[1], expr.args[0], box, facts)
+                least = (1 - max(less, 0.0) / divisor.low) * (1 - 4 * self.own.row.unit)
+                low = min(low, -least)
         elif found.low < -1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
             self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end

@@ -154,16 +154,18 @@ class Wholes(Weights):
         """The largest of some numbers, or the least, for a sum of all of them that are weighted by
         what adds up to a number: a mean lies between both.
         """
-        kind = "min" if below else "max"
-        met = ((one, self.extreme(one, box) or self.meaning(one, box)) for one in rest.factors)
-        ends = [(one, its) for one, its in met if isinstance(its, eq.Reduce) and its.kind == kind]
         term, scale = self.meaning(atom, box), 1.0
-        if ends and isinstance(term, eq.Apply) and term.function == "/":  # of a mean
+        if isinstance(term, eq.Apply) and term.function == "/":  # of a mean
             divisor = self.interval(term.args[1], box, {})
             if divisor.only is not None and divisor.finite and divisor.low >= 1:
                 atom, scale = term.args[0], 1 / divisor.low
-        terms = self._summed(atom, box) if ends else None
+        terms = self._summed(atom, box)
         if terms is None:
+            return
+        kind = "min" if below else "max"
+        met = ((one, self.meaning(one, box)) for one in rest.factors)
+        ends = [(one, its) for one, its in met if isinstance(its, eq.Reduce) and its.kind == kind]
+        if not ends:
             return
         body, inner = terms
         names = tuple(inner.keys() - box.keys())
