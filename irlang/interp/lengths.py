@@ -127,10 +127,19 @@ class Lengths(Shares):
             size = self.value(look.args[0], box, {})
             if size.finite:
                 yield look.args[1], size.magnitude
+        elif isinstance(look, eq.Apply) and look.function == "*":
+            for one, other in (look.args, look.args[::-1]):
+                size, divisor = self.value(other, box, {}), self.divisor_of(one, box)
+                if divisor is not None and size.finite:
+                    yield divisor, size.magnitude
         elif isinstance(look, eq.Apply) and look.function == "min":
             positive = all(self.value(one, box, {}).low >= 0 for one in look.args)
             for one in look.args if positive else ():
                 yield from self._divisors(one, box)
+        elif isinstance(look, eq.Apply) and look.function == "max":  # of what has no least number
+            for one, other in (look.args, look.args[::-1]):
+                if self.value(other, box, {}).high <= self.value(one, box, {}).low:
+                    yield from self._divisors(one, box)
 
     def _length_of_sum(self, look: eq.Apply, sum_: Products, depth: int) -> float:
         """The same of numbers that are added, or taken from one another: no more than both."""
