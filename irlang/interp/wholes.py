@@ -159,13 +159,13 @@ class Wholes(Weights):
             divisor = self.interval(term.args[1], box, {})
             if divisor.only is not None and divisor.finite and divisor.low >= 1:
                 atom, scale = term.args[0], 1 / divisor.low
-        terms = self._summed(atom, box)
-        if terms is None:
+        elif not isinstance(term, eq.Reduce) or term.kind != "sum":
             return
         kind = "min" if below else "max"
         met = ((one, self.meaning(one, box)) for one in rest.factors)
         ends = [(one, its) for one, its in met if isinstance(its, eq.Reduce) and its.kind == kind]
-        if not ends:
+        terms = self._summed(atom, box) if ends else None
+        if terms is None:
             return
         body, inner = terms
         names = tuple(inner.keys() - box.keys())
