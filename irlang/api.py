@@ -113,7 +113,7 @@ class Model:
 
         ranges: of inputs and parameters, before those that the text declares. flush: whether
         numbers below the smallest normal one may be taken for 0. seconds: that the search for
-        witnesses may take. Raises `usage.range` for names that are not there.
+        witnesses may take. Raises `usage.range` where no name is there.
         """
         from irlang.analysis.confirm import Frameworks
         from irlang.analysis.subject import subject

@@ -172,7 +172,7 @@ def test_what_a_library_loses_is_told(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_a_range_may_be_of_what_is_left_out(tmp_path: Path) -> None:
-    """An input that nothing reads, or only what has no translation; other names are refused."""
+    """An input that nothing reads, or only what has no translation; others are told."""
     path = tmp_path / "m.onnx"
     made = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["" : 13, "other" : 1]>
@@ -182,8 +182,9 @@ def test_a_range_may_be_of_what_is_left_out(tmp_path: Path) -> None:
     onnx.save(made, path)
     given = {"x": (1.0, 2.0), "unread": (0.0, 1.0), "w": (0.0, 1.0)}
     assert irlang.analyze(path, given).reports == ()
+    assert irlang.analyze(path, {**given, "v": (0.0, 1.0)}).subject.unmet == ("v",)
     with pytest.raises(InvalidInput) as caught:
-        irlang.analyze(path, {**given, "v": (0.0, 1.0)})
+        irlang.analyze(path, {"v": (0.0, 1.0)})
     (diagnostic,) = caught.value.diagnostics
     assert "`v`, which is no input or parameter" in diagnostic.message
 
@@ -396,6 +397,15 @@ WRONG_RANGES = {
     "beyond the type": ('{"a": [1e39, 1e40]}', "usage.range"),
     "a name that is not there": ('{"c": [0, 1]}', "usage.range"),
 }
+
+
+def test_ranges_of_what_is_not_there_are_told(tmp_path: Path, capsys: Any) -> None:
+    path, ranges = tmp_path / "m.nnir", tmp_path / "ranges.json"
+    path.write_text(DIFFERENCE)
+    ranges.write_text('{"a": [2, 3], "c": [0, 1]}')
+    left, said, _ = run(str(path), "--ranges", str(ranges), "--time", "0", capsys=capsys)
+    assert left in (0, 1)
+    assert "A range is given for what is no input or parameter: c." in said
 
 
 @pytest.mark.parametrize("name", WRONG_RANGES)

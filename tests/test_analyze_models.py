@@ -89,6 +89,9 @@ def test_a_range_of_what_nothing_reads_is_no_mistake(tmp_path: Path, capsys: Any
     code, said, _ = run(str(path), "--ranges", str(ranges), capsys=capsys)
     assert (code, "no NaN or infinity can arise" in said) == (0, True)
     ranges.write_text(json.dumps({"in:0": [0, 1], "unsaid": [0, 1]}))
+    code, said, _ = run(str(path), "--ranges", str(ranges), capsys=capsys)
+    assert (code, "no input or parameter: unsaid." in said) == (0, True)
+    ranges.write_text(json.dumps({"unsaid": [0, 1]}))
     assert run(str(path), "--ranges", str(ranges), capsys=capsys)[0] == 2
 
 

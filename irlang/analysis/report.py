@@ -197,8 +197,7 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     if subject.source.sizes:
         said = ", ".join(f"{name} = {size}" for name, size in subject.source.sizes.items())
         lines.append(f"Analysed for {said}. --bind NAME=NUMBER says another size.")
-    if subject.assumed:
-        lines.append(_told_ranges(subject, imported))
+    lines += _told_ranges(subject, imported)
     for granted in found.granted[:_MOST_GRANTED]:
         call = subject.called(granted.node)
         told = f"Left out are inputs that {visible(call)} refuses: {granted.message}"
@@ -241,8 +240,15 @@ def conclusion(found: Verdicts, *, imported: bool = False) -> list[str]:
     return lines
 
 
-def _told_ranges(subject: Subject, imported: bool) -> str:
-    """Which ranges had to be assumed, and how to say others."""
+def _told_ranges(subject: Subject, imported: bool) -> list[str]:
+    """Which ranges had to be assumed, and how to say others; which were given for nothing here."""
+    lines = [_told_assumed(subject, imported)] if subject.assumed else []
+    if subject.unmet:
+        lines.append(f"A range is given for what is no input or parameter: {_some(subject.unmet)}.")
+    return lines
+
+
+def _told_assumed(subject: Subject, imported: bool) -> str:
     some = _some([subject.called(name) for name in subject.assumed])
     told = f"No range is stated for {some}: [-1, 1] is assumed, 0 and 1 for integers"
     if not imported:

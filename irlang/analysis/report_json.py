@@ -36,6 +36,7 @@ def to_json(verdicts: Verdicts, files: Mapping[str, list[str]] | None = None) ->
         "proved": [_proved(point, verdicts.subject) for point in verdicts.safe],
         "sizes": dict(verdicts.subject.source.sizes),
         "assumed": [verdicts.subject.called(name) for name in verdicts.subject.assumed],
+        "unmet": list(verdicts.subject.unmet),
         "nonfinite": [verdicts.subject.called(name) for name in verdicts.subject.nonfinite],
         "granted": [
             {"node": verdicts.subject.called(g.node), "code": g.code, "message": g.message}

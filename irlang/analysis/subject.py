@@ -29,7 +29,8 @@ class Subject:
     and parameters whose range nothing states. endless: values that may be infinite because the
     model says so: what a call makes of their infinities is its own doing only where it is NaN.
     left_out: what of the model is not here, as it could not be imported. flush: whether numbers
-    below the smallest normal one may be taken for 0.
+    below the smallest normal one may be taken for 0. unmet: names that were given a range and are
+    no input or parameter.
     """
 
     source: Graph
@@ -45,6 +46,7 @@ class Subject:
     endless: frozenset[str] = frozenset()
     left_out: tuple[Diagnostic, ...] = ()
     flush: bool = False
+    unmet: tuple[str, ...] = ()
 
     def called(self, name: str) -> str:
         """What a call or a value was called in the model that was imported."""
@@ -85,11 +87,11 @@ def subject(
     ranges: by a value's name in the text or in the model that it was imported from, with the `:0`
     of TensorFlow or without it. A parameter with a range varies; one with a value and no range is
     that value. spare: names of the model that may have a range although they are not here: of
-    what an importer left out. left_out, flush: as in `Subject`. Raises `usage.range` for a name
-    that is no input or parameter, and for a range that holds no value of its type.
+    what an importer left out. left_out, flush: as in `Subject`. Raises `usage.range` where no name
+    is an input or parameter, and for a range that holds no value of its type.
     """
     names = dict(names or {})
-    given = _own_names(graph, ranges or {}, names, spare)
+    given, unmet = _own_names(graph, ranges or {}, names, spare)
     ports: dict[str, Port] = {}
     params: dict[str, Param] = {}
     assumed = []
@@ -107,7 +109,7 @@ def subject(
     fixed = initial_values(made, seed)
     return Subject(
         graph, made, catalog, fixed, given, seed, file, text, names, tuple(assumed),
-        left_out=left_out, flush=flush,
+        left_out=left_out, flush=flush, unmet=unmet,
     )  # fmt: skip
 
 
@@ -139,7 +141,10 @@ def reread(old: Subject, text: str) -> Subject | None:
 
 def _own_names(
     graph: Graph, ranges: Mapping[str, Ends], names: Mapping[str, str], spare: Collection[str]
-) -> dict[str, Ends]:
+) -> tuple[dict[str, Ends], tuple[str, ...]]:
+    """Ranges by the names in the text, and the names that are neither here nor passed over. One
+    file of ranges may serve several models, but not be for another one altogether.
+    """
     passed = {name.removesuffix(":0") for name in spare}
     known = {*graph.inputs, *(n for n, param in graph.params.items() if not param.literal)}
     own = {original: name for name, original in names.items() if name in known}
@@ -154,7 +159,7 @@ def _own_names(
             found[name] = ends
         elif wanted.removesuffix(":0") not in passed:
             unknown.append(wanted)
-    if unknown:
+    if unknown and len(unknown) == len(ranges):
         there = ", ".join(names.get(name, name) for name in sorted(known)) or "none"
         raise InvalidInput(
             *(
@@ -166,7 +171,7 @@ def _own_names(
                 for name in unknown
             )
         )
-    return found
+    return found, tuple(unknown)
 
 
 def _inside(name: str, within: Ends, item: Port | Param) -> Ends:

@@ -45,6 +45,11 @@ class Known:
             self._found[key] = math.sqrt(float(np.max(squares, initial=0.0)) * (1 + SLACK))
         return self._found[key]
 
+    def total(self, axes: Sequence[int]) -> tuple[float, float]:
+        """Between which numbers the sums along some axes lie, of numbers that are not negative."""
+        sums = np.sum(self.array, axis=tuple(axes), dtype=np.float64)
+        return float(sums.min()) * (1 - SLACK), float(sums.max()) * (1 + SLACK)
+
     def _matrices(self, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Array:
         shape = self.array.shape
         sizes = [math.prod(shape[axis] for axis in group) for group in (batch, rows, columns)]

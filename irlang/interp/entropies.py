@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from irlang import equations as eq
+from irlang.interp.assumptions import Facts
+from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.wholes import Wholes
@@ -19,6 +21,27 @@ _DEPTH = 4  # expressions that are looked into, one inside another
 
 class Entropies(Wholes):
     """An evaluator that knows what sums of logarithms of parts are at least."""
+
+    def _bounds(
+        self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts
+    ) -> Iterator[Sum]:
+        """Sums that are no larger (`below`), or no less, than an element: the logarithm of a sum
+        is no less than an exponent in it.
+        """
+        yield from super()._bounds(atom, below, rest, box, facts)
+        term = self.meaning(atom, box) if below else atom
+        if not below or not isinstance(term, eq.Apply) or term.function != "log":
+            return
+        whole = self.meaning(term.args[0], box)
+        ends = self.interval(term.args[0], box, {})
+        if not isinstance(whole, eq.Apply) or whole.function != "+" or ends.low < self.own.row.tiny:
+            return
+        if ends.finite and all(self.interval(one, box, {}).low >= 0 for one in whole.args):
+            error = 16 * self.own.row.unit * (1 + self.interval(atom, box, {}).magnitude)
+            for one in whole.args:
+                part = self.meaning(one, box)
+                if isinstance(part, eq.Apply) and part.function == "exp":
+                    yield self.whole(part.args[0], box).plus(Sum({}, error=error))
 
     def by_weights(self, expr: eq.Reduce, found: Numbers, box: Limits) -> Numbers:
         """A sum of terms of which parts of a whole are factors, less what is beyond the others."""
@@ -61,21 +84,35 @@ class Entropies(Wholes):
     def _held_against(
         self, body: eq.Expr, inner: Limits
     ) -> Iterator[tuple[eq.Expr, eq.Expr | None]]:
-        """A part by which its own logarithm is multiplied, and what that is held against."""
+        """A number by which its own logarithm is multiplied, and what that is held against."""
         for look in self.looks(body, inner):
             if not isinstance(look, eq.Apply) or look.function != "*":
                 continue
             for weight, factor in (look.args, look.args[::-1]):
-                if self.part_of(weight, inner) is None:
+                if self.interval(weight, inner, {}).low < 0:
                     continue
                 if self._is_logarithm(factor, weight, inner):
                     yield weight, None
-                term = self.meaning(factor, inner)
+                term = self._difference(self.meaning(factor, inner), inner)
                 apart = isinstance(term, eq.Apply) and term.function == "-"
                 if not apart or not isinstance(term, eq.Apply):
                     continue
                 if self._is_logarithm(term.args[0], weight, inner):
                     yield weight, term.args[1]
+
+    def _difference(self, term: eq.Expr, inner: Limits) -> eq.Expr:
+        """The logarithm of a quotient as the difference of two; all else as it is."""
+        if not isinstance(term, eq.Apply) or term.function != "log":
+            return term
+        ratio = self.meaning(term.args[0], inner)
+        if not isinstance(ratio, eq.Apply) or ratio.function != "/":
+            return term
+        one, other = (self.interval(arg, inner, {}) for arg in ratio.args)
+        if not (one.finite and other.finite) or min(one.low, other.low) <= 0:
+            return term
+        if one.low / other.high < self.own.row.tiny or one.high / other.low > self.own.largest:
+            return term  # the quotient may have lost digits
+        return eq.Apply("-", tuple(eq.Apply("log", (arg,)) for arg in ratio.args))
 
     def _is_logarithm(self, expr: eq.Expr, part: eq.Expr, inner: Limits) -> bool:
         """Whether an expression is the logarithm of a part, or of a little more than it."""

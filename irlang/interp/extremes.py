@@ -20,12 +20,31 @@ from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import instance, pinned, settled, small
 
 _FEW = 16  # elements that are tried one by one
+_EXTREMES = ("max", "min")
 _DEEP = 6  # maxima inside one another
 UNFOLDED = 4  # definitions that a term of a reduction is written out by, at most
 
 
 class Extremes(Circles):
     """An evaluator that looks at the cases of which element a maximum or minimum is."""
+
+    def beside_any(self, expr: eq.Apply, box: Limits) -> tuple[float, float]:
+        """Between which numbers a difference lies of which one side is the largest or the least of
+        some elements: by that of any of them, whatever index it has.
+        """
+        low, high = -math.inf, math.inf
+        for side, arg in enumerate(expr.args):
+            term = self.chosen(self.meaning(arg, box), box)
+            inner = None if term is None else self.inner_box(term, box)
+            if term is None or inner is None or term.body is None or term.kind not in _EXTREMES:
+                continue
+            pair = (term.body, expr.args[1]) if side == 0 else (expr.args[0], term.body)
+            made = self.anew(eq.Apply("-", pair), inner)
+            if (term.kind == "max") == (side == 1):
+                low = max(low, made.low)
+            else:
+                high = min(high, made.high)
+        return low, high
 
     def _attained(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float | None:
         """A number that some term of a reduction reaches: that at the index of an extreme."""

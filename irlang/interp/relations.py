@@ -27,6 +27,7 @@ from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
 
+_HARDLY = 2.0**-10  # below 0: weights that rounding made so
 _INSIDE = 2  # elements of diagonals, one made of another
 _LOOKED_AT = 32  # sums, for the lower end of a quotient
 _CORNERS = 2  # indices at whose ends terms are looked at
@@ -111,6 +112,9 @@ class Relations(Mixed):
         if found.low < 0 < found.high and not self._level:
             ends = self.aside(partial(self.by_form, expr, box, facts), known, box, facts)
             found = self.cut(found, *ends, "it is a polynomial of its elements")
+        if expr.function == "-" and found.low < 0 < found.high and not self._level:
+            ends = self.aside(partial(self.beside_any, expr, box), known, box, facts)
+            found = self.cut(found, *ends, "the largest of some elements is one of them")
         if expr.function == "-" and found.low < 0 < found.high and not self._level:
             lost = self.aside(partial(self.left_over, expr, box), known, box, facts)
             why = "what is taken away is there more than once"
@@ -291,6 +295,11 @@ class Relations(Mixed):
         dividend = self.remembered(expr.args[0], box, facts)
         if dividend.low >= 0:
             low = 0.0
+            # it may be no less than the divisor, where that is no number
+            if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
+                less = self._excess_of(expr.args[1], expr.args[0], box, facts)
+                least = (1 - max(less, 0.0) / divisor.low) * (1 - 4 * self.own.row.unit)
+                low = min(low, -least)
         elif found.low < -1.0:
             mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
             self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
@@ -335,12 +344,13 @@ class Relations(Mixed):
         return most
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """`a * u + b * v` with weights that are not negative and add up to a number."""
-        for (_, u), (_, v), weight, error in self._averages(expr, box, facts):
+        """`a * u + b * v` with weights that are not negative, or hardly, and add up to a number."""
+        for (a, u), (b, v), weight, error in self._averages(expr, box, facts, -_HARDLY):
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if not ends.finite or not ends.pieces:
                 continue
-            slack = self._slack_of_average(weight + error, error, ends.magnitude)
+            below = max(0.0, *(-self.value(one, box, facts).low for one in (a, b)))
+            slack = self._slack_of_average(weight + error, error + 2 * below, ends.magnitude)
             low = min(ends.low * (weight + error), ends.low * weight)
             high = max(ends.high * (weight + error), ends.high * weight)
             return self.cut(found, low - slack, high + slack, "an average of two numbers")
@@ -359,17 +369,25 @@ class Relations(Mixed):
         """What rounding adds to an average of numbers of a size. error: of the weights."""
         return 8 * self.own.row.unit * weight * size + 2 * self.own.least + error * size
 
-    def _averages(self, expr: eq.Apply, box: Limits, facts: Facts) -> Iterator[Average]:
-        """Weights and numbers of averages, what the weights add up to, and how sure that is."""
+    def _averages(
+        self, expr: eq.Apply, box: Limits, facts: Facts, least: float = 0.0
+    ) -> Iterator[Average]:
+        """Weights and numbers of averages, what the weights add up to, and how sure that is. One of
+        the numbers may be 1, as in `p + (1 - p) * q`. least: what the weights may be.
+        """
         terms = [self.meaning(arg, box) for arg in expr.args]
-        if not all(isinstance(term, eq.Apply) and term.function == "*" for term in terms):
+        products = [isinstance(term, eq.Apply) and term.function == "*" for term in terms]
+        if not any(products):
             return
-        one, other = (term.args for term in terms if isinstance(term, eq.Apply))
+        one, other = (
+            term.args if isinstance(term, eq.Apply) and times else (arg, eq.Const(1.0))
+            for arg, term, times in zip(expr.args, terms, products, strict=True)
+        )
         for (a, u), (b, v) in product((one, one[::-1]), (other, other[::-1])):
             total = self.sum_of(a, box, facts).plus(self.sum_of(b, box, facts))
             if total.factors or total.constant <= 0:
                 continue
-            if self.value(a, box, facts).low >= 0 and self.value(b, box, facts).low >= 0:
+            if all(self.value(weight, box, facts).low >= least for weight in (a, b)):
                 yield (a, u), (b, v), total.constant, total.error
 
     def _placed(self, expr: eq.Reduce, box: Limits, facts: Facts) -> float:

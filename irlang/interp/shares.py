@@ -233,15 +233,27 @@ class Shares(Forms):
         """Expressions that, times a factor, a result is no less than."""
         args = look.args
         if look.function == "max" or (
-            look.function == "+" and all(self.value(arg, box, {}).low >= 0 for arg in args)
+            look.function == "+" and all(self._not_negative(arg, box) for arg in args)
         ):
-            for arg in args:
-                yield arg, 1.0
+            for arg, other in (args, args[::-1]):
+                own, more = (self.value(one, box, {}) for one in (arg, other))
+                added = look.function == "+" and not self._exactly and own.finite and own.high > 0
+                yield arg, 1.0 + more.low / own.high if added else 1.0
         elif look.function in ("*", "/") and not self._exactly:
             for one, other in (args, args[::-1]) if look.function == "*" else (args,):
                 times = self.value(other, box, {})
                 if times.finite and times.low > 0:
                     yield one, 1 / times.high if look.function == "/" else times.low
+
+    def _not_negative(self, expr: eq.Expr, box: Limits) -> bool:
+        """Whether a number is not negative, also as a sum of squares, on a diagonal as anywhere."""
+        if self.value(expr, box, {}).low >= 0:
+            return True
+        term = self.meaning(expr, box)
+        if not isinstance(term, eq.Reduce) or term.kind != "sum" or term.body is None:
+            return False
+        inner = self.inner_box(term, box)
+        return inner is not None and self.square_of(term.body, inner) is not None
 
     def _terms(self, look: eq.Reduce, box: Limits) -> Limits | None:
         """The indices of a sum of terms that are not negative, or of a maximum: it is no less than

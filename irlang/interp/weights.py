@@ -15,7 +15,7 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.holdings import Holdings
 from irlang.interp.interval import Numbers
-from irlang.interp.norms import Products
+from irlang.interp.lengths import Products
 from irlang.interp.parts import tell_apart
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import at_rank
@@ -103,23 +103,36 @@ class Weights(Holdings):
         for sum_, scale in () if below else self._squared_products(atom, box):
             for other in rest.factors:
                 squares = self.of_products(other, box)
-                if squares is None or not self._is_mean_of_squares(sum_, squares):
+                times = math.inf if squares is None else self._mean_of_squares(sum_, squares)
+                if not math.isfinite(times):
                     continue
-                size = self.interval(other, box, {}).magnitude
+                size = self.interval(other, box, {}).magnitude * max(times, 1.0)
                 error = 8 * (sum_.count + 4) * self.own.row.unit * size + self._lost(sum_, box)
                 if math.isfinite(error):
-                    yield Sum({other: scale**2}, error=scale**2 * error)
+                    yield Sum({other: scale**2 * times}, error=scale**2 * error)
 
-    def _is_mean_of_squares(self, sum_: Products, squares: Products) -> bool:
-        """Whether a sum weighs numbers by parts of a whole, and another their squares by these."""
+    def _mean_of_squares(self, sum_: Products, squares: Products) -> float:
+        """What the weights of a sum of numbers add up to at most by which another weighs their
+        squares: as often as that is the square of the first no more than the second. Infinite for
+        others.
+        """
         own = sum_.inner
         for weight in self.weights_of_squares(sum_, squares):
             part = self.part_of(weight, own)
             names = [] if part is None else [n.name for n in part.at if isinstance(n, eq.Index)]
             known = part is not None and not part.off and part.count == sum_.count
             if known and sorted(names) == sorted(sum_.names):
-                return True
-        return False
+                return 1.0
+            total = self.of_known(weight, own, sum_.names)
+            if total is not None and total[0] >= 0:
+                return total[1]
+        return math.inf
+
+    def of_known(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str]
+    ) -> tuple[float, float] | None:
+        """Between which numbers terms add up whose numbers are known, none of them negative."""
+        raise NotImplementedError
 
     def weights_of_squares(self, sum_: Products, squares: Products) -> Iterator[eq.Expr]:
         """Factors of a sum of products by which another sum weighs the squares of the others."""
@@ -280,7 +293,9 @@ class Weights(Holdings):
             if not (eq.indices(a) | eq.indices(b)) & set(names):
                 yield u, v, total, error
 
-    def _averages(self, expr: eq.Apply, box: Limits, facts: Facts) -> Iterator[Average]:
+    def _averages(
+        self, expr: eq.Apply, box: Limits, facts: Facts, least: float = 0.0
+    ) -> Iterator[Average]:
         """Weights and numbers of averages, what the weights add up to, and how sure that is."""
         raise NotImplementedError
 

@@ -1,5 +1,5 @@
-"""Wholes that are seen otherwise than by one divisor: few terms one by one, squares of parts, and
-means that are divided by their weights afterwards.
+"""Wholes that are seen otherwise than by one divisor: few terms one by one, squares of parts,
+numbers that are known, and means that are divided by their weights afterwards.
 
 What is stacked from `p` and `1 - p` adds up to 1; of n numbers that add up to 1 the squares add up
 to 1 / n at least (Cauchy and Schwarz), so that the inverse of their sum, how many of them count, is
@@ -18,12 +18,17 @@ from irlang import equations as eq
 from irlang.affine import Affine, affine
 from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
+from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
+from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
+from irlang.interp.spans import plain_axes
 from irlang.interp.unfolding import instance, settled
 from irlang.interp.weights import Weights
 
+_NARROW = 8  # roundings between numbers that are one for all that they add up to
+_DEPTH = 4  # expressions that are looked into, one inside another
 _FEW = 8  # terms that are added up one by one
 
 
@@ -37,6 +42,8 @@ class Wholes(Weights):
             return best
         looks = self.looks(expr, inner)
         best = min(best, *(self._weight_of_rest(look, inner, names) for look in looks))
+        known = self.of_known(expr, inner, names)
+        best = best if known is None else min(best, known[1])
         return best if math.isfinite(best) else self._one_by_one(expr, inner, names)[1]
 
     def _weight_of_rest(self, look: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
@@ -76,11 +83,39 @@ class Wholes(Weights):
         best = super()._least_weight(expr, inner, names, depth)
         if best > 0 or not depth or self.done():
             return best
+        known = self.of_known(expr, inner, names)
+        if known is not None:
+            return known[0]
         base = self.square_of(expr, inner)
         if base is not None:
             count = math.prod(inner[name][1] + 1 for name in names)
             return self._least_weight(base, inner, names, depth - 1) ** 2 / count
         return max(best, self._one_by_one(expr, inner, names)[0])
+
+    def of_known(
+        self, expr: eq.Expr, inner: Limits, names: Sequence[str]
+    ) -> tuple[float, float] | None:
+        """Between which numbers terms add up whose numbers are known, none of them negative, as
+        the weights of a window that smoothes; they may all be one number.
+        """
+        count = math.prod(inner[name][1] + 1 for name in names)
+        ends = self.interval(expr, inner, {})
+        if ends.low < 0 or not ends.finite:
+            return None
+        if ends.high <= ends.low * (1 + _NARROW * self.own.row.unit):
+            return count * ends.low * (1 - SLACK), count * ends.high * (1 + SLACK)
+        for look in self.looks(expr, inner):
+            axes = plain_axes(look) if isinstance(look, eq.Read) and not look.default else None
+            known = self.tensors[look.tensor].known if isinstance(look, eq.Read) else None
+            if axes is None or known is None:
+                continue
+            row = [axes[name] for name in names if name in axes]
+            if any(inner[name][1] + 1 != known.array.shape[axis] for name, axis in axes.items()):
+                continue
+            apart = math.prod(inner[name][1] + 1 for name in names if name not in axes)
+            least, most = known.total(row)
+            return least * apart, most * apart
+        return None
 
     def _one_by_one(
         self, expr: eq.Expr, inner: Limits, names: Sequence[str]
@@ -113,6 +148,73 @@ class Wholes(Weights):
         inner = None if below else self.square_of(self.meaning(atom, box), box)
         if inner is not None:
             yield from self._by_mean_of_divided(inner, rest, box)
+        yield from self._by_extreme(atom, below, rest, box)
+
+    def _by_extreme(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
+        """The largest of some numbers, or the least, for a sum of all of them that are weighted by
+        what adds up to a number: a mean lies between both.
+        """
+        term, scale = self.meaning(atom, box), 1.0
+        if isinstance(term, eq.Apply) and term.function == "/":  # of a mean
+            divisor = self.interval(term.args[1], box, {})
+            if divisor.only is not None and divisor.finite and divisor.low >= 1:
+                atom, scale = term.args[0], 1 / divisor.low
+        elif not isinstance(term, eq.Reduce) or term.kind != "sum":
+            return
+        kind = "min" if below else "max"
+        met = ((one, self.meaning(one, box)) for one in rest.factors)
+        ends = [(one, its) for one, its in met if isinstance(its, eq.Reduce) and its.kind == kind]
+        terms = self._summed(atom, box) if ends else None
+        if terms is None:
+            return
+        body, inner = terms
+        names = tuple(inner.keys() - box.keys())
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if count * self.own.row.unit > 0.125:
+            return
+        for weight, numbers in self._weighed(body, inner):
+            size = self.interval(numbers, inner, {}).magnitude
+            if not math.isfinite(size):
+                continue
+            for other, its in ends:
+                if not self._among_terms(numbers, its, inner, box):
+                    continue
+                least, most = self._ends_of_weight(weight, inner, names, count)
+                if least > 0 and math.isfinite(most):
+                    error = (most - least + 8 * (count + 4) * self.own.row.unit * most) * size
+                    error += 4 * count * self.own.least
+                    yield Sum({other: least * scale}, error=error * scale + self.own.least)
+
+    def _weighed(self, body: eq.Expr, inner: Limits) -> Iterator[tuple[eq.Expr | None, eq.Expr]]:
+        """Weights and numbers of which a term may be the product; the term itself, too."""
+        yield None, body
+        for look in self.looks(body, inner):
+            if isinstance(look, eq.Apply) and look.function == "*":
+                one, other = look.args
+                yield from ((one, other), (other, one))
+
+    def _ends_of_weight(
+        self, weight: eq.Expr | None, inner: Limits, names: Sequence[str], count: int
+    ) -> tuple[float, float]:
+        """Between which numbers weights add up that are not negative, rounding aside."""
+        if weight is None:
+            return count, count
+        if self.interval(weight, inner, {}).low < 0:
+            return 0.0, math.inf
+        least = self._least_weight(weight, inner, names, _DEPTH)
+        return least, self._weight(weight, inner, names, _DEPTH) if least > 0 else math.inf
+
+    def _among_terms(self, expr: eq.Expr, whole: eq.Reduce, inner: Limits, box: Limits) -> bool:
+        """Whether an expression is a term of a reduction at all indices of a box."""
+        own = self.inner_box(whole, box)
+        if own is None or whole.where is not None or whole.body is None:
+            return False
+        free = {name: own[name] for name, _ in whole.binders}
+        for pattern, target in product(self.looks(whole.body, own), self.looks(expr, inner)):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and self.stays(found, free, inner):
+                return True
+        return False
 
     def _by_mean_of_divided(self, base: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The weighted mean of the squares, for the square of a weighted mean: both are divided
