@@ -40,6 +40,7 @@ from irlang.diff import (  # noqa: E402
     refine,
     report_folder,
     runner,
+    suspects,
     verdict,
 )
 from irlang.gen import build, spoil  # noqa: E402
@@ -50,9 +51,9 @@ from irlang.lower import lower, pool  # noqa: E402
 PURPOSES: dict[str, tuple[object, ...]] = {
     "start": (runner.Session.__enter__, runner.Session.versions),
     "programs": (batch.run_batch,),
-    "calls apart": (apart.case_apart, apart.judge_apart),
+    "calls apart": (apart.case_apart, suspects.judge_apart),
     "spoilt calls": (invalid.judge_invalid,),
-    "localise": (localise.culprits, apart.wrong_calls, finding.charge, finding.find),
+    "localise": (localise.culprits, suspects.wrong_calls, finding.charge, finding.find),
     "reduce": (reduce.reduce,),
     "confirm": (finding._reduced,),
     "report": (report_folder.write,),

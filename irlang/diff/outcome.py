@@ -72,7 +72,7 @@ def judged(
     *,
     says_no: str,
     thorough: bool,
-    first: bool,
+    first: bool = False,
 ) -> list[Verdict]:
     """Verdicts on what a target gave, in its own arithmetic where that makes a difference.
 
