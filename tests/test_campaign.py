@@ -512,7 +512,9 @@ def _turns(monkeypatch: pytest.MonkeyPatch, seconds: float) -> dict[str, int]:
         return take
 
     names = {"call": 0.01, "fire": 0.01, "spoil": 0.01, "slope": 0.01, "run": 0.2}
-    made = SimpleNamespace(cut=False, **{name: kind(name, p) for name, p in names.items()})
+    made = SimpleNamespace(
+        cut=False, first=1 / 8, **{name: kind(name, p) for name, p in names.items()}
+    )
     with monkeypatch.context() as timed:
         timed.setattr(PACE, "until", time.monotonic() + seconds)
         batch._take_turns(cast("batch._Batch", made))
