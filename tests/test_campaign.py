@@ -194,7 +194,7 @@ def test_a_program_is_made_again_from_its_seed() -> None:
 
 def test_a_program_depends_neither_on_the_process_nor_on_what_is_kept(tmp_path: Path) -> None:
     """Once with nothing learned yet, once with what the first process has kept."""
-    seeds = [program_seed(3, number) for number in range(8)]
+    seeds = [program_seed(3, number) for number in range(4)]
     code = (
         "from irlang import ast; from irlang.catalog import builtin\n"
         "from irlang.diff.programs import make_case\n"

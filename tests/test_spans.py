@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 import irlang.interp.constants as constants
-import irlang.interp.norms as norms
 from irlang import equations as eq
 from irlang.analysis.trace import trace
 from irlang.api import load
 from irlang.catalog import builtin
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
+from irlang.interp import lengths, norms
 from irlang.interp.constants import Known
 from irlang.interp.range import analyse
 from irlang.interp.range_call import Call
@@ -179,5 +179,5 @@ def test_a_deep_network_of_known_weights_is_proved_to_be_finite(
     )
     graph = load(tmp_path / "deep.nnir").graph
     assert not possible(analyse(graph, builtin()))
-    monkeypatch.setattr(norms, "span", lambda _: math.inf)
+    monkeypatch.setattr(lengths, "span", lambda _: math.inf)
     assert possible(analyse(graph, builtin()))

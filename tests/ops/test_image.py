@@ -88,7 +88,7 @@ def test_resize_by_a_scale_is_that_of_torch(data: st.DataObject) -> None:
     call("resize", {"x": x}, **attrs)["y"].check(native.numpy())
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.data())
 def test_resize_is_that_of_tensorflow(data: st.DataObject) -> None:
     """TensorFlow computes in float32; its bicubic weights are from a table, unless antialiased."""
