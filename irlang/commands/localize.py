@@ -90,9 +90,10 @@ def _mixed(session: Session, case: Case, calls: list[str], grad: bool, form: str
 def _one(session: Session, case: Case, target: str, grad: bool) -> dict[str, Any]:
     """What both ways say of a target."""
     from irlang.diff.localise import fused, localise
-    from irlang.diff.reduce import is_finding, symptom, worst
+    from irlang.diff.reduce import is_finding, symptom
     from irlang.diff.stages import Calls, judge_gradients
     from irlang.diff.substitute import substitute
+    from irlang.diff.verdict import worst
 
     alone = session.only(target)
     outcome = alone.compare([case], grad=grad)[0]

@@ -59,9 +59,8 @@ _AT_ONCE = 12  # programs of calls apart, whose findings are there before others
 _RUN_AT_ONCE = 2  # programs
 _TURN = 1 / 20  # of the time that is left one turn may take
 _SHORT = 0.01  # seconds that count as none
-_FEWER = (
-    1 / 8
-)  # of each, to begin with: a slow target has found something before a fast one has all
+# Of each, to begin with: a slow target has found something before a fast one has all.
+_FEWER = 1 / 8
 _FEWEST = 1 / 16  # in any turn, and to begin with where all targets take seconds over a program
 _USUAL, _WAYS = 3, 7  # one in so many programs is written in one of so many other ways
 _LOCALISED = 8  # disagreements of one batch that are looked into; the others are counted

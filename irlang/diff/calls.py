@@ -16,7 +16,7 @@ from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.refine import Refiner
-from irlang.diff.verdict import FINDINGS, Verdict, gravest, judge, only_shapes, softened
+from irlang.diff.verdict import FINDINGS, Verdict, judge, only_shapes, softened, worst
 from irlang.graph import Graph, Node, alone
 from irlang.interp import ensured
 from irlang.interp.balls import Ball
@@ -219,8 +219,7 @@ def judge_following(
         for value in node.outputs:
             verdict = own.get(value) or Verdict(value, target, "unstable")
             if before and verdict.verdict not in FINDINGS:
-                worst = gravest([v.verdict for v in before])
-                first = next(v for v in before if v.verdict == worst)
+                first = worst(before)
                 where = first.message if first.message.startswith("`") else _told(first)
                 verdict = Verdict(value, target, first.verdict, message=where)
             found[value] = verdict

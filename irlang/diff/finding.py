@@ -13,13 +13,12 @@ from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
-from irlang.diff.reduce import worst as _worst
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
 from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
-from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest, worst
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
 from irlang.lower.pool import Late
@@ -48,13 +47,13 @@ def find(session: Session, case: Case, seed: int, target: str, outcome: Outcome)
 
 def _as_met(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
     """A disagreement of which nothing more was run: not made smaller, and seen once."""
-    verdict = _worst(outcome.verdicts[target])
+    verdict = worst(outcome.verdicts[target])
     made = _told(session, case, written_out(case), seed, target, verdict, outcome)
     return replace(made, repeated=False, tried=False)
 
 
 def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: Outcome) -> Found:
-    verdict = _worst(outcome.verdicts[target])
+    verdict = worst(outcome.verdicts[target])
     if _is_of_gradient(session, case, target, outcome):
         verdict = replace(verdict, stage="backward")
     if verdict.stage == "backward":
@@ -177,10 +176,10 @@ def _reduced(
     reduced = made.case if made is not None else written_out(start)
     renamed = short(reduced)
     outcome = session.compare([renamed], grad=grad)[0]
-    again = _worst(outcome.verdicts[target])
+    again = worst(outcome.verdicts[target])
     if made is not None and symptom(renamed, outcome, target) != made.symptom:
         outcome = session.compare([reduced], grad=grad)[0]  # the names make a difference
-        again = _worst(outcome.verdicts[target])
+        again = worst(outcome.verdicts[target])
     else:
         reduced = renamed
     if again.verdict not in FINDINGS and (made is not None or not grad):
@@ -233,13 +232,13 @@ def _shown(
     """
     if grad:
         start = gradient_by_calls(session.only(target), case, target).start
-        return case, outcome, start.verdict if start else _worst(outcome.verdicts[target])
+        return case, outcome, start.verdict if start else worst(outcome.verdicts[target])
     watched = replace(case, graph=expose(case.graph))
     shown = session.compare([watched])[0]
-    worst = _worst(shown.verdicts[target])
-    if worst.verdict in FINDINGS:
-        return watched, shown, worst
-    return case, outcome, _worst(outcome.verdicts[target])
+    amiss = finding_of(shown.verdicts[target])
+    if amiss is not None:
+        return watched, shown, amiss
+    return case, outcome, worst(outcome.verdicts[target])
 
 
 def _attributes(nodes: list[Node]) -> dict[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from irlang.diagnostics import NOWHERE
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.runner import Session, expose
-from irlang.diff.verdict import FINDINGS, Verdict, gravest
+from irlang.diff.verdict import FINDINGS, Verdict, finding_of
 from irlang.graph import Graph, Node, Param, Port
 from irlang.lower.pool import Result
 
@@ -42,9 +42,9 @@ def localise(session: Session, case: Case, target: str) -> Culprit | None:
 def culprits(session: Session, case: Case, target: str) -> Iterator[Culprit]:
     """All calls that are wrong by themselves on a target, in the order of the program."""
     for node, judged, fed in call_by_call(session, case, target):
-        worst = gravest([v.verdict for v in judged])
-        if worst in FINDINGS:
-            found = Culprit(node, next(v for v in judged if v.verdict == worst), fed)
+        amiss = finding_of(judged)
+        if amiss is not None:
+            found = Culprit(node, amiss, fed)
             if _borne_out(session, case, target, found):
                 yield found
 
@@ -90,12 +90,10 @@ def fused(session: Session, case: Case, target: str) -> Fusion | None:
     def stays(shown: list[list[str]]) -> list[Verdict | None]:
         cases = [replace(case, graph=_showing(case.graph, [between[v] for v in vs], vs))
                  for vs in shown]  # fmt: skip
-        found = []
-        for outcome in alone.compare(cases):
-            own = [v for v in outcome.verdicts[target] if v.name in case.graph.outputs]
-            worst = gravest([v.verdict for v in own])
-            found.append(next(v for v in own if v.verdict == worst) if worst in FINDINGS else None)
-        return found
+        return [
+            finding_of([v for v in outcome.verdicts[target] if v.name in case.graph.outputs])
+            for outcome in alone.compare(cases)
+        ]
 
     first, whole = stays([[], list(between)])
     if first is None or whole is not None:

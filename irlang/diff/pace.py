@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 _PROGRAM, _LEAST = 1 / 16, 4.0  # of the time that is left one program may take, or so many seconds
 _ONE = 1 / 8  # of the time that is left may go into one finding: a short campaign has others
-_CLOSELY = 1 / 6  # of the time that has passed may have gone into looks at what may be nothing
+_CLOSELY = 1 / 6  # of the time that has passed: after that what may be nothing has no closer look
 
 
 @dataclass(slots=True)
@@ -51,6 +51,7 @@ class Pace:
 
     def affords(self, seconds: float) -> bool:
         """Whether a closer look that may take so many seconds is to be had at what may be nothing.
+        Those at findings are taken in any case, and count.
 
         Such looks take a hundred times as long as the oracle where calls are large: without an end
         those at one program of `grid_sample` had 23 seconds of a campaign of 60.

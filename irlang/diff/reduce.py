@@ -27,7 +27,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.reduce_moves import PHASES, Proposals, structure
 from irlang.diff.runner import Session
 from irlang.diff.stages import gradient_by_calls
-from irlang.diff.verdict import Verdict, at_edge, gravest
+from irlang.diff.verdict import at_edge, gravest
 from irlang.graph import Graph, Initial
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -413,9 +413,3 @@ def _shown(number: Any) -> Any:
 
 def _nested(array: Array) -> tuple[Any, ...]:
     return tuple(_nested(a) if a.ndim else _shown(a) for a in array)
-
-
-def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """The gravest of the verdicts."""
-    grave = gravest([v.verdict for v in verdicts])
-    return next(v for v in verdicts if v.verdict == grave)

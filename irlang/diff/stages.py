@@ -16,7 +16,7 @@ from irlang.diff.gradients import pulled_by_call
 from irlang.diff.isolate_gradient import isolate_gradient
 from irlang.diff.localise import call_by_call
 from irlang.diff.runner import Session
-from irlang.diff.verdict import FINDINGS, Verdict, gravest
+from irlang.diff.verdict import FINDINGS, Verdict, gravest, worst
 from irlang.graph import Node
 
 
@@ -70,9 +70,7 @@ class Calls:
         """Takes down the verdicts on the results of one call; `alone` makes a program of it."""
         amiss = [replace(v, stage=stage) for v in verdicts if v.verdict in FINDINGS]
         if amiss and self.start is None:
-            worst = gravest([v.verdict for v in amiss])
-            first = next(v for v in amiss if v.verdict == worst)
-            self.start = Start(node, first, None if alone is None else alone())
+            self.start = Start(node, worst(amiss), None if alone is None else alone())
         self.found += amiss
 
 

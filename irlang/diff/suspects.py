@@ -22,7 +22,7 @@ from irlang.diff.reduce import HANG_SECONDS
 from irlang.diff.runner import Session
 from irlang.diff.seen import Seen, symptom_of
 from irlang.diff.unmixed import unmixed
-from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest
+from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest
 from irlang.graph import Node
 
 _KINDS = 16  # variants of a call that is wrong, each with edges of one kind in an operand
@@ -77,10 +77,9 @@ def _wrong(
     """Those of some calls that are wrong, as of `wrong_calls`."""
     shown = []
     for node, one, own in ran:
-        verdicts = own.verdicts[target]
-        worst = gravest([v.verdict for v in verdicts])
-        if worst in FINDINGS:
-            shown.append((one, own, node.op.name, next(v for v in verdicts if v.verdict == worst)))
+        amiss = finding_of(own.verdicts[target])
+        if amiss is not None:
+            shown.append((one, own, node.op.name, amiss))
     return shown
 
 
@@ -145,8 +144,7 @@ def _behind(
     shown = []
     outcomes = session.only(target).compare(fewer, grad=grad, first=True)
     for one, outcome in zip(fewer, outcomes, strict=True):
-        verdicts = outcome.verdicts[target]
-        worst = gravest([v.verdict for v in verdicts])
-        if worst in FINDINGS and outcome.refusal is None:
-            shown.append((one, outcome, next(v for v in verdicts if v.verdict == worst)))
+        amiss = finding_of(outcome.verdicts[target])
+        if amiss is not None and outcome.refusal is None:
+            shown.append((one, outcome, amiss))
     return shown

@@ -107,6 +107,18 @@ def gravest(verdicts: list[str]) -> str:
     return max(verdicts, key=SEVERITY.index, default="unstable")
 
 
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first of the gravest of some verdicts, of which there is one at least."""
+    grave = gravest([v.verdict for v in verdicts])
+    return next(v for v in verdicts if v.verdict == grave)
+
+
+def finding_of(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The gravest of some verdicts where that is a finding."""
+    found = worst(verdicts) if verdicts else None
+    return found if found is not None and found.verdict in FINDINGS else None
+
+
 def worst_first(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Findings, as JSON has them, in the order in which somebody wants to read them: last those
     that were not repeated.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.arithmetic import Arithmetic
 from irlang.interp.assumptions import Facts
 from irlang.interp.interval import Numbers, meet
-from irlang.interp.matching import within
+from irlang.interp.matching import match, within
 from irlang.interp.proofs import Proofs
 from irlang.interp.range_eval import Limits, Note
 from irlang.interp.regions import Ends, Region, Tensor
@@ -180,6 +181,19 @@ class Elements(Proofs):
             return (math.floor(numbers.low), math.ceil(numbers.high)) if known else None
 
         return within(found, free, box, read)
+
+    def among(
+        self, patterns: Iterable[eq.Expr], targets: Iterable[eq.Expr], free: Limits, box: Limits
+    ) -> bool:
+        """Whether a target is a pattern at values of its free indices that lie within their bounds.
+
+        box: of the indices of the targets.
+        """
+        for pattern, target in product(patterns, targets):
+            found: dict[str, eq.Expr] = {}
+            if match(pattern, target, free, found) and self.stays(found, free, box):
+                return True
+        return False
 
     def copies(self, expr: eq.Expr, box: Limits) -> tuple[eq.Expr, ...]:
         """An element, and what it is a copy of."""

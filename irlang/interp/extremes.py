@@ -15,7 +15,6 @@ from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.circles import Circles
 from irlang.interp.interval import number
-from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import instance, pinned, settled, small
 
@@ -102,14 +101,8 @@ class Extremes(Circles):
                 continue
             if not eq.indices(atom) <= inner.keys():
                 continue
-            looks = product(self.looks(atom, inner), self.looks(largest.body, own))
-            if any(self._comes_to(a, b, met, own) for a, b in looks):
+            if self.among(self.looks(atom, inner), self.looks(largest.body, own), met, own):
                 yield self.source(atom, inner)[0]
-
-    def _comes_to(self, pattern: eq.Expr, target: eq.Expr, met: Limits, own: Limits) -> bool:
-        """Whether a pattern is the target at some values of its indices, wherever that lies."""
-        found: dict[str, eq.Expr] = {}
-        return match(pattern, target, met, found) and self.stays(found, met, own)
 
     def _of_larger(self, expr: eq.Apply, box: Limits, facts: Facts) -> float:
         """What a sum is at least, whichever of some elements is the larger that it is taken of."""

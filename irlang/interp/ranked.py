@@ -16,7 +16,6 @@ from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.matching import match
 from irlang.interp.monotone import Monotone
 from irlang.interp.range_eval import Limits
 from irlang.interp.regions import form_ends
@@ -77,11 +76,7 @@ class Ranked(Monotone):
         if term.body is None:
             return False
         free = {name: inner[name] for name, _ in term.binders}
-        for pattern, target in product(self.looks(term.body, inner), self.looks(other, box)):
-            found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and self.stays(found, free, box):
-                return True
-        return False
+        return self.among(self.looks(term.body, inner), self.looks(other, box), free, box)
 
     def chosen(self, term: eq.Expr, box: Limits) -> eq.Reduce | None:
         """A reduction whose value is one of its terms: an extreme, or the first or last when they

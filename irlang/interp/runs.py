@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 
 from irlang import equations as eq
 from irlang.affine import affine
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
-from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.ranked import Ranked
 from irlang.interp.regions import Ends, form_ends
@@ -172,11 +170,7 @@ class Runs(Ranked):
             return False
         term = along(run.term, own, run.axis, name)
         inner = self.one_box({**box, name: ends})
-        for pattern, target in product(self.looks(term, inner), self.looks(other, box)):
-            found: dict[str, eq.Expr] = {}
-            if match(pattern, target, {name: ends}, found) and self.stays(found, {name: ends}, box):
-                return True
-        return False
+        return self.among(self.looks(term, inner), self.looks(other, box), {name: ends}, box)
 
     def terms_of_run(self, whole: eq.Reduce, some: eq.Expr, box: Limits) -> int:
         """The number of terms of a sum of which an element is a sum so far, none of them being

@@ -17,7 +17,6 @@ from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Looks, Sum
 from irlang.interp.forms import Forms
 from irlang.interp.interval import Numbers
-from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.unfolding import settled
 
@@ -280,11 +279,8 @@ class Shares(Forms):
         if inner is None:
             return False
         outer = {name: ends for name, ends in box.items() if name not in free}
-        for pattern, target in product(self.looks(inner, box), tops):
-            found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and self.stays(found, free, outer):
-                return inner is not look or self.value(look, box, {}).low >= 0
-        return False
+        met = self.among(self.looks(inner, box), tops, free, outer)
+        return met and (inner is not look or self.value(look, box, {}).low >= 0)
 
     def _bounds(
         self, atom: eq.Expr, below: bool, rest: Sum, box: Limits, facts: Facts

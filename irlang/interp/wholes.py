@@ -20,7 +20,6 @@ from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
 from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
-from irlang.interp.matching import match
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
@@ -207,14 +206,7 @@ class Wholes(Weights):
     def _among_terms(self, expr: eq.Expr, whole: eq.Reduce, inner: Limits, box: Limits) -> bool:
         """Whether an expression is a term of a reduction at all indices of a box."""
         own = self.inner_box(whole, box)
-        if own is None or whole.where is not None or whole.body is None:
-            return False
-        free = {name: own[name] for name, _ in whole.binders}
-        for pattern, target in product(self.looks(whole.body, own), self.looks(expr, inner)):
-            found: dict[str, eq.Expr] = {}
-            if match(pattern, target, free, found) and self.stays(found, free, inner):
-                return True
-        return False
+        return own is not None and whole.where is None and self._is_one_of(whole, expr, own, inner)
 
     def _by_mean_of_divided(self, base: eq.Expr, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The weighted mean of the squares, for the square of a weighted mean: both are divided
