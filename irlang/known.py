@@ -89,7 +89,7 @@ def _size(value: Value) -> int:
 
 def _given(value: Value) -> bool:
     """Whether an optional input was given: one that was not stands for its default."""
-    return value.constant is None
+    return getattr(value, "constant", None) is None
 
 
 def _is_integer(dtype: Value) -> bool:

@@ -505,15 +505,15 @@ def test_attributes_are_what_a_definition_compares_them_with(
 @pytest.mark.parametrize("name", ["conv_transpose", "conv", "dense", "reduce_max", "baddbmm"])
 def test_sums_of_nothing_are_drawn_whose_results_have_elements(name: str) -> None:
     """What a target gives for them can be compared; of no elements there is nothing to compare."""
-    hollow = 0
-    for seed in range(40):
+    hollow, seeds = 0, 60
+    for seed in range(seeds):
         limits = Limits(elements=64, empty=30)
         graph = generate(builtin(), seed, apart=[name], limits=limits).graph
         if graph.nodes:
             node = graph.nodes[0]
             fed = any(0 in graph.values[operand].shape for operand in node.operands())
             hollow += fed and all(0 not in graph.values[one].shape for one in node.outputs)
-    assert hollow >= 5
+    assert hollow >= seeds / 10
 
 
 def test_few_calls_apart_have_lists_of_numbers_for_no_axes() -> None:

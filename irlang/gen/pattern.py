@@ -6,9 +6,8 @@ Non-goal: judging a call, which `irlang.expand.instantiate` does.
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.gen.domain import domain
+from irlang.gen.required import Required, names_in, required, written_out
 from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
@@ -29,7 +29,7 @@ class Slot:
 
     allowed: element types. variable: the type variable, if it has one. fixed: how many entries
     are single axes; rests: names of those that are any number. placed: some entry has `@`.
-    spreads: some entry has `~`. axis_attrs: attributes that say where axes are.
+    spreads: some entry has `~`. axis_attrs: attributes on which it depends where axes are.
     fan: declared entries that sums run over, whose sizes multiply to the fan-in. domain: the open
     interval of values for which the result is defined, None for all.
     """
@@ -56,27 +56,11 @@ class Slot:
         return rank >= self.fixed if self.rests else rank == self.fixed
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What is required. names: all that it mentions; ranked: those of which only the number of
-    axes is mentioned.
-    """
-
-    node: ast.Expr
-    names: frozenset[str]
-    ranked: frozenset[str]
-
-
 @dataclass(slots=True)
 class Pattern:
     """A definition as the generator sees it.
 
-    equal: for a size, pairs (expression that contains it, expression of the same value), from
-    `require`s of the form `a == b`. multiples: for a size, pairs (expression that contains it,
-    what must divide that), from `F % groups == 0`; divisors: the same from the divisor's side.
-    conditions: for a size, all that is required of it, values of inputs apart. In all of these,
-    `let`s are written out.
-    ranks: rests that have as many axes as one another. compared: for an attribute that is a number,
+    required: what it asks of sizes and attributes. compared: for an attribute that is a number,
     the numbers that the definition compares it with, by which it may mean something else.
     moves: whether results' elements may be elements of the one input; see `only_moves`. joins:
     whether it takes several tensors of one type.
@@ -85,11 +69,7 @@ class Pattern:
     op: ast.Op
     slots: tuple[Slot, ...]
     attrs: dict[str, ast.Attr]
-    equal: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
-    multiples: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
-    divisors: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
-    conditions: dict[str, list[Condition]] = field(default_factory=dict)
-    ranks: list[set[str]] = field(default_factory=list)
+    required: Required
     compared: dict[str, tuple[float, ...]] = field(default_factory=dict)
     moves: bool = False
     joins: bool = False
@@ -98,12 +78,12 @@ class Pattern:
     @property
     def by_axis(self) -> bool:
         """Whether an attribute has a number for each of some axes."""
-        return any(_rest_of(attr) for attr in self.attrs.values())
+        return any(rest_of(attr) for attr in self.attrs.values())
 
     def lengths(self, attrs: Mapping[str, Any]) -> dict[str, int]:
         """How many axes rests have by attributes that are given with a number for each."""
         given = {name: value for name, value in attrs.items() if isinstance(value, tuple)}
-        named = {_rest_of(self.attrs[name]): len(value) for name, value in given.items()}
+        named = {rest_of(self.attrs[name]): len(value) for name, value in given.items()}
         return {rest: length for rest, length in named.items() if rest}
 
     def rank(self, attrs: Mapping[str, Any]) -> int | None:
@@ -118,12 +98,8 @@ class Pattern:
             return None
         return len(dims) - 1 + lengths[named[0]]
 
-    def ranked_with(self, rest: str) -> set[str]:
-        """The rests that must have as many axes as `rest`."""
-        return next((group for group in self.ranks if rest in group), {rest})
 
-
-def _rest_of(attr: ast.Attr) -> str:
+def rest_of(attr: ast.Attr) -> str:
     """The axes for each of which an attribute has a number, if it has."""
     dims = attr.type.dims
     return dims.id if attr.type.kind == "vector" and isinstance(dims, ast.Name) else ""
@@ -142,18 +118,12 @@ def pattern(op: ast.Op) -> Pattern:
 
 def _make(op: ast.Op) -> Pattern:
     attrs = {attr.name: attr for attr in op.attrs}
-    made = Pattern(op, tuple(_slot(op, item, attrs) for item in op.inputs), attrs)
-    lets: dict[str, ast.Expr] = {}
-    for statement in op.body:
-        if isinstance(statement, ast.Let) and not statement.params:
-            lets[statement.name] = _written_out(statement.value, lets)
-        elif isinstance(statement, ast.Require):
-            for condition in _conjuncts(_written_out(statement.condition, lets)):
-                _relate(made, condition)
+    asked = required(op)
+    made = Pattern(op, tuple(_slot(op, item, attrs) for item in op.inputs), attrs, asked)
     made.compared = _compared(op)
     made.moves = _moves(made)
     made.joins = _joins(op)
-    results = (_written_out(dim.size, lets) for item in op.outputs for dim in item.type.dims)
+    results = (written_out(dim.size, asked.lets) for item in op.outputs for dim in item.type.dims)
     given = (dim.size for item in op.inputs for dim in item.type.dims)
     sizes = {size.id for size in given if isinstance(size, ast.Name)} - made.attrs.keys()
     made.summed = frozenset(sizes.difference(*map(names_in, results)))
@@ -201,103 +171,6 @@ def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
         _fan(op, item),
         domain(op, item),
     )
-
-
-_names: dict[int, tuple[ast.Node, frozenset[str]]] = {}
-
-
-def names_in(node: ast.Node) -> frozenset[str]:
-    """The names that an expression of a definition mentions."""
-    known = _names.get(id(node))
-    if known is None or known[0] is not node:
-        found = {part.id for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Rest))}
-        found |= {part.name for part in ast.walk(node) if isinstance(part, (ast.Read, ast.Arity))}
-        known = _names[id(node)] = (node, frozenset(found))
-    return known[1]
-
-
-def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
-    if isinstance(node, ast.Binary) and node.op == "and":
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
-    else:
-        yield node
-
-
-def _written_out(node: ast.Expr, lets: dict[str, ast.Expr]) -> ast.Expr:
-    """An expression with constants of the definition in place of their names.
-
-    Lists are left as they are where single entries of them are read.
-    """
-    out = functools.partial(_written_out, lets=lets)
-    match node:
-        case ast.Name():
-            return lets.get(node.id, node)
-        case ast.Unary():
-            return ast.Unary(node.op, out(node.operand))
-        case ast.Binary():
-            return ast.Binary(node.op, out(node.left), out(node.right))
-        case ast.Chain():
-            return ast.Chain(tuple(map(out, node.operands)), node.ops)
-        case ast.If():
-            return ast.If(out(node.condition), out(node.yes), out(node.no))
-        case ast.Match():
-            return ast.Match(node.subject, tuple((name, out(arm)) for name, arm in node.arms))
-        case ast.Call() if not node.attrs:
-            return ast.Call(node.function, tuple(map(out, node.args)))
-        case _:
-            return node
-
-
-def _relate(made: Pattern, node: ast.Expr) -> None:
-    """Notes what a condition says of sizes."""
-    condition = _condition(node)
-    if not condition.names & {slot.item.name for slot in made.slots} - condition.ranked:
-        for name in condition.names:
-            made.conditions.setdefault(name, []).append(condition)
-    if not isinstance(node, ast.Chain):
-        return
-    for op, left, right in zip(node.ops, node.operands, node.operands[1:], strict=False):
-        if op != "==":
-            continue
-        ranked = (_ranked(left), _ranked(right))
-        if ranked[0] and ranked[1]:
-            joined = set().union(*(made.ranked_with(name) for name in ranked))
-            made.ranks = [g for g in made.ranks if not g & joined] + [joined]
-            continue
-        remainder = left if isinstance(left, ast.Binary) and left.op == "%" else None
-        if remainder is not None and isinstance(right, ast.Number) and right.value == 0:
-            pair = (remainder.left, remainder.right)
-            for name in names_in(remainder.left):
-                made.multiples.setdefault(name, []).append(pair)
-            for name in names_in(remainder.right):
-                made.divisors.setdefault(name, []).append((remainder.right, remainder.left))
-            continue
-        for one, other in ((left, right), (right, left)):
-            for name in names_in(one):
-                made.equal.setdefault(name, []).append((one, other))
-
-
-def _condition(node: ast.Expr) -> Condition:
-    parts = list(ast.walk(node))
-    bound = {part.name for part in parts if isinstance(part, ast.Binder)}
-    names = names_in(node) - bound - CONSTANTS.keys()
-    ranked = [_ranked(part) for part in parts if isinstance(part, ast.Call)]
-    mentioned = [part.id for part in parts if isinstance(part, (ast.Name, ast.Rest))]
-    mentioned += [part.name for part in parts if isinstance(part, (ast.Read, ast.Arity))]
-    return Condition(
-        node, names, frozenset(n for n in ranked if n and ranked.count(n) == mentioned.count(n))
-    )
-
-
-def _ranked(node: ast.Expr) -> str:
-    if (
-        isinstance(node, ast.Call)
-        and node.function == "rank"
-        and isinstance(node.args[0], ast.Name)
-    ):
-        return node.args[0].id
-    return ""
 
 
 def _equations(op: ast.Op) -> list[ast.Equation]:

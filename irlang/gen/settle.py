@@ -4,24 +4,26 @@ from them by the definition's `require`s, and new ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.evaluate import Evaluator
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Context, Limits
-from irlang.gen.pattern import Condition, Pattern, names_in
+from irlang.gen.pattern import Pattern, rest_of
+from irlang.gen.required import Formula, names_in
 from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
 _RANKS = 5  # that are tried of axes yet to be drawn
 _AGAIN = 3  # times that what is to be said, and is the default all the same, is drawn anew
+_ANEW = 4  # times that an attribute is drawn anew which is not allowed
 
 
 class Stuck(Exception):
@@ -31,9 +33,9 @@ class Stuck(Exception):
 class Settled:
     """What is settled so far.
 
-    names: sizes and attributes (one number an axis) by name, as the definition sees them. attrs:
-    the attributes that are given, as they are written. recipes: which recipe gave an attribute.
-    primary: the shape of the first tensor.
+    names: sizes and attributes (one number an axis) by name, as the definition sees them. dtypes:
+    what type variables stand for. attrs: the attributes that are given, as they are written.
+    recipes: which recipe gave an attribute. primary: the shape of the first tensor.
     """
 
     def __init__(self, made: Pattern, chooser: Chooser, limits: Limits, weights: Weights) -> None:
@@ -42,6 +44,7 @@ class Settled:
         self.limits = limits
         self.weights = weights
         self.names: dict[str, Any] = {}
+        self.dtypes: dict[str, str] = {}
         self.attrs: dict[str, Any] = {}
         self.recipes: dict[str, int] = {}
         self.primary: tuple[int, ...] = ()
@@ -99,15 +102,12 @@ class Settled:
         """One of the divisors of `value`."""
         return self.chooser.pick(draw.divisors(value))
 
-    def derived(self, name: str) -> int | None:
-        """The value of a size that the `require`s give."""
-        for one, other in self.made.equal.get(name, ()):
-            known = self.known(other)
-            if type(known) is int and known >= self.least:
-                value = self.invert(one, known, name)
-                if value is not None:
-                    return value
-        for whole, part in self.made.multiples.get(name, ()):
+    def derived(self, name: str) -> Any:
+        """The value that the `require`s give a size or an attribute; None where they give none."""
+        value = next(self._solved(name, self.made.required.equal), None)
+        if value is not None:
+            return value
+        for whole, part in self.made.required.multiples.get(name, ()):
             factor = self.known(part)
             if type(factor) is int and factor > 0:
                 value = self.invert(
@@ -115,48 +115,94 @@ class Settled:
                 )
                 if value is not None:
                     return value
-        for part, whole in self.made.divisors.get(name, ()):
+        for part, whole in self.made.required.divisors.get(name, ()):
             multiple = self.known(whole)
             if type(multiple) is int and multiple > 0:
                 return self.invert(part, self.divisor(multiple), name)
         return None
 
+    def _solved(
+        self, name: str, pairs: Mapping[str, Sequence[tuple[ast.Expr, ast.Expr]]]
+    ) -> Iterator[Any]:
+        """What a size or an attribute must be for two expressions to be equal, by each pair."""
+        for one, other in pairs.get(name, ()):
+            known = self.known(other)
+            if type(known) is int and known >= self.least:
+                value = self.invert(one, known, name)
+                if value is not None:
+                    yield value
+            elif isinstance(known, str) and one == ast.Name(name):
+                yield known
+
+    def asked(self, name: str) -> list[Any]:
+        """What `require`s ask a size, a list of sizes or an attribute to be in some of the ways to
+        meet them, as far as that is known; attributes that this depends on are drawn.
+        """
+        lists = map(self.known, self.made.required.listed.get(name, ()))
+        sizes = [tuple(one) for one in lists if isinstance(one, tuple) and self._sizes(one)]
+        return [*self._solved(name, self.made.required.asked), *sizes]
+
+    def _sizes(self, given: tuple[Any, ...]) -> bool:
+        return all(type(size) is int and size >= self.least for size in given)
+
+    def ready(self, name: str) -> None:
+        """Draws what is still open of the attributes of one value that decide, with what is known
+        so far, what is required of some sizes. Numbers along axes wait until the axes are known.
+        """
+        for condition in self.made.required.conditions.get(name, ()):
+            missing = condition.names - condition.ranked - {name, *self.names, *self.dtypes}
+            attrs = [self.made.attrs[one] for one in sorted(missing) if one in self.made.attrs]
+            if len(attrs) == len(missing) and not any(map(rest_of, attrs)):
+                for attr in attrs:
+                    self.attribute(attr.name)
+
     def consistent(self, before: Set[str]) -> bool:
         """Whether the equations hold that what was settled since `before` decides."""
         for name in sorted(self.names.keys() - before):
-            for one, other in self.made.equal.get(name, ()):
+            for one, other in self.made.required.equal.get(name, ()):
                 wanted = (names_in(one) | names_in(other)) - CONSTANTS.keys()
                 if wanted <= self.names.keys() and self.known(one) != self.known(other):
                     return False
         return True
 
     def moderated(self, name: str, size: int) -> int:
-        """A drawn size, made smaller until what is known of it holds."""
+        """A drawn size; where that is not allowed, one that is asked for, or a smaller one."""
+        if self.made.required.follows(name):
+            asked = [one for one in self.asked(name) if type(one) is int]
+            if not self.allows(name, size):
+                asked = [one for one in asked if self.allows(name, one)]
+                size = self.chooser.pick(asked) if asked else size
         while size > 1 and not self.allows(name, size):
             size = size // 2
         return size
 
     def allows(self, name: str, value: Any) -> bool:
         """Whether nothing that is required of `name`, as far as it is known, speaks against it."""
-        names = {**self.names, name: value}
-        return not any(map(partial(_fails, names), self.made.conditions.get(name, ())))
+        names = {**self.dtypes, **self.names, name: value}
+        conditions = self.made.required.conditions.get(name, ())
+        return not any(_fails(names, condition) for condition in conditions)
 
     def known(self, node: ast.Expr) -> Any:
         """The value of an expression, drawing the attributes that it mentions; None if unknown."""
-        for name in sorted(names_in(node) - self.names.keys()):
+        formula = self.made.required.formula(node)
+        for name in sorted(formula.names - self.names.keys() - self.dtypes.keys()):
             if name not in self.made.attrs or not self.attribute(name):
                 return None
         try:
-            value = evaluate(node, Scope(self.names, {}, set()))
+            return formula.value({**self.dtypes, **self.names})
         except InvalidInput:
             return None
-        return value
 
     # ---- attributes
 
     def axis(self, name: str, rank: int) -> None:
-        """Draws an attribute that says where an axis is, or where several are."""
+        """Draws an attribute that says where an axis is, or where several are, or on which that
+        depends.
+        """
         attr = self.made.attrs[name]
+        if attr.type.kind == "scalar" and attr.type.name != "int":
+            self.attribute(name)
+            return
         if attr.default is not None and self.usual() and self.default(attr):
             return
         if attr.type.kind == "vector":
@@ -225,7 +271,7 @@ class Settled:
     def attribute(self, name: str) -> bool:
         """Draws an attribute; False where that has to wait for a size."""
         attr = self.made.attrs[name]
-        if name in self.made.equal and name not in self.deriving:
+        if name in self.made.required.equal and name not in self.deriving:
             self.deriving.add(name)
             follows = self.derived(name)
             self.deriving.remove(name)
@@ -233,7 +279,7 @@ class Settled:
                 if follows != draw.default_number(attr) or not self.default(attr):
                     self.put(attr, follows)
                 return True
-        if attr.default is not None and self.usual() and self.default(attr):
+        if attr.default is not None and self.usual() and self.allowed_default(attr):
             return True
         try:
             count = self.count(attr)
@@ -250,10 +296,33 @@ class Settled:
             if not self.is_default(attr, value):
                 break
             value = self.drawn_attribute(attr, context)
+        for _ in range(_ANEW):
+            if self.allows(name, self.full(attr, value)):
+                break
+            asked = self.asked_of(attr)
+            value = self.chooser.pick(asked) if asked else self.drawn_attribute(attr, context)
         if count is not None and isinstance(value, tuple) and len(set(value)) == 1:
             value = value[0] if self.chooser.below(2) else value
         self.put(attr, value)
         return True
+
+    def allowed_default(self, attr: ast.Attr) -> bool:
+        """Takes the default of an attribute, if it is known and nothing speaks against it."""
+        if not self.default(attr):
+            return False
+        if attr.name not in self.names or self.allows(attr.name, self.names[attr.name]):
+            return True
+        del self.names[attr.name]
+        return False
+
+    def asked_of(self, attr: ast.Attr) -> list[Any]:
+        """What is asked of an attribute of one value, and allowed; for a type, any that is."""
+        if attr.name in self.deriving or attr.type.kind == "vector":
+            return []
+        self.deriving.add(attr.name)
+        asked = [*self.asked(attr.name), *(DTYPES if attr.type.name == "dtype" else ())]
+        self.deriving.remove(attr.name)
+        return [one for one in asked if self.allows(attr.name, one)]
 
     def drawn_attribute(self, attr: ast.Attr, context: Context) -> Any:
         """A value of an attribute, by a recipe that is noted."""
@@ -276,15 +345,13 @@ class Settled:
             return False
 
 
-def _fails(names: Mapping[str, Any], condition: Condition) -> bool:
+def _fails(names: Mapping[str, Any], condition: Formula) -> bool:
     """Whether a condition is known to be false, however many axes one of its names will be."""
     unknown = condition.names - names.keys()
     if len(unknown) > 1 or not unknown <= condition.ranked:
         return False
     given = [{name: (1,) * rank} for name in unknown for rank in range(_RANKS)] or [{}]
     try:
-        return all(
-            evaluate(condition.node, Scope({**names, **more}, {}, set())) is False for more in given
-        )
+        return all(condition.value({**names, **more}) is False for more in given)
     except InvalidInput:
         return False

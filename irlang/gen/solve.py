@@ -11,20 +11,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irlang import ast
+from irlang import equations as eq
 from irlang.diagnostics import InvalidInput
 from irlang.equations import TensorInfo
 from irlang.gen.choice import Chooser
 from irlang.gen.draft import NOTHING, Draft, Fixed, Number, Source, Value, source_of
 from irlang.gen.draw import Limits
-from irlang.gen.pattern import Pattern, Slot, names_in
+from irlang.gen.pattern import Pattern, Slot
+from irlang.gen.required import names_in
 from irlang.gen.settle import Stuck, Weights, evaluate
 from irlang.gen.tensors import Tensors
 from irlang.placement import place
-from irlang.scope import Scope
+from irlang.scope import Scope, TensorRef
 
 _ALWAYS = 100
 _TRIES = 4  # live values that are tried for one input
 _MEMBERS = (1, 2, 2, 2, 3, 4)  # of a variadic input
+# An optional input that is not given, as `given` asks.
+_ABSENT = TensorRef("", (), "", "", (), (), constant=eq.Const(0))
 
 
 def solve(
@@ -89,6 +93,9 @@ class _Solver(Tensors):
                 or (not self.fixed.lean and chooser.below(2))
             )
         ]
+        for slot in self.made.slots:
+            if slot.item.name not in found and slot not in slots:
+                self.names[slot.item.name] = _ABSENT
         if len(slots) > 1 and self.order and not found:
             wanted = self.live[self.order[0]].info
             takers = [i for i, slot in enumerate(slots) if slot.takes(wanted)]
@@ -176,13 +183,15 @@ class _Solver(Tensors):
             bound = self.dtypes.get(slot.variable)
             if bound is not None and bound != info.dtype:
                 return False
+            if bound is None and not self.allows(slot.variable, info.dtype):
+                return False
         kept = dict(self.names)
         kept_attrs = dict(self.attrs) if slot.placed else None
         fits = self.spread(slot, info) if slot.spreads else self.bind(slot, info, member)
         fits = fits and all(
             self.allows(name, self.names[name]) for name in sorted(self.names.keys() - kept.keys())
         )
-        if not fits or (self.made.equal and not self.consistent(kept.keys())):
+        if not fits or (self.made.required.equal and not self.consistent(kept.keys())):
             self.names = kept
             if kept_attrs is not None:
                 self.attrs = kept_attrs
@@ -218,7 +227,7 @@ class _Solver(Tensors):
                 sizes = tuple(info.shape[a] for a in axes)
                 if names.setdefault(dim.size.id, sizes) != sizes:
                     return False
-                group = self.made.ranked_with(dim.size.id)
+                group = self.made.required.ranked_with(dim.size.id)
                 if any(len(names[other]) != len(sizes) for other in group if other in names):
                     return False
             elif dim.kind == "rest" and isinstance(dim.size, ast.Read):

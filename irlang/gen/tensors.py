@@ -13,7 +13,8 @@ from irlang.equations import TensorInfo
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits
-from irlang.gen.pattern import Pattern, Slot, names_in
+from irlang.gen.pattern import Pattern, Slot
+from irlang.gen.required import names_in
 from irlang.gen.settle import Settled, Stuck, Weights, evaluate
 from irlang.placement import place
 from irlang.scope import Scope
@@ -33,7 +34,6 @@ class Tensors(Settled):
 
     bare: whether a tensor may have the single axes of its declaration alone. hollow: the sizes that
     alone may be 0, as a sum of nothing has a value to be compared; any may where there is none.
-    dtypes: what type variables stand for.
     """
 
     def __init__(
@@ -43,33 +43,14 @@ class Tensors(Settled):
         self.bare = bare
         summed = made.summed if limits.empty else frozenset()
         self.hollow = summed if summed and chooser.chance(_HOLLOW) else frozenset()
-        self.dtypes: dict[str, str] = {}
 
     def build(self, slot: Slot, member: int | None) -> TensorInfo:
         """A tensor of the sizes that are bound, and new ones where none is."""
-        dtype = self.dtypes.get(slot.variable, "") if slot.variable else ""
-        if not dtype:
-            dtypes = self.limits.dtypes(slot.allowed) or sorted(slot.allowed)
-            if not dtypes:
-                raise Stuck
-            dtype = self.type_of(dtypes)
+        dtype = self.dtypes.get(slot.variable, "") or self.new_type(slot)
         dims = slot.item.type.dims
         if slot.spreads:
             return TensorInfo(self.stretched(dims), dtype)
-        budget = self.limits.elements
-        parts: list[tuple[int, ...] | None] = []
-        for dim in dims:
-            known = self.bound(dim, slot, member)
-            parts.append(known)
-            budget //= max(1, math.prod(known or ()))
-        waiting = sum(part is None for part in parts)
-        for number, dim in enumerate(dims):
-            if parts[number] is None:
-                waiting -= 1
-                part = self.drawn(dim, slot, max(1, int(budget / 2**waiting)))
-                parts[number] = part
-                budget //= max(1, math.prod(part))
-        sizes = [part or () for part in parts]
+        sizes = self.sizes(slot, member)
         shape = [n for part in sizes for n in part]
         if min(shape, default=1) < 0:
             raise Stuck
@@ -88,6 +69,49 @@ class Tensors(Settled):
                 for size, axis in zip(part, axes, strict=True):
                     shape[axis] = size
         return TensorInfo(tuple(shape), dtype)
+
+    def sizes(self, slot: Slot, member: int | None) -> list[tuple[int, ...]]:
+        """The sizes of every entry: those that are bound, and new ones."""
+        dims, budget = slot.item.type.dims, self.limits.elements
+        parts: list[tuple[int, ...] | None] = []
+        for dim in dims:
+            known = self.bound(dim, slot, member)
+            parts.append(known)
+            budget //= max(1, math.prod(known or ()))
+        waiting = [number for number, part in enumerate(parts) if part is None]
+        # Those come last that may be asked to be what others of them decide, which are bound while
+        # they are drawn.
+        new = {_key(dims[number]) for number in waiting}
+        waiting.sort(key=lambda number: len(self.made.required.behind(_key(dims[number])) & new))
+        before = self.names
+        self.names = dict(before)
+        for done, number in enumerate(waiting, 1):
+            dim = dims[number]
+            part = self.drawn(dim, slot, max(1, int(budget / 2 ** (len(waiting) - done))))
+            parts[number] = part
+            budget //= max(1, math.prod(part))
+            if _key(dim):
+                self.names[_key(dim)] = part if dim.kind == "rest" else part[0]
+        self.names = {k: v for k, v in self.names.items() if k in before or k in self.made.attrs}
+        return [part or () for part in parts]
+
+    def new_type(self, slot: Slot) -> str:
+        """An element type for an input whose type is still open."""
+        dtypes = self.limits.dtypes(slot.allowed) or sorted(slot.allowed)
+        if not dtypes:
+            raise Stuck
+        if self.primary and slot.variable:
+            self.ready(slot.variable)
+            dtypes = self.allowed_types(slot, dtypes)
+        return self.type_of(dtypes)
+
+    def allowed_types(self, slot: Slot, dtypes: list[str]) -> list[str]:
+        """Those of some types that nothing known speaks against, or all such, or just these."""
+        for some in (dtypes, sorted(slot.allowed)):
+            good = [dtype for dtype in some if self.allows(slot.variable, dtype)]
+            if good:
+                return good
+        return dtypes
 
     def type_of(self, dtypes: list[str]) -> str:
         """One of some element types: the first is the likeliest, after those that other operands
@@ -132,13 +156,15 @@ class Tensors(Settled):
     def drawn(self, dim: ast.Dim, slot: Slot, budget: int) -> tuple[int, ...]:
         """New sizes for an entry, of at most `budget` elements together."""
         chooser = self.chooser
-        key = dim.size.id if isinstance(dim.size, ast.Name) else ""
+        key = _key(dim)
+        if self.primary:
+            self.ready(key)
         if dim.kind == "size":
             size = self.moderated(key, draw.length(chooser, min(budget, self.limits.length)))
             return self.emptied(key, (size,), lambda sizes: sizes[0])
         peers = [
             self.names[o]
-            for o in sorted(self.made.ranked_with(key))
+            for o in sorted(self.made.required.ranked_with(key))
             if isinstance(self.names.get(o), tuple)
         ]
         if peers:
@@ -176,7 +202,9 @@ class Tensors(Settled):
         where none says.
         """
         lengths = self.made.lengths(self.attrs)
-        return next((lengths[one] for one in self.made.ranked_with(key) if one in lengths), rank)
+        return next(
+            (lengths[one] for one in self.made.required.ranked_with(key) if one in lengths), rank
+        )
 
     def emptied(
         self, name: str, sizes: tuple[int, ...], value: Callable[[tuple[int, ...]], Any]
@@ -196,11 +224,12 @@ class Tensors(Settled):
 
     def allowed(self, name: str, sizes: tuple[int, ...], budget: int) -> tuple[int, ...]:
         """Drawn sizes if what is known admits them; else some that it does, made of known ones."""
+        asked = self.asked(name)
         if self.allows(name, sizes):
             return sizes
         known = sorted({n for n in self.names.values() if type(n) is int and n > 0})
         lists = [n for n in self.names.values() if isinstance(n, tuple) and _whole(n)]
-        found = [(), *((n,) for n in (1, *known))]
+        found = [*asked, (), *((n,) for n in (1, *known))]
         for other in (sizes, *lists):
             found += [
                 other[start:stop]
@@ -230,7 +259,7 @@ class Tensors(Settled):
         many = self.limits.many if len(dims) == 1 else 0
         whole = whole or bool(many and chooser.chance(_ALIKE))
         for dim in dims:
-            key = dim.size.id if isinstance(dim.size, ast.Name) else ""
+            key = _key(dim)
             value = self.names.get(key)
             if value is None and dim.kind == "rest":
                 rank = chooser.between(0 if self.bare else 1, 3)
@@ -268,6 +297,11 @@ class Tensors(Settled):
             return (1,) * chooser.between(0, len(sizes))
         drop = chooser.between(0, droppable) if droppable and chooser.below(3) == 0 else 0
         return tuple(sizes[drop:])
+
+
+def _key(dim: ast.Dim) -> str:
+    """The name of the size, or of the sizes, of an entry; nothing where it is computed."""
+    return dim.size.id if isinstance(dim.size, ast.Name) else ""
 
 
 def _whole(sizes: tuple[Any, ...]) -> bool:
