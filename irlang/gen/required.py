@@ -13,30 +13,41 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irlang import ast
+from irlang.diagnostics import InvalidInput
 from irlang.evaluate import Evaluator
-from irlang.scope import CONSTANTS, Scope
+from irlang.scope import CONSTANTS, Macro, Scope
 
 evaluate = Evaluator()
+_RANKS = 5  # that are tried of axes yet to be drawn
 _COUNTED = ("rank", "given")  # functions of an input that ask for none of its elements
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
     """An expression of sizes and attributes. names: all that it goes back to; ranked: those of
-    which only the number of axes counts. lists: the `let`s it reads entries of, in order.
+    which only the number of axes counts. lists: the `let`s it reads entries of, in order;
+    functions: those with parameters, if it calls any.
     """
 
     node: ast.Expr
     names: frozenset[str]
     ranked: frozenset[str]
-    lists: tuple[tuple[str, ast.Expr], ...]
+    lists: tuple[ast.Let, ...]
+    functions: tuple[ast.Let, ...]
 
-    def value(self, names: Mapping[str, Any]) -> Any:
-        """Its value; raises `InvalidInput` where it has none."""
-        scope = Scope(dict(names), {}, set())
-        for name, node in self.lists:
-            scope.names[name] = evaluate(node, scope)
-        return evaluate(self.node, scope)
+    def value(self, names: dict[str, Any], known: bool = False) -> Any:
+        """Its value; raises `InvalidInput` where it has none.
+
+        known: whether it must be a number, not what is left to compute of one.
+        """
+        scope = Scope(names, {}, set())
+        if self.lists or self.functions:
+            scope = scope.inner()
+        for let in self.functions:
+            scope.names[let.name] = Macro(let.params, let.value, scope)
+        for let in self.lists:
+            scope.names[let.name] = evaluate(let.value, scope)
+        return (evaluate.known if known else evaluate)(self.node, scope)
 
 
 @dataclass(slots=True)
@@ -48,7 +59,8 @@ class Required:
     condition. listed: for a list of sizes, what it may be asked to be. multiples: for a size, pairs
     (expression that contains it, what must divide that), from `F % groups == 0`; divisors: the same
     from the divisor's side. conditions: for a size or an attribute, all that is required of it,
-    values of inputs apart. ranks: rests that have as many axes as one another.
+    values of inputs apart. ranks: rests that have as many axes as one another. functions: the
+    `let`s with parameters.
     """
 
     equal: dict[str, list[tuple[ast.Expr, ast.Expr]]] = field(default_factory=dict)
@@ -59,6 +71,7 @@ class Required:
     conditions: dict[str, list[Formula]] = field(default_factory=dict)
     ranks: list[set[str]] = field(default_factory=list)
     lets: dict[str, ast.Expr] = field(default_factory=dict)
+    functions: tuple[ast.Let, ...] = ()
     _formulas: dict[int, Formula] = field(default_factory=dict)
 
     def ranked_with(self, rest: str) -> set[str]:
@@ -75,17 +88,29 @@ class Required:
         formulas = map(self.formula, (*asked, *self.listed.get(name, ())))
         return frozenset().union(*(formula.names for formula in formulas)) - {name}
 
+    def fails(self, condition: Formula, names: Mapping[str, Any]) -> bool:
+        """Whether a condition is known to be false, however many axes one of its names will be."""
+        unknown = condition.names - names.keys()
+        if len(unknown) > 1 or not unknown <= condition.ranked:
+            return False
+        given = [{name: (1,) * rank} for name in unknown for rank in range(_RANKS)] or [{}]
+        try:
+            return all(condition.value({**names, **more}) is False for more in given)
+        except InvalidInput:
+            return False
+
     def formula(self, node: ast.Expr) -> Formula:
         """An expression of the definition; made once for every `node` object."""
         found = self._formulas.get(id(node))
         if found is None or found.node is not node:
-            found = self._formulas[id(node)] = _formula(node, self.lets)
+            found = self._formulas[id(node)] = _formula(node, self)
         return found
 
 
 def required(op: ast.Op) -> Required:
     """What a definition requires."""
-    made = Required()
+    lets = [statement for statement in op.body if isinstance(statement, ast.Let)]
+    made = Required(functions=tuple(let for let in lets if let.params))
     inputs = {item.name for item in op.inputs}
     for statement in op.body:
         if isinstance(statement, ast.Let) and not statement.params:
@@ -140,16 +165,19 @@ def _mentions(parts: Iterable[ast.Node]) -> Iterator[str]:
     return (getattr(part, _NAMED[type(part)]) for part in parts if type(part) in _NAMED)
 
 
-def _formula(node: ast.Expr, lets: Mapping[str, ast.Expr]) -> Formula:
+def _formula(node: ast.Expr, made: Required) -> Formula:
     used: dict[str, ast.Expr] = {}
-    _lists(node, lets, used)
+    _lists(node, made.lets, used)
     parts = [part for one in (node, *used.values()) for part in ast.walk(one)]
     bound = {part.name for part in parts if isinstance(part, ast.Binder)}
     mentioned = list(_mentions(parts))
     names = frozenset(mentioned) - bound - CONSTANTS.keys() - used.keys()
     ranked = [_counted(part) for part in parts]
     alone = frozenset(n for n in ranked if n and ranked.count(n) == mentioned.count(n))
-    return Formula(node, names, alone & names, tuple(used.items()))
+    called = {part.function for part in parts if isinstance(part, ast.Call)}
+    calls = any(let.name in called for let in made.functions)
+    lists = tuple(ast.Let(name, value) for name, value in used.items())
+    return Formula(node, names, alone & names, lists, made.functions if calls else ())
 
 
 def _lists(node: ast.Expr, lets: Mapping[str, ast.Expr], used: dict[str, ast.Expr]) -> None:

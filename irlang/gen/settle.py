@@ -11,17 +11,14 @@ from typing import Any
 from irlang import ast
 from irlang.diagnostics import InvalidInput
 from irlang.dtypes import DTYPES
-from irlang.evaluate import Evaluator
 from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Context, Limits
 from irlang.gen.pattern import Pattern, rest_of
-from irlang.gen.required import Formula, names_in
-from irlang.scope import CONSTANTS, Scope
+from irlang.gen.required import names_in
+from irlang.scope import CONSTANTS
 
-evaluate = Evaluator()
 Weights = Mapping[str, Sequence[float]]  # of the recipes for each attribute
-_RANKS = 5  # that are tried of axes yet to be drawn
 _AGAIN = 3  # times that what is to be said, and is the default all the same, is drawn anew
 _ANEW = 4  # times that an attribute is drawn anew which is not allowed
 
@@ -179,19 +176,31 @@ class Settled:
     def allows(self, name: str, value: Any) -> bool:
         """Whether nothing that is required of `name`, as far as it is known, speaks against it."""
         names = {**self.dtypes, **self.names, name: value}
-        conditions = self.made.required.conditions.get(name, ())
-        return not any(_fails(names, condition) for condition in conditions)
+        required = self.made.required
+        return not any(required.fails(one, names) for one in required.conditions.get(name, ()))
 
     def known(self, node: ast.Expr) -> Any:
         """The value of an expression, drawing the attributes that it mentions; None if unknown."""
-        formula = self.made.required.formula(node)
-        for name in sorted(formula.names - self.names.keys() - self.dtypes.keys()):
+        for name in self.open(node):
             if name not in self.made.attrs or not self.attribute(name):
                 return None
         try:
-            return formula.value({**self.dtypes, **self.names})
+            return self.value(node)
         except InvalidInput:
             return None
+
+    def open(self, node: ast.Expr) -> list[str]:
+        """What an expression goes back to and is not settled."""
+        names = self.made.required.formula(node).names
+        return sorted(names - self.names.keys() - self.dtypes.keys())
+
+    def attrs_alone(self, node: ast.Expr) -> bool:
+        """Whether no size is open that an expression goes back to."""
+        return self.made.attrs.keys() >= set(self.open(node))
+
+    def value(self, node: ast.Expr, known: bool = False) -> Any:
+        """The value of an expression; raises `InvalidInput` where it is not known by now."""
+        return self.made.required.formula(node).value({**self.dtypes, **self.names}, known)
 
     # ---- attributes
 
@@ -236,6 +245,12 @@ class Settled:
             if isinstance(attr.default, ast.Name):
                 self.names[attr.name] = attr.default.id
             return True
+        if attr.name not in self.deriving:  # what the default goes back to is drawn before it
+            self.deriving.add(attr.name)
+            for name in self.open(attr.default):
+                if name in self.made.attrs:
+                    self.attribute(name)
+            self.deriving.remove(attr.name)
         try:
             value = self.unsaid(attr)
         except InvalidInput:
@@ -246,7 +261,7 @@ class Settled:
     def unsaid(self, attr: ast.Attr) -> Any:
         """The default of an attribute; raises `InvalidInput` where it is not known by now."""
         assert attr.default is not None
-        return evaluate.known(attr.default, Scope(self.names, {}, set()))
+        return self.value(attr.default, known=True)
 
     def put(self, attr: ast.Attr, value: Any) -> None:
         """Settles an attribute."""
@@ -279,8 +294,11 @@ class Settled:
                 if follows != draw.default_number(attr) or not self.default(attr):
                     self.put(attr, follows)
                 return True
-        if attr.default is not None and self.usual() and self.allowed_default(attr):
-            return True
+        if attr.default is not None and self.usual():
+            if self.allowed_default(attr):
+                return True
+            if not self.attrs_alone(attr.default):
+                return False
         try:
             count = self.count(attr)
         except Stuck:
@@ -343,15 +361,3 @@ class Settled:
             return bool(self.full(attr, self.unsaid(attr)) == self.full(attr, value))
         except (InvalidInput, Stuck):
             return False
-
-
-def _fails(names: Mapping[str, Any], condition: Formula) -> bool:
-    """Whether a condition is known to be false, however many axes one of its names will be."""
-    unknown = condition.names - names.keys()
-    if len(unknown) > 1 or not unknown <= condition.ranked:
-        return False
-    given = [{name: (1,) * rank} for name in unknown for rank in range(_RANKS)] or [{}]
-    try:
-        return all(condition.value({**names, **more}) is False for more in given)
-    except InvalidInput:
-        return False

@@ -18,8 +18,8 @@ from irlang.gen.choice import Chooser
 from irlang.gen.draft import NOTHING, Draft, Fixed, Number, Source, Value, source_of
 from irlang.gen.draw import Limits
 from irlang.gen.pattern import Pattern, Slot
-from irlang.gen.required import names_in
-from irlang.gen.settle import Stuck, Weights, evaluate
+from irlang.gen.required import evaluate, names_in
+from irlang.gen.settle import Stuck, Weights
 from irlang.gen.tensors import Tensors
 from irlang.placement import place
 from irlang.scope import Scope, TensorRef

@@ -14,8 +14,8 @@ from irlang.gen import draw
 from irlang.gen.choice import Chooser
 from irlang.gen.draw import Limits
 from irlang.gen.pattern import Pattern, Slot
-from irlang.gen.required import names_in
-from irlang.gen.settle import Settled, Stuck, Weights, evaluate
+from irlang.gen.required import evaluate, names_in
+from irlang.gen.settle import Settled, Stuck, Weights
 from irlang.placement import place
 from irlang.scope import Scope
 
