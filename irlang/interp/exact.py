@@ -23,7 +23,7 @@ from irlang import equations as eq
 from irlang.diagnostics import Diagnostic, InvalidInput, fail
 from irlang.dtypes import DTYPES, integer_range
 from irlang.interp.draws import completed
-from irlang.interp.exact_scalar import Value, apply, number, whole, whole_or_least
+from irlang.interp.exact_scalar import Value, number, scalar, whole, whole_or_least
 
 Environment = dict[str, int]
 Code = Callable[[Environment], Value]
@@ -202,21 +202,28 @@ class _Machine:
         index = [self.compile(part) for part in expr.index]
         default = None if expr.default is None else self.compile(expr.default)
 
+        along = list(zip(shape, index, strict=True))
+
         def read(environment: Environment) -> Value:
-            position = [whole(i(environment)) for i in index]
-            if not _inside(position, shape):
-                if default is not None:
-                    return default(environment)
-                raise fail(
-                    "run.outside",
-                    f"`{expr.tensor}` of shape {list(shape)} is read at {position}",
-                    help="say what is read there with `??`",
-                )
             offset = 0
-            for extent, i in zip(shape, position, strict=True):
-                offset = offset * extent + (i or 0)  # no None is left here
-            value = values[expr.tensor][offset]
-            return self._element(expr.tensor, offset) if value is None else value
+            for extent, i in along:
+                at = i(environment)
+                if at.__class__ is not int:
+                    at = whole(at)
+                if at is None or not 0 <= at < extent:
+                    break
+                offset = offset * extent + at
+            else:
+                value = values[expr.tensor][offset]
+                return self._element(expr.tensor, offset) if value is None else value
+            if default is not None:
+                return default(environment)
+            position = [whole(i(environment)) for i in index]
+            raise fail(
+                "run.outside",
+                f"`{expr.tensor}` of shape {list(shape)} is read at {position}",
+                help="say what is read there with `??`",
+            )
 
         return read
 
@@ -229,8 +236,8 @@ class _Machine:
             return lambda environment: all(arg(environment) for arg in args)
         if expr.function == "or":
             return lambda environment: any(arg(environment) for arg in args)
-        function = expr.function
-        return lambda environment: apply(function, [arg(environment) for arg in args])
+        function = scalar(expr.function)
+        return lambda environment: function([arg(environment) for arg in args])
 
     def _reduce(self, expr: eq.Reduce) -> Code:
         bounds = [(name, self.compile(bound)) for name, bound in expr.binders]
@@ -265,23 +272,27 @@ Terms = Iterator[tuple[int, Value]]
 
 
 def _folded(function: str, start: Value) -> Callable[[Terms], Value]:
+    apply = scalar(function)
+
     def reduce(terms: Terms) -> Value:
         result = start
         for _, value in terms:
-            result = apply(function, [result, value])
+            result = apply([result, value])
         return result
 
     return reduce
 
 
 def _extremum(function: str, empty: Value) -> Callable[[Terms], Value]:
+    apply = scalar(function)
+
     def reduce(terms: Terms) -> Value:
         first = next(terms, None)
         if first is None:
             return mpmath.mpf(empty)
         result = first[1]
         for _, value in terms:
-            result = apply(function, [result, value])
+            result = apply([result, value])
         return result
 
     return reduce

@@ -90,18 +90,27 @@ _ON_REALS: dict[str, Callable[..., Value]] = {
 }
 
 
-def apply(function: str, args: Sequence[Value]) -> Value:
-    """A scalar function of `irlang.scalar` at numbers of any kind."""
-    if all(isinstance(arg, int) for arg in args):
-        whole = ON_INTEGERS.get(function)
-        if whole is not None:
-            return whole(*args)
+def scalar(function: str) -> Callable[[Sequence[Value]], Value]:
+    """A scalar function of `irlang.scalar`, of numbers of any kind."""
+    on_integers = ON_INTEGERS.get(function)
+    on_reals = _ON_REALS.get(function) or SCALARS[function].exact
     if function == "not":
-        return args[0] == 0
-    value = (_ON_REALS.get(function) or SCALARS[function].exact)(*map(_real, args))
-    if function == "int":
-        return whole_or_least(value)
-    return _in_range(value) if isinstance(value, mpmath.mpf) else value
+        return lambda args: not args[0] if isinstance(args[0], int) else args[0] == 0
+
+    def at(args: Sequence[Value]) -> Value:
+        if on_integers is not None and all([isinstance(arg, int) for arg in args]):  # noqa: C419
+            return on_integers(*args)
+        value = on_reals(*[_real(arg) for arg in args])
+        if function == "int":
+            return whole_or_least(value)
+        return _in_range(value) if isinstance(value, mpmath.mpf) else value
+
+    return at
+
+
+def apply(function: str, args: Sequence[Value]) -> Value:
+    """The value of one."""
+    return scalar(function)(args)
 
 
 def _real(value: Value) -> Value:
@@ -117,8 +126,9 @@ def number(value: Value) -> Value:
 
 def _in_range(value: Value) -> Value:
     """Beyond the range of binary128: infinite, or zero. It keeps exponents from exploding."""
-    if value and mpmath.isfinite(value):
-        exponent = mpmath.frexp(value)[1]
+    _, mantissa, exponent, bits = value._mpf_
+    if mantissa:  # neither zero, infinite nor NaN
+        exponent += bits
         if exponent > _LARGEST_EXPONENT:
             return mpmath.inf if value > 0 else mpmath.ninf
         if exponent < _SMALLEST_EXPONENT:
