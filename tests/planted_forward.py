@@ -91,7 +91,8 @@ _EDITS = {
 """,
     "the bias is dropped": """
     def edit(args):
-        args[{bias}] = None
+        if len(args) > {bias}:
+            args[{bias}] = None
 """,
     "two gates are swapped": """
     def edit(args):
