@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata as metadata
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from irlang.cli import status
 from irlang.diagnostics import InvalidInput
 from irlang.lower import target as targets
 from irlang.lower.target import names, require_installed
+from tests.scripts import ran
 from tests.test_lower_text import SMALL
 
 
@@ -33,8 +32,8 @@ def test_a_python_program_stands_alone(model: Path, target: str) -> None:
     assert "irlang" not in program.read_text("utf-8")
     inputs = model.with_name("inputs.npz")
     np.savez(inputs, image=np.ones((2, 3, 8, 8), np.float32), label=np.zeros(2, np.int32))
-    command = [sys.executable, "-I", str(program), str(inputs)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=model.parent, check=True)
+    result = ran(target, program, inputs)
+    assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("probs float32 (2, 5)\n")
 
 

@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -44,6 +43,7 @@ from irlang.lower.pool import Result
 from irlang.lower.profile import read_profile
 from irlang.lower.target import targets as all_targets
 from irlang.parser import parse
+from tests.scripts import ran
 from tests.targets import usable
 from tests.test_reduce import DEEP, FUSABLE, PAIR, WIDE, case_of, plant
 
@@ -185,13 +185,11 @@ def test_a_finding_is_a_folder_that_needs_no_irlang(
         alone = tmp_path / "alone" / script.name
         alone.parent.mkdir(exist_ok=True)
         alone.write_text(text)
-        ran = subprocess.run(
-            [sys.executable, "-I", alone], capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert "y expected [[[[0]]]]" in ran.stdout
+        result = ran(target, alone)
+        assert result.returncode == 0, result.stderr
+        assert "y expected [[[[0]]]]" in result.stdout
         assert "def " not in text
-        assert "numpy" in ran.stdout
+        assert "numpy" in result.stdout
     issue = (tmp_path / "issue.md").read_text()
     title = "conv2d (conv, dilation = 2, pad = same) gives 1 for y[0, 0, 0, 0], not 0"
     assert issue.startswith(f"# torch {found.version}: {title}\n")
@@ -245,14 +243,12 @@ def test_scripts_write_numbers_as_numbers(target: str, dtype: str, tmp_path: Pat
     path = tmp_path / "show.py"
     narrow = ["x", "w", "y", "w2"] if dtype == "bf16" else []
     path.write_text(script(lowered, case.inputs, wanted, "about", "finding.safetensors", narrow))
-    ran = subprocess.run(
-        [described.worker.python, "-I", path], capture_output=True, text=True, check=False
-    )
-    if "NOT_IMPLEMENTED" in ran.stderr:
+    result = ran(target, path, python=described.worker.python)
+    if "NOT_IMPLEMENTED" in result.stderr:
         pytest.skip("there is no kernel of that type")
-    assert ran.returncode == 0, ran.stderr
-    assert f"y got      [{'-0.100097656' if dtype == 'bf16' else '-0.1'}]" in ran.stdout
-    assert "w2 got      [ inf, -1.5]" in ran.stdout
+    assert result.returncode == 0, result.stderr
+    assert f"y got      [{'-0.100097656' if dtype == 'bf16' else '-0.1'}]" in result.stdout
+    assert "w2 got      [ inf, -1.5]" in result.stdout
 
 
 STRAIGHT = """
@@ -280,11 +276,9 @@ def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_
         assert "def " not in text
         path = tmp_path / "show.py"
         path.write_text(text)
-        ran = subprocess.run(
-            [described.worker.python, "-I", path], capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        said = ran.stdout.splitlines()
+        result = ran(target, path, python=described.worker.python)
+        assert result.returncode == 0, result.stderr
+        said = result.stdout.splitlines()
         assert said[0].startswith("python ")
         assert "numpy" in said[0]
         if typed:
@@ -322,14 +316,14 @@ def test_scripts_with_functions_set_what_comes_before_a_framework(
     told = '\nprint("backend", keras.config.backend())\n' if target in KERAS else ""
     path.write_text(text + told)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("KERAS", "THEANO"))}
-    ran = subprocess.run(
+    result = subprocess.run(
         [described.worker.python, path], capture_output=True, text=True, check=False,
         env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert "d_x got" in ran.stdout
+    assert result.returncode == 0, result.stderr
+    assert "d_x got" in result.stdout
     if (backend := KERAS.get(target)) is not None:
-        assert f"backend {backend}" in ran.stdout
+        assert f"backend {backend}" in result.stdout
 
 
 SLOPED = """
@@ -355,10 +349,9 @@ def test_gradients_are_written_as_somebody_would(framework: str, tmp_path: Path)
     compile(text, path, "exec")
     if target is None:
         pytest.skip(f"{framework} is not installed: its script is written, and not run")
-    run = [target.worker.python, "-I", str(path)]
-    ran = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    said = [line.replace(" ", "") for line in ran.stdout.splitlines()]
+    result = ran(framework, path, python=target.worker.python)
+    assert result.returncode == 0, result.stderr
+    said = [line.replace(" ", "") for line in result.stdout.splitlines()]
     assert said[said.index("d_xexpected[14,-2]") + 1] == "d_xgot[14.,-2.]"
     assert "d_unusedgot[0.]" in said
     assert "".join(said[-3:]) == "d_tablegot[[1.,4.],[0.,0.],[2.,8.]]"

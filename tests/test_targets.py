@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +24,7 @@ from irlang.lower.lower import lower
 from irlang.lower.pool import Target, Worker, WorkerError
 from irlang.lower.target import ROWS, describe, names, require_installed, usual
 from irlang.parser import parse
+from tests.scripts import ran
 from tests.targets import usable
 from tests.test_lower_text import SMALL
 
@@ -85,8 +84,8 @@ def test_a_program_of_a_mode_stands_alone(target: str, tmp_path: Path) -> None:
     program = tmp_path / f"small_{target.replace(':', '_')}.py"
     given = tmp_path / "inputs.npz"
     np.savez(given, image=np.ones((2, 3, 8, 8), np.float32), label=np.zeros(2, np.int32))
-    command = [sys.executable, "-I", str(program), str(given)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    result = ran(target, program, given)
+    assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("probs float32 (2, 5)\n")
 
 
@@ -102,8 +101,8 @@ def test_the_script_of_a_model_file_shows_the_mode(target: str, said: str, tmp_p
     found = lower(case.graph, target, case.catalog, case.params)
     script = write_program(found, tmp_path / "program", case.inputs)
     assert said in script.read_text("utf-8")
-    command = [sys.executable, "-I", str(script)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    result = ran(target, script)
+    assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("probs float32 (2, 5)\n")
 
 
