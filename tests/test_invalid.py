@@ -133,7 +133,7 @@ def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
 
 def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is_not() -> None:
     with Session(("torch",)) as session:
-        found, counts = judge_invalid(session, builtin(), SEEDS, ("softplus",))
+        found, counts = judge_invalid(session, builtin(), SEEDS[:6], ("softplus",))
         assert {one.case.graph.nodes[0].op.name for _, one in found} == {"softplus"}
         assert found[0][1].given.keys() == {"beta"}
         assert counts["torch"]["accepted"] == len(found)
@@ -219,7 +219,7 @@ def test_an_end_that_comes_of_what_ran_before_is_said_not_to_be_repeated(
     monkeypatch.setattr(handed, "lower", fragile)
     monkeypatch.setattr(invalid, "_FATAL", set())
     with Session(("torch",)) as session:
-        found, _ = judge_invalid(session, builtin(), SEEDS, ("softplus", "matmul"))
+        found, _ = judge_invalid(session, builtin(), SEEDS[:12], ("softplus", "matmul"))
         ends = [(seed, one) for seed, one in found if one.verdict.verdict == "crash"]
         assert ends
         assert not any(one.repeated for _, one in ends)
@@ -246,7 +246,7 @@ def test_what_is_refused_when_it_runs_again_is_counted_and_not_reported(
         return replace(made, code=ONCE.format(mark=mark) + made.code)
 
     with Session(("torch",)) as session:
-        seed = judge_invalid(session, builtin(), SEEDS, ("softplus",))[0][0][0]
+        seed = judge_invalid(session, builtin(), SEEDS[:6], ("softplus",))[0][0][0]
         monkeypatch.setattr(handed, "lower", once)
         found, counts = judge_invalid(session, builtin(), [seed], ("softplus",))
         assert found == []
@@ -312,15 +312,19 @@ def test_a_target_that_says_shapes_only_accepts_nothing(monkeypatch: pytest.Monk
         assert found == []
         assert counts["onnx:shapes"] == {}
         monkeypatch.setattr(invalid, "only_shapes", lambda _: False)  # it does run such calls
-        _, counts = judge_invalid(session, builtin(), SEEDS, ops)
+        _, counts = judge_invalid(session, builtin(), SEEDS[:20], ops)
         assert counts["onnx:shapes"]["accepted"] > 0
 
 
 def test_every_requirement_of_an_operator_is_broken_by_some_seed() -> None:
-    codes = {one.fault.code for seed in range(80) if (one := spoilt(builtin(), seed, ("conv",)))}
     op = builtin().op("conv")
     assert op is not None
     own = {f"conv.{s.name}" for s in op.body if isinstance(s, ast.Require)}
+    codes: set[str] = set()
+    for seed in range(80):
+        if len(codes & own) > len(own) // 2:
+            break
+        codes.update(one.fault.code for one in [spoilt(builtin(), seed, ("conv",))] if one)
     assert len(codes & own) > len(own) // 2
 
 
@@ -763,12 +767,12 @@ def test_one_requirement_is_broken_in_several_ways_and_one_call_by_all_it_says()
 def test_what_is_accepted_is_known_by_what_it_breaks_and_not_run_again() -> None:
     before: set[Symptom] = set()
     with Session(("torch",)) as session:
-        found, _ = judge_invalid(session, builtin(), SEEDS, ("softplus",), before=before)
+        found, _ = judge_invalid(session, builtin(), SEEDS[:12], ("softplus",), before=before)
         assert {(known[1], known[2], known[3]) for known in before} == {
             ("accepted", "softplus", "beta")
         }
         assert find_accepted(session, found[0][1], found[0][0]).signature.endswith("beta beta")
-        again, counts = judge_invalid(session, builtin(), SEEDS, ("softplus",), before=before)
+        again, counts = judge_invalid(session, builtin(), SEEDS[:12], ("softplus",), before=before)
         assert again == []
         assert not counts["torch"]["accepted"]
 
@@ -890,7 +894,7 @@ def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
     able = functools.partial(programs.has, "tf")
     tells = functools.partial(handed.is_telling, programs, "tf")
     ops = ["max_pool", "one_hot", "transpose"]
-    made = [one for seed in range(12) for one in spoils(builtin(), seed, ops, None, able, tells)]
+    made = [one for seed in range(8) for one in spoils(builtin(), seed, ops, None, able, tells)]
     assert {one.graph.nodes[0].op.name for one in made} == {*ops}
     for one in made:
         low = handed.own_program(one.graph, "tf", builtin())
@@ -1015,11 +1019,14 @@ def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:
 
 def test_the_ends_of_64_bits_are_among_the_numbers_that_spoil() -> None:
     told: set[object] = set()
+    ends = {2**63 - 1, -(2**63)}
     for seed in range(160):
         for one in spoils(builtin(), seed, ["max_pool", "conv", "top_k"]):
             value = one.changed.value if isinstance(one.changed, SetAttr) else ()
             told.update(value if isinstance(value, tuple) else (value,))
-    assert {2**63 - 1, -(2**63)} <= told
+        if ends <= told:
+            break
+    assert ends <= told
 
 
 def test_a_mode_may_document_more_than_its_framework() -> None:
