@@ -114,7 +114,7 @@ def outcomes_of(op: Any, most: int, largest: float = math.inf) -> Iterator[Outco
 
 def _elements(sample: Any) -> int:
     tensors = sample.input if isinstance(sample.input, (list, tuple)) else [sample.input]
-    return sum(tensor.numel() for tensor in tensors)
+    return sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
 
 
 def chosen(count: int, most: int) -> list[int]:
