@@ -440,9 +440,9 @@ def test_a_call_apart_that_nobody_prefers_is_drawn_all_the_same(name: str) -> No
     """Most drafts of these do not fit; one that does is not given up for another that may not."""
     made = [
         generate(builtin(), seed, apart=["tanh", name], preferred=lambda _: False)
-        for seed in range(20)
+        for seed in range(10)
     ]
-    assert sum([n.op.name for n in one.graph.nodes] == ["tanh", name] for one in made) >= 18
+    assert sum([n.op.name for n in one.graph.nodes] == ["tanh", name] for one in made) >= 9
     assert all(not check(parse(one.text), builtin()).diagnostics for one in made)
 
 

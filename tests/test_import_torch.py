@@ -484,7 +484,12 @@ OPERATORS = (
 @pytest.mark.parametrize("name", OPERATORS)
 def test_samples_of_operators_agree(name: str) -> None:
     pytest.importorskip("expecttest")
-    found = [o for op in torch_samples.operators([name]) for o in torch_samples.outcomes_of(op, 3)]
+    # of 8,000 numbers those of `sort` say no more than of eight, and a minute later
+    found = [
+        o
+        for op in torch_samples.operators([name])
+        for o in torch_samples.outcomes_of(op, 3, largest=1000)
+    ]
     assert found
     assert not [o for o in found if o.verdict == "disagree"]
     assert any(o.verdict == "agree" for o in found)

@@ -48,7 +48,7 @@ def test_the_layers_of_a_deep_model_are_judged_as_if_each_were_alone(
 ) -> None:
     # what is not tried leaves more of a call's work to what is: enough here for all of it
     monkeypatch.setattr(proofs, "_WORK", 50_000)
-    text = _LAYER.format(norm=norm, inner=inner, layers=4)
+    text = _LAYER.format(norm=norm, inner=inner, layers=3)
     alike = analysed(text, gradient=True)
     with monkeypatch.context() as patched:
         _of_its_own(patched)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -86,8 +87,11 @@ def label(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else str(op.name)
 
 
-def outcomes_of(op: Any, most: int) -> Iterator[Outcome]:
-    """The verdicts on the samples of an operator."""
+def outcomes_of(op: Any, most: int, largest: float = math.inf) -> Iterator[Outcome]:
+    """The verdicts on the samples of an operator.
+
+    largest: the most elements of the input of one, where there are any that have no more.
+    """
     import torch
 
     for name in TYPES:
@@ -101,9 +105,16 @@ def outcomes_of(op: Any, most: int) -> Iterator[Outcome]:
         except (RuntimeError, ValueError, TypeError, AssertionError, ImportError) as error:
             yield Outcome(label(op), name, 0, "unsupported", f"no samples: {_first(error)}")
             continue
-        for number in chosen(len(samples), most):
+        small = [n for n, sample in enumerate(samples) if _elements(sample) <= largest]
+        among = small or range(len(samples))
+        for number in (among[at] for at in chosen(len(among), most)):
             verdict, reason, target = _judged(op, samples[number])
             yield Outcome(label(op), name, number, verdict, reason, target)
+
+
+def _elements(sample: Any) -> int:
+    tensors = sample.input if isinstance(sample.input, (list, tuple)) else [sample.input]
+    return sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
 
 
 def chosen(count: int, most: int) -> list[int]:
