@@ -48,6 +48,15 @@ def test_a_list_may_be_asked_for_entry_by_entry() -> None:
     assert formula.value({"S": (9, 4), "step": 3}) == (4, 2)
 
 
+def test_conditions_on_elements_of_inputs_say_nothing_of_sizes() -> None:
+    made = _of(
+        "op f[T: any, I: int](x: T[S..], n: I[], m: I[M]) -> y: T[S..] {\n"
+        '  require lone: n[] == 3 or m[0] == n[] else "no"\n'
+        "  y[s..] = x[s..]\n}\n"
+    )
+    assert not made.conditions
+
+
 def test_what_is_at_most_something_is_asked_for_only_where_others_must_be_equal() -> None:
     made = _of(
         "op f[T: any](x: T[S..], u: T[U..], k: T[K..]; axis: int = 0) -> y: T[S..] {\n"

@@ -19,6 +19,7 @@ from irlang.scope import CONSTANTS, Macro, Scope
 
 evaluate = Evaluator()
 _RANKS = 5  # that are tried of axes yet to be drawn
+_FIRST = ast.Number(0, "0")
 _COUNTED = ("rank", "given")  # functions of an input that ask for none of its elements
 
 
@@ -242,7 +243,7 @@ def _ask(made: Required, node: ast.Expr) -> None:
             _ask(made, node.no)
         case ast.Chain(ops=("==",), operands=(left, right)):
             for one, other in ((left, right), (right, left)):
-                if isinstance(one, ast.Read) and isinstance(one.index[0], ast.Number):
+                if isinstance(one, ast.Read) and one.index == (_FIRST,):
                     made.listed.setdefault(one.name, []).append(ast.ListOf((other,)))
             _pair(made.asked, left, right)
         case ast.Reduce(binders=(binder,), where=None, body=body) if body is not None:
