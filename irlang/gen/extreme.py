@@ -32,7 +32,7 @@ _ODD = (-0.5, 2.5, math.inf, -math.inf)
 _FAR = (1e-30, -1e-30, 1e30, 3e38, -3e38)
 _NARROW = ("f16", "bf16")
 _EXACT = 2**53  # up to which whole numbers are real ones as they are
-_SEVERAL = 3  # beside one in so many stands one of several: a range from end to end
+_SEVERAL = 3  # to so many comes one of several: a range from end to end
 _TRIED = 24  # ends that are tried for one call
 _ELEMENTS = 1024  # of a result
 _WORK = 1 << 20  # elements that its equations range over
@@ -93,11 +93,11 @@ def _candidates(
                 kinds[kind].append(((attr.name, end < 0), changed))
     for name in chance.sample(sorted(kinds), len(kinds)):
         chance.shuffle(kinds[name])
-        for number, one in enumerate(kinds[name][:_TRIED]):
-            if number % _SEVERAL == _SEVERAL - 1:
-                more = [chance.choice(kinds[name]) for _ in range(chance.randint(1, 2))]
-                yield _together(node, *more, one)
-            yield _together(node, one)
+        ends = kinds[name][:_TRIED]
+        several = [chance.choices(kinds[name], k=chance.randint(2, 3)) for _ in ends[::_SEVERAL]]
+        lone = [[one] for one in ends]
+        for some in chance.choice(([*lone, *several], [*several, *lone])):
+            yield _together(node, *some)
 
 
 def _together(node: Node, *ends: tuple[_End, Any]) -> tuple[tuple[_End, ...], dict[str, Any]]:
