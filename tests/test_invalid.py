@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
+from irlang.signature import Fault
 from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -1107,7 +1109,9 @@ def _spoiled_turns(
     def drawn(*args: Any) -> list[Any]:
         asked.append(args[3])
         args[4].ops.update(["one_hot"] if handed else [])
-        return ["a call"] if fruit else []
+        operator, require = args[3]
+        code = f"{operator}.{'' if require is None else require.name}"
+        return [SimpleNamespace(fault=Fault(code, "", 1.0, ()))] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
     programs, fruitless = Programs(catalog), Fruitless()
