@@ -100,6 +100,18 @@ def test_every_kind_of_real_end_is_drawn() -> None:
     assert {-0.5, 2.5, 1e-30, -1e-30, 1e30, 3e38, -3e38, math.inf, -math.inf} <= drawn
 
 
+def test_several_numbers_are_at_ends_at_once_and_results_have_elements() -> None:
+    """A range of integers from end to end: TensorFlow 2.12 counts its elements in 32 bits."""
+    drawn = [graph for seed in range(80) if (graph := _drawn("arange", seed)) is not None]
+    ends = [
+        sum(type(n) is int and abs(n) >= 2**31 - 1 for n in graph.nodes[0].attrs.values())
+        for graph in drawn
+    ]
+    sizes = [graph.values[graph.nodes[0].outputs[0]].shape for graph in drawn]
+    assert max(ends) >= 2
+    assert sum(0 not in size for size in sizes) > len(sizes) / 2
+
+
 def test_narrow_formats_are_told_what_they_hold() -> None:
     for seed in range(60):
         limits = Limits(elements=32, reals=("f16",))

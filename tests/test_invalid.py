@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.invalid import (
+    _breaks,
     _documents,
     _turn,
     judge_invalid,
@@ -63,6 +65,7 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.parser.printer import print_file
+from irlang.signature import Fault
 from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -418,6 +421,50 @@ def test_parts_of_negative_sizes_are_handed_over() -> None:
     ]
     given = [one.graph.nodes[0].attrs["sizes"] for one in found if one.fault.code == "split.sizes"]
     assert any(len(sizes) > 1 and sum(sizes) > 0 for sizes in given)  # as much as there is
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "requirement"),
+    [("tf", "non_max_suppression", "iou_threshold"), ("torch", "unravel_index", "in_range")],
+)
+def test_what_is_made_of_results_does_not_hide_what_an_operator_was_handed(
+    target: str, name: str, requirement: str
+) -> None:
+    """Boxes that were found are filled up to a size, and positions along axes are stacked."""
+    programs, wanted = Programs(builtin()), _wanted(name, requirement)
+    able = functools.partial(programs.has, target)
+    found = [
+        (one, programs.own(target, one.graph))
+        for seed in range(3)
+        for one in spoils(builtin(), seed, (), wanted, able)
+        if one.fault.code == f"{name}.{requirement}" and not one.hollow
+    ]
+    assert any(low is not None and is_handed_over(one, low, target, programs) for one, low in found)
+
+
+def test_no_more_is_drawn_of_what_has_taken_its_time() -> None:
+    tried: list[Spoilt] = []
+
+    def tells(one: Spoilt) -> bool:
+        tried.append(one)
+        return False
+
+    wanted = _wanted("max_pool", "halo")
+    draw = functools.partial(spoils, builtin(), 1, (), wanted, lambda _: True, tells)
+    assert draw(enough=lambda: len(tried) >= 5) == []
+    assert len(tried) == 5
+    draw()
+    assert len(tried) > 50
+
+
+def test_a_turn_has_given_something_where_what_it_is_for_was_broken() -> None:
+    """Else a requirement that a target has no words for has all of its turns again."""
+    one = spoilt(builtin(), 1, (), _wanted("max_pool", "stride"))
+    assert one is not None
+    code = one.fault.code.removeprefix("max_pool.")
+    assert _breaks(one, _wanted("max_pool", code))
+    assert _breaks(one, ("max_pool", None))
+    assert not _breaks(one, _wanted("max_pool", "halo"))
 
 
 def test_reals_are_put_outside_of_their_bounds_and_nan_says_that_there_is_no_value() -> None:
@@ -1075,7 +1122,9 @@ def _spoiled_turns(
     def drawn(*args: Any) -> list[Any]:
         asked.append(args[3])
         args[4].ops.update(["one_hot"] if handed else [])
-        return ["a call"] if fruit else []
+        operator, require = args[3]
+        code = f"{operator}.{'' if require is None else require.name}"
+        return [SimpleNamespace(fault=Fault(code, "", 1.0, ()))] if fruit else []
 
     monkeypatch.setattr(invalid, "spoils", drawn)
     programs, fruitless = Programs(catalog), Fruitless()

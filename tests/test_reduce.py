@@ -32,13 +32,14 @@ from irlang.diff.edits import (
     Unbound,
     apply,
     cost,
+    made_of,
 )
 from irlang.diff.edits_settle import settled, with_values
 from irlang.diff.finding import charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
-from irlang.diff.reduce import Reduced, Symptom, reduce, symptom
+from irlang.diff.reduce import PHASES, Reduced, Symptom, _Driver, reduce, symptom
 from irlang.diff.reduce_files import load_beside, save, to_text
 from irlang.diff.reduce_moves import at_once, numbers
 from irlang.diff.runner import Case, Session
@@ -611,3 +612,20 @@ def test_a_finding_has_among_its_results_the_value_that_is_wrong(
         assert found.got[verdict.name][verdict.index] == verdict.got
         again = session.compare([found.reduced])[0].verdicts["torch"]
     assert any(v.verdict in FINDINGS and v.name == verdict.name for v in again)
+
+
+def test_a_trial_has_no_results_that_fill_the_memory() -> None:
+    """Without its step a range from end to end has 2**31 elements, which the oracle would make."""
+    case = case_of("""
+model m(x: i64[2]) -> y: i64[2] {
+  r = arange(; start = -2147483648, stop = 1, step = 2147483647)
+  y = add(x, r)
+}""")
+    with Session(["onnx-reference"]) as session:
+        wanted = Symptom("wrong", "")
+        driver = _Driver(session, "onnx-reference", wanted, None, False, True, False, 60.0, 9)
+        driver.batch = 1000
+        held = dict(case.values)
+        tried = [made for phase in PHASES for _, made in driver.some(case, phase(case), held)]
+    assert any(len(one.graph.nodes) == 1 for one in tried)
+    assert all(made_of(one.graph) < 100 for one in tried)

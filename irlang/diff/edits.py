@@ -366,11 +366,16 @@ def cost(case: Case) -> tuple[float, ...]:
         len(attributes),
         sum(map(_weight, attributes)),
         # after the attributes: a smaller window has more results, until its input is smaller too
-        sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs),
+        made_of(graph),
         sum(_roughness(a) for a in arrays.values()),
         len([one for one in graph.params.values() if not one.literal]),
         len([one for one in ports if one.within]),
     )
+
+
+def made_of(graph: Graph) -> int:
+    """How many elements the results of all calls have."""
+    return sum(math.prod(graph.values[v].shape) for n in graph.nodes for v in n.outputs)
 
 
 def _weight(value: Any) -> float:

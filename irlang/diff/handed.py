@@ -77,7 +77,8 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     """Whether the program of a spoilt call says something of the target by being run."""
     # Whose shapes the definition has nothing against, rules may shape and put together.
     shaped = one.added or isinstance(one.changed, SetAttr)
-    if not is_direct(lowered, shaped, ordered=one.added):
+    fed = isinstance(one.changed, SetElements)
+    if not is_direct(lowered, shaped, ordered=one.added, framed=fed):
         return False
     if admitted(target, one.graph.nodes[0].op.name, one.fault.code, operators(lowered)):
         return False

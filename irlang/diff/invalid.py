@@ -187,12 +187,18 @@ def _spoiled(
                 continue
         able = _Handed(programs, target)
         tells = functools.partial(is_telling, programs, target)
-        made = spoils(programs.catalog, seed, names, turn, able, tells)
+        made = spoils(programs.catalog, seed, names, turn, able, tells, PACE.draw())
         if turn is not None:
             fruitless.had((target, turn[0]), bool(made) or turn[0] in able.ops)
-            fruitless.had(key, bool(made))
+            fruitless.had(key, any(_breaks(one, turn) for one in made))
         found += [(seed, one) for one in made]
     return found
+
+
+def _breaks(one: Spoilt, wanted: Wanted) -> bool:
+    """Whether a spoilt call breaks what it was made for, not what else there was to break."""
+    operator, require = wanted
+    return require is None or one.fault.code == f"{operator}.{require.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 _PROGRAM, _LEAST = 1 / 16, 4.0  # of the time that is left one program may take, or so many seconds
 _ONE = 1 / 8  # of the time that is left may go into one finding: a short campaign has others
+_DRAWN, _SOON = 1 / 30, 1.0  # of the time that is left one draw may take, or so many seconds
 _CLOSELY = 1 / 6  # of the time that has passed: after that what may be nothing has no closer look
 
 
@@ -75,6 +76,13 @@ class Pace:
         is not to take the whole of a short campaign.
         """
         return max(min(seconds, _PROGRAM * self.left()), min(seconds, _LEAST))
+
+    def draw(self) -> Callable[[], bool]:
+        """Whether what is drawn from now on has taken its part of the time that is left: where
+        there is little of it, what can hardly be drawn is not to take it from all else.
+        """
+        until = time.monotonic() + max(_DRAWN * self.left(), _SOON)
+        return lambda: time.monotonic() >= until
 
     def over(self) -> bool:
         """Whether there is no time left."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
-from irlang.diff.edits import Edit, apply, cost, typed
+from irlang.diff.edits import Edit, apply, cost, made_of, typed
 from irlang.diff.localise import localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
@@ -40,6 +40,7 @@ _LEAST, _LEAST_HANGS = 100, 8  # trials that a busy machine does not take from a
 _TRIAL_SECONDS = 2.0
 _AT_ONCE = 0.25  # of the time that there is goes into trials of which all have to be waited for
 _BUSIEST = 6  # times its limit of time that they may take
+_LARGEST = 1 << 16  # elements that all results of a trial may have, where they had fewer before
 _LITERAL = 64  # numbers of a parameter that are written into the text
 
 
@@ -302,12 +303,14 @@ class _Driver:
         """The next edits that apply and make the case cheaper, with what they leave."""
         found: list[tuple[Edit, Case]] = []
         now = cost(case)
+        # Without its step a range from end to end has 2**32 elements.
+        most = max(_LARGEST, made_of(case.graph))
         seen: set[str] = set()
         for edit in islice(edits, 100_000):
             if self.spent():  # edits that come to nothing take their time, too
                 break
             made = apply(case, edit, held)
-            if made is None or not cost(made) < now:
+            if made is None or not cost(made) < now or made_of(made.graph) > most:
                 continue
             key = _key(made)
             if key in self.failed or key in seen:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from irlang import ast
 from irlang import equations as eq
 from irlang.catalog import Catalog
+from irlang.dtypes import integer_range
 from irlang.gen.judge import judge
 from irlang.gen.pattern import pattern
 from irlang.gen.ranges import demands
@@ -30,7 +31,9 @@ _ENDS = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**32 + 1, 2**63 - 1, 
 _ODD = (-0.5, 2.5, math.inf, -math.inf)
 _FAR = (1e-30, -1e-30, 1e30, 3e38, -3e38)
 _NARROW = ("f16", "bf16")
-_TRIED = 24  # calls that are judged for one
+_EXACT = 2**53  # up to which whole numbers are real ones as they are
+_SEVERAL = 3  # to so many comes one of several: a range from end to end
+_TRIED = 24  # ends that are tried for one call
 _ELEMENTS = 1024  # of a result
 _WORK = 1 << 20  # elements that its equations range over
 _End: TypeAlias = tuple[str, bool]  # the name of an attribute, and whether it is the one below 0
@@ -40,14 +43,16 @@ NARROWEST = 2**31 - 1  # from which on a number may be more than a framework's o
 def at_extreme(
     node: Node, catalog: Catalog, seed: int, preferred: Callable[[Graph], bool] = lambda _: True
 ) -> Graph | None:
-    """The program of a call that is as a given one, but for one number among its attributes; None
-    where none that was tried is valid, makes a difference and is preferred.
+    """The program of a call that is as a given one, but for a number among its attributes, or
+    several; None where none that was tried is valid, makes a difference and is preferred. One that
+    has results without elements is given where there is no other.
     """
+    spare = None
     given = {name: info for name, info in node.instance.binding.inputs.items() if info is not None}
     usual = node.expansion(catalog).equations
     idle: set[_End] = set()  # of which nothing hangs on the number, as the call is
-    for end, attrs in _candidates(node, random.Random(seed)):
-        if end in idle:
+    for ends, attrs in _candidates(node, random.Random(seed)):
+        if idle.issuperset(ends):
             continue
         instance = judge(node.op, given, attrs)
         if instance is None or instance.faults:
@@ -60,49 +65,74 @@ def at_extreme(
         own = replace(node, attrs=attrs, instance=instance)
         expansion = own.expansion(catalog)
         if expansion.equations == usual:
-            idle.add(end)
+            idle.update(ends)
             continue
         if _work(expansion) > _WORK:
             continue
         graph = alone(own, given, attrs, instance, demanded)
-        if preferred(graph):
+        if not preferred(graph):
+            continue
+        if all(0 not in info.shape for _, info in instance.outputs or ()):
             return graph
-    return None
+        spare = spare or graph
+    return spare
 
 
-def _candidates(node: Node, chance: random.Random) -> Iterator[tuple[_End, dict[str, Any]]]:
-    """Attributes of which one number is at an end, and at which, some of all there are: first whole
-    ones or real ones, where there are both.
+def _candidates(
+    node: Node, chance: random.Random
+) -> Iterator[tuple[tuple[_End, ...], dict[str, Any]]]:
+    """Attributes of which one number is at an end, or several are, and at which, some of all there
+    are: first whole numbers or real ones, where there are both.
     """
-    kinds: dict[str, list[tuple[_End, dict[str, Any]]]] = {"int": [], "real": []}
+    kinds: dict[str, list[tuple[_End, Any]]] = {"int": [], "real": []}
     for attr in pattern(node.op).attrs.values():
         for end in _ends(node, attr):
             changed = _changed(node, attr.name, end, chance)
             if changed is not None:
-                kinds[attr.type.name].append(((attr.name, end < 0), changed))
+                kind = "int" if end in _ENDS else attr.type.name
+                kinds[kind].append(((attr.name, end < 0), changed))
     for name in chance.sample(sorted(kinds), len(kinds)):
         chance.shuffle(kinds[name])
-        yield from kinds[name][:_TRIED]
+        ends = kinds[name][:_TRIED]
+        several = [chance.choices(kinds[name], k=chance.randint(2, 3)) for _ in ends[::_SEVERAL]]
+        lone = [[one] for one in ends]
+        for some in chance.choice(([*lone, *several], [*several, *lone])):
+            yield _together(node, *some)
 
 
-def _changed(node: Node, name: str, end: float, chance: random.Random) -> dict[str, Any] | None:
-    """Attributes of which one number is at an end."""
+def _together(node: Node, *ends: tuple[_End, Any]) -> tuple[tuple[_End, ...], dict[str, Any]]:
+    """Some attributes as they are with numbers at ends, the last of one attribute counts."""
+    changed = {name: value for (name, _), value in ends}
+    return tuple(end for end, _ in ends), {**node.attrs, **changed}
+
+
+def _changed(node: Node, name: str, end: float, chance: random.Random) -> Any:
+    """An attribute of which one number is at an end; None where it is already, or has none."""
     value = node.attrs.get(name, node.instance.binding.scope.names.get(name))
     if value == end:
         return None
     if isinstance(value, tuple) and value:
         place = chance.randrange(len(value))
-        return {**node.attrs, name: (*value[:place], end, *value[place + 1 :])}
-    return {**node.attrs, name: end} if isinstance(value, (int, float)) else None
+        return (*value[:place], end, *value[place + 1 :])
+    return end if isinstance(value, (int, float)) else None
 
 
 def _ends(node: Node, attr: ast.Attr) -> tuple[float, ...]:
-    """The ends of an attribute's type; in a call of narrow formats those that they hold."""
+    """The ends of an attribute's type; in a call of narrow formats those that they hold, and of
+    real ones that make integers those of integers which these hold.
+    """
     if attr.type.name == "int":
         return _ENDS
     if attr.type.name != "real":
         return ()
-    infos = (info for _, info in node.instance.outputs or ())
+    infos = [info for _, info in node.instance.outputs or ()]
+    whole = infos and all(info.kind == "int" for info in infos)
+    if whole:
+        ranges = [integer_range(info.dtype) for info in infos]
+        return tuple(
+            end for end in _ENDS
+            if abs(end) < _EXACT and all(low <= end <= high for low, high in ranges)
+        )  # fmt: skip
     return _ODD if any(info.dtype in _NARROW for info in infos) else (*_ODD, *_FAR)
 
 
@@ -137,6 +167,6 @@ def has_extreme(node: Node) -> bool:
 
 
 def _is_extreme(number: Any, kind: str) -> bool:
-    if kind == "int":
-        return type(number) is int and abs(number) >= NARROWEST
+    if type(number) is int and kind in ("int", "real"):
+        return abs(number) >= NARROWEST
     return kind == "real" and number in (*_ODD, *_FAR)

@@ -69,6 +69,7 @@ NOTHING: Mapping[str, Sequence[ast.Require]] = {}
 Wanted = tuple[str, ast.Require | None]
 Able: TypeAlias = Callable[[Graph], bool]
 Tells: TypeAlias = Callable[[Spoilt], bool]  # whether there is something to be learnt from a call
+Enough: TypeAlias = Callable[[], bool]  # whether what is drawn by now has to do
 
 
 def breakable(
@@ -106,6 +107,7 @@ def spoils(
     wanted: Wanted | None = None,
     able: Able = lambda _: True,
     tells: Tells = lambda _: True,
+    enough: Enough = lambda: False,
 ) -> list[Spoilt]:
     """The spoilt calls of a seed, ways to break one requirement of one call; empty where no change
     that was tried breaks exactly one.
@@ -113,13 +115,17 @@ def spoils(
     The requirement is drawn, as most changes break the few that speak of ranks, or it is the one
     that is wanted; where none of some calls of the operator can be made to break it, another is
     taken. What is not told apart by its name is whatever else there is to break. able: only such
-    valid calls are spoilt. tells: spoilt calls of which it is false are passed over.
+    valid calls are spoilt. tells: spoilt calls of which it is false are passed over. enough: where
+    it is true no more are drawn: all ways of breaking what a target has no word for may take as
+    long as ten other requirements.
     """
     chance = random.Random(seed)
     names = list(ops) or catalog.names()
     unable: set[str] = set()  # operators of which no call could be spoilt
 
     for number in range(_OPERATORS):
+        if number and enough():
+            break
         if wanted is None or number:
             op = catalog.op(chance.choice(names))
             assert op is not None
@@ -131,7 +137,7 @@ def spoils(
             op, require = catalog.op(wanted[0]), wanted[1]
             assert op is not None
         first = (seed * _OPERATORS + number) * _DRAWN
-        found = _of_operator(op, require, first, chance, catalog, able, tells)
+        found = _of_operator(op, require, first, chance, catalog, able, tells, enough)
         if found:
             return found
         if found is None:
@@ -147,6 +153,7 @@ def _of_operator(
     catalog: Catalog,
     able: Able,
     tells: Tells,
+    enough: Enough,
 ) -> list[Spoilt] | None:
     """What `spoils` gives, of one operator; None where none of the first calls is to be spoilt."""
     found: list[Spoilt] = []
@@ -167,7 +174,7 @@ def _of_operator(
         return known
 
     for attempt in range(_DRAWN):
-        if tried == _TRIED:
+        if tried == _TRIED or (attempt and enough()):
             break
         if attempt == _UNABLE and not (tried or handed):
             return None
@@ -179,10 +186,10 @@ def _of_operator(
         )  # fmt: skip
         node = program.graph.nodes[-1] if program.graph.nodes else None
         if node is not None and _is_open(node, wanted):
-            made = _spoil(node, wanted, chance, catalog, counted, tells)
+            made = _spoil(node, wanted, chance, catalog, counted, tells, enough)
             if attempt in _REWORDED and _asks_less(made, op, wanted):
                 other = in_other_words(node, chance, _speaks_of(node, wanted))
-                also = _spoil(other, wanted, chance, catalog, able, tells)
+                also = _spoil(other, wanted, chance, catalog, able, tells, enough)
                 made = made if _asks_less(also, op, wanted) else also
             if found and _asks_less(made, op, wanted):
                 continue
@@ -220,6 +227,7 @@ def _spoil(
     catalog: Catalog,
     able: Able,
     tells: Tells,
+    enough: Enough,
 ) -> list[Spoilt]:
     """The call with one fault: of what is wanted, in several ways, or else of any requirement."""
     binding = node.instance.binding
@@ -251,7 +259,7 @@ def _spoil(
         candidates += [Resize(name, 0) for name in sizes]
     candidates = in_turn(node, candidates, about, chance)[:_CHANGES]
     if wanted is None:
-        found = _ways(call, candidates, "", tells)
+        found = _ways(call, candidates, "", tells, enough)
         other = in_other_words(node, chance)
         for own in (node, other) if other is not node else (node,):
             needed = demands(own.instance)
@@ -260,9 +268,9 @@ def _spoil(
         return [*found, *_unsaid(node, given, demanded, chance)]
     code = _code(node.op, wanted)
     return (
-        _ways(call, candidates, code, tells)
-        or _ways(replace(call, twins=not twins), candidates, code, tells)
-        or _ways(call, candidates, "", tells, most=1)
+        _ways(call, candidates, code, tells, enough)
+        or _ways(replace(call, twins=not twins), candidates, code, tells, enough)
+        or _ways(call, candidates, "", tells, enough, most=1)
     )
 
 
@@ -272,7 +280,12 @@ def _speaks_of(node: Node, wanted: ast.Require | None) -> set[str]:
 
 
 def _ways(
-    call: Call, candidates: Sequence[Move | Resize], code: str, tells: Tells, most: int = _WAYS
+    call: Call,
+    candidates: Sequence[Move | Resize],
+    code: str,
+    tells: Tells,
+    enough: Enough,
+    most: int = _WAYS,
 ) -> list[Spoilt]:
     """The call spoilt in several ways. code: of the only fault that counts; empty if any does, each
     with each of what was changed.
@@ -280,7 +293,7 @@ def _ways(
     found: dict[tuple[Any, ...], Spoilt] = {}
     last, misses = len(candidates), 0
     for number, move in enumerate(candidates):
-        if len(found) == most or number > last or misses == _MISSES:
+        if len(found) == most or number > last or misses == _MISSES or enough():
             break
         way = way_of(move)
         broken = None if code and way in found else call.broken(move)

@@ -45,6 +45,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cdist": dict.fromkeys(
             ("b", "b.rank"), "torch.cdist: axes of a batch need not be the same"
         ),
+        "unique": {"x.rank": "torch.unique: of a tensor of any rank, flattened"},
         "squeeze": {"ones": "torch.squeeze: an axis that is not of size 1 stays"},
         "adaptive_avg_pool": {"size": "output_size may be 0, as in other operators with no batch"},
         "adaptive_max_pool": {"size": "output_size may be 0, as in other operators with no batch"},
@@ -85,6 +86,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "tf": {
         "*": _WRAPS,
+        "compress": {"keep.rank": "tf.boolean_mask: a mask of as many axes as it has"},
         "embedding": {"table.rank": "tf.nn.embedding_lookup: params of any rank from 1"},
         "take_along_axis": {"ids.rank": "tf.gather: indices of any rank beyond batch_dims"},
         "mse": {"target": _BROADCASTS, "target.rank": _BROADCASTS},
@@ -141,6 +143,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "keras": {
         "*": _WRAPS,
+        "unique": {"x.rank": "ops.unique: flattened where no axis is said"},
         "split": {"total": f"ops.split {_PLACES}"},
         "linspace": {"type": f"ops.linspace as NumPy's: {_TYPES}"},
         "tile": {"repeats": "ops.tile as numpy.tile: the shorter of the two gets ones in front"},
@@ -155,6 +158,7 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "mxnet": {
         "*": _WRAPS,
+        "unique": {"x.rank": "mx.np.unique as NumPy's: flattened where no axis is said"},
         "split": {"total": f"mx.np.split {_PLACES}"},
         "linspace": {"type": f"mx.np.linspace as NumPy's: {_TYPES}"},
         "embedding": {"in_vocab": "mx.npx.embedding: what is too large stands for the last vector"},

@@ -43,20 +43,25 @@ _SIGNS = {
 # Which put parts of weights into the order of the target's own.
 _CHOOSING = frozenset({"gather", "take"})
 _PROGRAMS = 64  # whose text is kept as it was read: several things are asked of one
+# By which what is found is filled up to a size, and what it is filled with.
+_JOINING, _FILLING = frozenset({"concat", "cat", "concatenate"}), frozenset({"fill", "full"})
 _COMPUTED = (ast.BinOp, ast.Compare, ast.Subscript, ast.BoolOp, ast.IfExp)
 
 
-def is_direct(lowered: Lowered, shaped: bool = False, ordered: bool = False) -> bool:
+def is_direct(
+    lowered: Lowered, shaped: bool = False, ordered: bool = False, framed: bool = False
+) -> bool:
     """Whether the program is one operator of the target's, and its inputs as they come.
 
     shaped: whether these may be of another shape, as where a number is the matter. ordered: whether
-    their parts may be in another order, as where a size is.
+    their parts may be in another order, as where a size is. framed: whether all of them may be, and
+    results be put together, as where elements are.
     """
     if isinstance(lowered.code, str):
         body = (part for node in _statements(lowered.code) for part in ast.walk(node))
         if any(isinstance(part, _COMPUTED) and not _picks(part, shaped) for part in body):
             return False
-    own = _own(lowered, shaped)
+    own = _own(lowered, shaped or framed)
     if ordered:
         own = [kind for kind in own if kind not in _CHOOSING] or own
     return len(own) == 1 and own[0] not in _WRITTEN
@@ -233,7 +238,27 @@ def _calls(code: str) -> list[Any]:
 
 @functools.lru_cache(_PROGRAMS)
 def _statements(code: str) -> list[ast.stmt]:
-    """The function of a program without its description, and without the modes it is run in."""
+    """The function of a program without its description, without the modes it is run in, and
+    without what makes room in a result for more than was found.
+    """
     functions = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
-    body = next(functions).body[1:]
+    body = [_Found().visit(node) for node in next(functions).body[1:]]
     return [part for node in body for part in (node.body if isinstance(node, ast.With) else [node])]
+
+
+class _Found(ast.NodeTransformer):
+    """What was found, in the place of what it was filled up and cut off to."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(ast.Attribute(attr=name), [ast.List(elts=[found, filling]), *_]):
+                if name in _JOINING and _fills(filling):
+                    return found
+        return node
+
+
+def _fills(part: ast.AST) -> bool:
+    """Whether an expression is one number everywhere, and reads no tensor."""
+    calls = [inner for inner in ast.walk(part) if isinstance(inner, ast.Call)]
+    return any(isinstance(c.func, ast.Attribute) and c.func.attr in _FILLING for c in calls)

@@ -36,11 +36,10 @@ class Spelling:
         """The result of a number, of the first that were found, and fillings."""
         info = call.outputs[number]
         shown = {"bool": str(bool(filling))}.get(info.dtype, str(filling))
-        full = self.full.format(
-            shape=list(info.shape), number=shown, dtype=call.build.dtype(info.dtype)
-        )
+        shape = [max(size, 0) for size in info.shape]  # of a size below 0 the operator is to say no
+        full = self.full.format(shape=shape, number=shown, dtype=call.build.dtype(info.dtype))
         joined = self.joined.format(found=found, filling=full, axis=axis)
-        first = self.first.format(joined=joined, colons=":, " * axis, size=info.shape[axis])
+        first = self.first.format(joined=joined, colons=":, " * axis, size=shape[axis])
         return call.value(first, number)
 
 

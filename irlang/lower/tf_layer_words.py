@@ -205,10 +205,11 @@ def _fused(call: Tf, kernel: str) -> Value | None:
 
 
 def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
-    """Its variance is that of a sample, so that only what is normalised is its own."""
+    """Its variance is that of a sample, with any other only what is normalised is its own."""
     x = call.input("x")
     alone = not call.wants("mean") and not call.wants("var")
-    if not alone or call["correction"] or not fuses(call, x, 4):
+    whole = call.has("scale") and call.has("bias") and x.rank == 4 and x.dtype == "f32"
+    if not whole or (call["correction"] != 1 and not alone):
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)
@@ -217,8 +218,13 @@ def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
         "scale": call.input("scale"), "offset": call.input("bias"), "mean": nothing,
         "variance": nothing, "epsilon": float(call["eps"]),
     }  # fmt: skip
-    text = f"{invoke(kernel, x=inner, **given)}[0]"
-    return [moved(call, Value(text, inner.shape, x.dtype), x.rank - 1, axis)]
+    text = invoke(kernel, x=inner, **given)
+    if alone:
+        return [moved(call, Value(f"{text}[0]", inner.shape, x.dtype), x.rank - 1, axis)]
+    y, *names = call.build.several(f"{text}[:3]", *call.node.outputs)
+    pairs = zip(names, call.outputs[1:], strict=True)
+    given_back = [Value(name, info.shape, info.dtype) for name, info in pairs]
+    return [moved(call, Value(y, inner.shape, x.dtype), x.rank - 1, axis), *given_back]
 
 
 # ---- losses
