@@ -39,9 +39,9 @@ from irlang.diff.finding import charge, find
 from irlang.diff.localise import fused, localise
 from irlang.diff.outcome import Outcome
 from irlang.diff.pace import PACE
-from irlang.diff.reduce import PHASES, Reduced, Symptom, _Driver, reduce, symptom
+from irlang.diff.reduce import Reduced, Symptom, _Driver, reduce, symptom
 from irlang.diff.reduce_files import load_beside, save, to_text
-from irlang.diff.reduce_moves import at_once, numbers
+from irlang.diff.reduce_moves import PHASES, at_once, numbers
 from irlang.diff.runner import Case, Session
 from irlang.diff.verdict import FINDINGS, Verdict
 from irlang.interp.program import run
