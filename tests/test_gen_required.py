@@ -137,3 +137,17 @@ def test_defaults_that_go_back_to_others_are_drawn(name: str, attr: str) -> None
     ]
     said = sum(attr in node.attrs for node in nodes)
     assert 3 <= said <= len(nodes) - 3
+
+
+def test_a_word_on_which_a_place_depends_is_one_of_its_choices() -> None:
+    text = (
+        "nnir 1\n"
+        "op f[T: float](x: T[N, C @ (match layout { first: 1, last: rank(x) - 1 }), S..];\n"
+        "    layout: {first, last} = first) -> y: T[N, S..] {\n"
+        "  y[n, s..] = sum(c < C) x[n, c, s..]\n}\n"
+    )
+    catalog = builtin().with_file(parse(text, "f.nnir"))
+    nodes = [
+        node for seed in range(20) for node in generate(catalog, seed, apart=["f"]).graph.nodes
+    ]
+    assert {node.attrs.get("layout", "first") for node in nodes} == {"first", "last"}

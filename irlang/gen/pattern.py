@@ -17,7 +17,7 @@ from irlang.dtypes import CLASSES, DTYPES
 from irlang.equations import TensorInfo
 from irlang.evaluate import Evaluator
 from irlang.gen.domain import domain
-from irlang.gen.required import Required, names_in, required, written_out
+from irlang.gen.required import Required, mentioned, names_in, required, written_out
 from irlang.scope import CONSTANTS, Scope
 
 evaluate = Evaluator()
@@ -152,9 +152,7 @@ def _slot(op: ast.Op, item: ast.Input, attrs: dict[str, ast.Attr]) -> Slot:
     dtype = item.type.dtype
     allowed = _allowed(op, dtype)
     dims = item.type.dims
-    at = [
-        part.id for dim in dims if dim.at for part in ast.walk(dim.at) if isinstance(part, ast.Name)
-    ]
+    at = [name for dim in dims if dim.at for name in mentioned(ast.walk(dim.at))]
     return Slot(
         item,
         allowed,

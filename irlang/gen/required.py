@@ -154,7 +154,7 @@ def names_in(node: ast.Node) -> frozenset[str]:
     """The names that an expression of a definition mentions."""
     known = _names.get(id(node))
     if known is None or known[0] is not node:
-        known = _names[id(node)] = (node, frozenset(_mentions(ast.walk(node))))
+        known = _names[id(node)] = (node, frozenset(mentioned(ast.walk(node))))
     return known[1]
 
 
@@ -162,7 +162,8 @@ def names_in(node: ast.Node) -> frozenset[str]:
 _NAMED = {ast.Name: "id", ast.Rest: "id", ast.Read: "name", ast.Arity: "name", ast.Match: "subject"}
 
 
-def _mentions(parts: Iterable[ast.Node]) -> Iterator[str]:
+def mentioned(parts: Iterable[ast.Node]) -> Iterator[str]:
+    """The names that a definition gives a value, as often as they are said."""
     return (getattr(part, _NAMED[type(part)]) for part in parts if type(part) in _NAMED)
 
 
@@ -171,10 +172,10 @@ def _formula(node: ast.Expr, made: Required) -> Formula:
     _lists(node, made.lets, used)
     parts = [part for one in (node, *used.values()) for part in ast.walk(one)]
     bound = {part.name for part in parts if isinstance(part, ast.Binder)}
-    mentioned = list(_mentions(parts))
-    names = frozenset(mentioned) - bound - CONSTANTS.keys() - used.keys()
+    said = list(mentioned(parts))
+    names = frozenset(said) - bound - CONSTANTS.keys() - used.keys()
     ranked = [_counted(part) for part in parts]
-    alone = frozenset(n for n in ranked if n and ranked.count(n) == mentioned.count(n))
+    alone = frozenset(n for n in ranked if n and ranked.count(n) == said.count(n))
     called = {part.function for part in parts if isinstance(part, ast.Call)}
     calls = any(let.name in called for let in made.functions)
     lists = tuple(ast.Let(name, value) for name, value in used.items())

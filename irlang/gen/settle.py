@@ -209,7 +209,7 @@ class Settled:
         depends.
         """
         attr = self.made.attrs[name]
-        if attr.type.kind == "scalar" and attr.type.name != "int":
+        if attr.type.kind != "vector" and attr.type.name != "int":
             self.attribute(name)
             return
         if attr.default is not None and self.usual() and self.default(attr):
