@@ -25,7 +25,7 @@ from tests.planted_params import _moved as moved
 from tests.planted_params import _shown as shown
 from tests.planted_params import caught
 
-_TRIES = 1000
+_TRIES = 2000
 _SIGNS = {"torch.Tensor.__add__": " + ", "torch.Tensor.__mul__": " * "}  # what calls them
 _COUNTER = 8  # seeds that only differ in the count of attempts (`irlang.diff.programs`)
 
