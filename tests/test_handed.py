@@ -1,0 +1,443 @@
+"""What a target is handed of a spoilt call: its own operator, with the fault as it is, or not."""
+
+from __future__ import annotations
+
+import functools
+import resource
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff import handed
+from irlang.diff.handed import Programs, is_handed_over, is_telling
+from irlang.diff.invalid import (
+    judge_invalid,
+)
+from irlang.diff.runner import Case, Session
+from irlang.gen.changes import (
+    Resize,
+    SetElements,
+)  # fmt: skip
+from irlang.gen.judge import judge
+from irlang.gen.moves import SetAttr
+from irlang.gen.spoil import breakable, spoils, spoilt
+from irlang.gen.spoilt import RULED_OUT, Spoilt, spoilt_call, types_of
+from irlang.interp.program import run
+from irlang.interp.shape import check
+from irlang.interp.values import inputs
+from irlang.lower.admits import admitted, fixed
+from irlang.lower.direct import is_direct, numbers, says
+from irlang.lower.lower import Lowered, lower, spelt
+from irlang.lower.narrows import narrower
+from irlang.parser import parse
+
+pytest.importorskip("torch", reason="torch is not installed")
+from tests.spoilt_calls import SEEDS, wanted_of
+
+
+def lowered(text: str, target: str = "torch", hollow: bool = False) -> Lowered:
+    (graph,) = check(parse(f"nnir 1\nmodel m{text}"), builtin()).graphs
+    return lower(graph, target, builtin(), {}, hollow=hollow)
+
+
+def test_one_operator_with_its_arguments_as_they_are_is_direct() -> None:
+    assert is_direct(lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x) }"))
+    assert not is_direct(lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(relu(x)) }"))
+    composed = (
+        "(x: f32[1, 1, 8], w: f32[1, 1, 3]) -> y: f32[1, 1, 8] { y = conv(x, w; before = 2) }"
+    )
+    assert not is_direct(lowered(composed.replace("before", "pad = given, before")))
+
+
+def test_pairs_of_real_numbers_around_a_complex_operator_hand_its_arguments_over() -> None:
+    """Where a number is the matter; of their own shapes it is the pairs that say no."""
+    text = "model m(x: f32[2, 6, 2]) -> y: f32[2, 4, 2] {\n  y = dft(x; axis = 1, length = 4)\n}"
+    graph = check(parse(f"nnir 1\n{text}"), builtin()).graphs[0]
+    lowered = lower(graph, "torch", builtin(), {}, whole=False)
+    assert is_direct(lowered, shaped=True)
+    assert not is_direct(lowered)
+
+
+def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
+    one = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 2) }")
+    wide = lowered("(x: f32[9]) -> y: f32[9] { y = softplus(x; beta = 2) }")
+    other = lowered("(x: f32[2, 3]) -> y: f32[2, 3] { y = softplus(x; beta = 3) }")
+    assert says(one) == says(wide) != says(other)
+
+
+def test_parts_of_negative_sizes_are_handed_over() -> None:
+    """TensorFlow 2.4 dies of one."""
+    programs = Programs(builtin())
+    wanted = next(one for _, one in breakable(builtin(), ["split"]) if one and one.name == "sizes")
+
+    def tells(one: Spoilt) -> bool:
+        return not one.hollow and is_telling(programs, "tf", one)
+
+    found = [
+        one
+        for seed in range(6)
+        for one in spoils(builtin(), seed, ["split"], ("split", wanted), tells=tells)
+    ]
+    given = [one.graph.nodes[0].attrs["sizes"] for one in found if one.fault.code == "split.sizes"]
+    assert any(len(sizes) > 1 and sum(sizes) > 0 for sizes in given)  # as much as there is
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "requirement"),
+    [("tf", "non_max_suppression", "iou_threshold"), ("torch", "unravel_index", "in_range")],
+)
+def test_what_is_made_of_results_does_not_hide_what_an_operator_was_handed(
+    target: str, name: str, requirement: str
+) -> None:
+    """Boxes that were found are filled up to a size, and positions along axes are stacked."""
+    programs, wanted = Programs(builtin()), wanted_of(name, requirement)
+    able = functools.partial(programs.has, target)
+    found = [
+        (one, programs.own(target, one.graph))
+        for seed in range(3)
+        for one in spoils(builtin(), seed, (), wanted, able)
+        if one.fault.code == f"{name}.{requirement}" and not one.hollow
+    ]
+    assert any(low is not None and is_handed_over(one, low, target, programs) for one, low in found)
+
+
+def test_operators_that_a_target_lacks_are_not_tried() -> None:
+    with Session(("torch",)) as session:
+        _, counts = judge_invalid(session, builtin(), range(40), ())
+    assert sum(counts["torch"].values()) > 6
+    assert "conv" in spelt("torch")
+    assert "softmax" in spelt("onnxruntime")
+    assert "matmul_integer" not in spelt("tf")
+
+
+def test_an_axis_that_is_not_there_is_handed_over_as_it_is() -> None:
+    def spoils(seed: int) -> Spoilt | None:
+        return spoilt(builtin(), seed, ("cumsum", "softmax", "sort"))
+
+    many = [one for seed in range(60) if (one := spoils(seed)) is not None]
+    axes = [one for one in many if isinstance(one.changed, SetAttr) and one.changed.name == "axis"]
+    assert axes
+    for one in axes:
+        assert isinstance(one.changed, SetAttr)
+        made = lower(one.graph, "torch", builtin(), {})
+        if made.native:
+            assert str(one.changed.value) in str(made.code)
+
+
+# By how many numbers there are in a list that is too short for its axes.
+UNSAID = {"tf": (["avg_pool", "conv"], 1), "onnxruntime": (["lp_pool"], 0)}
+
+
+@pytest.mark.parametrize("target", UNSAID)
+def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(target: str) -> None:
+    """`stride = [2]` of two axes becomes 2 in TensorFlow; no list at all is ONNX's default."""
+    names, length = UNSAID[target]
+    programs = handed.Programs(builtin())
+    able = functools.partial(programs.has, target)
+    made = (one for seed in range(100) for one in spoils(builtin(), seed, names, None, able))
+    short = (
+        one for one in made
+        if "numbers;" in one.fault.message
+        and isinstance(one.changed, SetAttr) and len(one.changed.value) == length
+        and one.changed.name in ("stride", "dilation")
+    )  # fmt: skip
+    lowered = ((one, handed.own_program(one.graph, target, builtin())) for one in short)
+    one, low = next((one, low) for one, low in lowered if low is not None and is_direct(low))
+    assert not handed.is_handed_over(one, low, target, programs)
+
+
+@pytest.mark.parametrize(
+    "operator", ["gather", "gather_nd", "take_along_axis", "scatter_elements", "scatter_nd"]
+)
+def test_places_count_from_the_end_where_a_target_documents_it(operator: str) -> None:
+    """What lies beyond that is no place there either."""
+    plan = breakable(builtin(), (operator,))
+    wanted = next(w for w in plan if w[1] is not None and w[1].name == "in_range")
+    target = "onnxruntime"
+    programs = handed.Programs(builtin())
+    found = Counter[bool]()
+    for seed in range(40):
+        for one in spoils(builtin(), seed, (operator,), wanted):
+            if not isinstance(one.changed, SetElements) or one.hollow:
+                continue
+            ((_, number),) = one.changed.values
+            sizes = one.graph.inputs["x"].info.shape
+            taken = number == -1 and 0 not in sizes
+            if taken or not -max(sizes) <= number < 0:
+                found[taken] += 1
+                assert handed.is_valid_as_fixed(one, target, programs.catalog) == taken
+    assert found[True]
+    assert found[False]
+    with Session((target,)) as session:
+        accepted, _ = judge_invalid(session, builtin(), SEEDS, (operator,))
+    assert not [one for _, one in accepted if one.requirement == "in_range"]
+
+
+@pytest.mark.parametrize(("target", "told"), [("tf", False), ("onnxruntime", True)])
+def test_a_whole_number_is_not_told_where_a_conversion_makes_another_of_it(
+    target: str, told: bool
+) -> None:
+    """Of -2**63, 32 bits keep nothing: TensorFlow is given the first image."""
+    plan = breakable(builtin(), ("crop_and_resize", "gather"))
+    wanted = [w for w in plan if w[1] is not None and w[1].name in ("batch", "in_range")]
+    programs = handed.Programs(builtin())
+    operators = ("crop_and_resize",) if target == "tf" else ("gather",)
+    found = Counter[tuple[bool, bool]]()
+    for wish in (w for w in wanted if w[0] in operators):
+        for one in (o for seed in range(60) for o in spoils(builtin(), seed, operators, wish)):
+            lowered = programs.own(target, one.graph)
+            if lowered is None or not isinstance(one.changed, SetElements) or one.hollow:
+                continue
+            ((name, number),) = one.changed.values
+            wide = one.graph.values[name].dtype == "i64" and not -(2**31) <= number < 2**31
+            found[wide, handed.is_wrapped(one, lowered)] += 1
+    assert found[False, True] == 0
+    assert found[True, told] == 0
+    assert found[True, not told]
+    assert found[False, False]
+
+
+def test_what_a_target_documents_to_be_wider_is_not_held_against_it() -> None:
+    assert admitted("torch", "take_along_axis", "take_along_axis.ids")
+    assert admitted("torch:compile", "take_along_axis", "take_along_axis.ids")
+    assert admitted("keras:theano", "transpose", "transpose.permutation")
+    assert not admitted("keras:tensorflow", "transpose", "transpose.permutation")
+    assert not admitted("torch", "softplus", "softplus.beta")
+    assert admitted("tf", "batch_norm", "batch_norm.scale")
+    assert not admitted("tf", "batch_norm", "batch_norm.scale", ["fused_batch_norm"])
+    assert admitted("torch", "floor_divide", "floor_divide.quotient")
+    assert admitted("torch", "matrix_power", "matrix_power.power")
+    assert admitted("torch", "solve", "solve.b")
+    assert admitted("keras:jax", "group_norm", "group_norm.groups")
+    assert admitted("tf:xla", "confusion_matrix", "confusion_matrix.labels")
+    assert not admitted("torch", "group_norm", "group_norm.groups")
+    for target in ("onnxruntime", "onnxruntime:plain", "openvino", "onnx-reference"):
+        assert admitted(target, "embedding", "embedding.table.rank")
+        assert admitted(target, "broadcast_to", "broadcast_to.fits")
+        assert not admitted(target, "broadcast_to", "broadcast_to.shape")
+        assert fixed(target, "gather")
+    assert fixed("keras:torch", "gather")
+    assert not fixed("torch", "gather")
+    assert not fixed("keras:torch", "embedding")
+    assert admitted("openvino", "tile", "tile.repeats")
+    assert admitted("jax:jit", "kron", "kron.ranks")
+    assert admitted("keras:jax", "kron", "kron.ranks")
+    assert admitted("jax", "embedding", "embedding.table.rank")
+    assert admitted("jax", "pad", "pad.reach")
+    assert not admitted("onnxruntime", "tile", "tile.repeats")
+    assert admitted("torch", "tensordot", "tensordot.b")
+    assert admitted("torch", "cosine_similarity", "cosine_similarity.target.rank")
+    assert admitted("torch", "gaussian_nll", "gaussian_nll.target")
+    assert not admitted("torch", "gaussian_nll", "gaussian_nll.eps")
+    assert not admitted("keras:torch", "softplus", "softplus.beta")
+    assert not admitted("torch", "floor_divide", "floor_divide.divisor")
+    with Session(("torch",)) as session:
+        assert judge_invalid(session, builtin(), SEEDS, ("take_along_axis", "kron"))[0] == []
+
+
+def test_a_number_that_stands_elsewhere_is_not_handed_over() -> None:
+    """A transform of no points is asked of torch as one of one, of `x[..., 0]`, along axis 0."""
+    text = "model m(x: f32[2, 1]) -> y: f32[1, 2] { y = dft(x; axis = 0, length = 1) }"
+    lowered = lower(check(parse(text), builtin()).graphs[0], "torch", builtin(), {})
+    assert "[..., 0]" in str(lowered.code)
+    assert 1.0 in numbers(lowered)
+    assert 0.0 not in numbers(
+        replace(lowered, code=str(lowered.code).replace(", 1, 0)", ", 1, 5)"))
+    )
+    programs = Programs(builtin())
+    for seed in range(8):
+        for one in spoils(builtin(), seed, ["dft"], wanted_of("dft", "length")):
+            own = programs.own("torch", one.graph)
+            if own is not None and one.graph.nodes[0].attrs.get("length") == 0:
+                assert not is_handed_over(one, own, "torch", programs)
+
+
+def test_a_number_that_is_wrapped_in_a_tensor_is_handed_over() -> None:
+    """`tf.linspace(tf.constant(0.), tf.constant(1.), n)` is one operator of TensorFlow's."""
+    made = (one for s in range(6) for one in spoils(builtin(), s, (), ("linspace", None)))
+    one = next(one for one in made if one.fault.code == "linspace.beyond")
+    lowered = lower(one.graph, "tf", builtin(), {}, whole=False, hollow=True)
+    assert "tf.constant" in str(lowered.code)
+    assert is_direct(lowered, shaped=True)
+
+
+@pytest.mark.parametrize("operator", ["gru", "simple_rnn", "separable_conv", "dense"])
+def test_layers_without_units_are_drawn_and_handed_over(operator: str) -> None:
+    """Whatever else may be changed of a call of many inputs, and however its weights are shaped."""
+    programs, target = Programs(builtin()), "keras:tensorflow"
+    wanted, *_ = narrower(target)[operator]
+
+    def tells(one: Spoilt) -> bool:
+        return not one.hollow and is_telling(programs, target, one)
+
+    able = functools.partial(programs.has, target)
+    made = [
+        one
+        for seed in range(8)
+        for one in spoils(builtin(), seed, [operator], (operator, wanted), able, tells)
+    ]
+    added = [one for one in made if one.added and isinstance(one.changed, Resize)]
+    assert len(added) >= 2
+    for one in added:
+        assert any(0 in port.info.shape for port in one.graph.inputs.values())
+
+
+def test_operators_are_given_tensors_without_elements_but_for_layers_of_keras() -> None:
+    text = "(x: f32[0, 3, 4]) -> y: f32[0, 3] { y = global_avg_pool(x) }"
+    assert lowered(text, "torch").native
+    assert not lowered(text, "keras:tensorflow").native
+    assert lowered(text, "keras:tensorflow", hollow=True).native
+
+
+def test_a_target_need_not_have_a_largest_of_nothing() -> None:
+    text = "nnir 1\nmodel m(x: f32[0, 2]) -> y: f32[2] { y = reduce_max(x; axes = 0) }"
+    (graph,) = check(parse(text), builtin()).graphs
+    assert lower(graph, "torch", builtin(), {}).native
+    with Session(("torch",)) as session:
+        (outcome,) = session.compare([Case(graph, inputs(graph, 0, {}), {}, builtin())])
+    assert [v.verdict for v in outcome.verdicts["torch"]] == ["unsupported"]
+
+
+def test_what_is_learnt_from_is_what_the_target_itself_is_given() -> None:
+    programs = handed.Programs(builtin())
+    able = functools.partial(programs.has, "tf")
+    tells = functools.partial(handed.is_telling, programs, "tf")
+    ops = ["max_pool", "one_hot", "transpose"]
+    made = [one for seed in range(8) for one in spoils(builtin(), seed, ops, None, able, tells)]
+    assert {one.graph.nodes[0].op.name for one in made} == {*ops}
+    for one in made:
+        low = handed.own_program(one.graph, "tf", builtin())
+        assert low is not None
+        assert one.hollow or handed.is_handed_over(one, low, "tf", programs)
+
+
+def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
+    """An axis of 2**33 is so many colons; the call is left out, and memory is as before."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    call = "model m(x: f32[2], ids: i64[2, 2]) -> y: f32[2, 2] { y = gather(x, ids; axis = 0) }"
+    graph = check(parse(call), builtin()).graphs[0]
+    (node,) = graph.nodes
+    assert handed.own_program(graph, "torch", builtin()) is not None
+    attrs = {**node.attrs, "axis": 1 << 33}
+    names = {**node.instance.binding.scope.names, "axis": 1 << 33}
+    scope = replace(node.instance.binding.scope, names=names)
+    binding = replace(node.instance.binding, scope=scope)
+    wrong = replace(node, attrs=attrs, instance=replace(node.instance, binding=binding))
+    assert handed.own_program(replace(graph, nodes=[wrong]), "torch", builtin()) is None
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
+    """The calls of a seed that break a requirement, and of which a target tells something."""
+    (wanted,) = (
+        one
+        for one in breakable(builtin(), [op], narrower(target))
+        if one[1] is not None and one[1].name == requirement
+    )
+    programs = Programs(builtin())
+    able = functools.partial(programs.has, target)
+    tells = functools.partial(is_telling, programs, target)
+    found = spoils(builtin(), seed, [op], wanted, able, tells)
+    code = f"{op}.{requirement}"
+    return [one for one in found if one.fault.code == code and not one.hollow]
+
+
+@pytest.mark.parametrize(
+    ("target", "op", "requirement"),
+    [
+        ("torch", "col2im", "stride"),  # whose `size` must be said
+        ("torch", "histogram", "bins"),  # of which PyTorch's counts are real numbers
+        ("torch", "fake_quantize", "range"),  # with a zero point where none is given
+        ("torch", "avg_pool", "halo"),  # where the word for the padding is that it is given
+        ("torch", "max_pool", "halo"),
+        ("torch", "avg_pool", "padding"),  # of which PyTorch has one number for both ends
+        ("torch", "bucketize", "ascending"),  # of a list that is in order as it is drawn
+        ("torch", "random_normal", "stddev"),
+        ("torch", "full", "shape"),
+        ("torch", "categorical_cross_entropy", "label_smoothing"),
+        ("torch", "conv_transpose", "output_padding"),
+        ("torch", "conv_transpose", "padding"),  # beside another number that is declared alike
+        ("tf", "conv", "fits"),  # with a padding beside a word that leaves it out
+        ("tf", "conv", "padding"),
+        ("tf", "depthwise_conv", "padding"),
+        ("tf", "einsum", "labels"),  # of an equation that does not fit its operands
+        ("torch", "einsum", "sizes"),
+        ("torch", "ctc", "no_blank"),  # of labels, and of how many of them count
+    ],
+)
+def test_what_breaks_a_requirement_reaches_the_operator(
+    target: str, op: str, requirement: str
+) -> None:
+    if target == "tf":
+        pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    assert any(told(op, requirement, target, seed) for seed in range(12))
+
+
+@pytest.mark.parametrize(
+    ("target", "op", "requirement"),
+    [
+        ("torch", "margin_ranking", "signs"),
+        ("torch", "cosine_embedding", "signs"),
+        ("torch", "binary_cross_entropy_logits", "shares"),
+        ("tf", "binary_cross_entropy_logits", "shares"),
+    ],
+)
+def test_elements_that_a_documentation_alone_rules_out(
+    target: str, op: str, requirement: str
+) -> None:
+    """The rest of the call keeps to what is documented, and by the definition it has a value."""
+    found = [one for seed in range(3) for one in told(op, requirement, target, seed)]
+    assert found
+    for one in found:
+        assert isinstance(one.changed, SetElements)
+        assert one.added
+        assert one.fault.message.startswith(RULED_OUT)
+        target_values = one.values(3)["target"].ravel()
+        usual = set(target_values[1:].tolist())
+        assert usual <= {1.0} or usual <= {-1.0} or all(0 <= n <= 1 for n in usual)
+        assert target_values[0] not in (-1.0, 1.0) or requirement == "shares"
+        assert run(one.graph, one.values(3), builtin()) is not None
+
+
+def test_what_a_requirement_sets_a_number_against_is_handed_over_too() -> None:
+    """Of a stable `top_k` PyTorch sorts all, and the first `k` are cut off."""
+    found = [one for seed in range(12) for one in told("top_k", "k", "torch", seed)]
+    programs = Programs(builtin())
+    for one in found:
+        lowered = programs.own("torch", one.graph)
+        assert lowered is not None
+        assert isinstance(lowered.code, str)
+        assert "torch.topk" in lowered.code
+
+
+def test_a_mode_may_document_more_than_its_framework() -> None:
+    """XLA clamps positions, where TensorFlow's own kernels refuse them."""
+    assert "clamped" in admitted("tf:xla", "gather", "gather.in_range")
+    assert "divided by 0" in admitted("tf:xla", "floor_divide", "floor_divide.divisor")
+    assert not admitted("tf", "gather", "gather.in_range")
+    assert "both directions" in admitted("onnxruntime", "broadcast_to", "broadcast_to.fits")
+    assert not admitted("onnxruntime", "broadcast_to", "broadcast_to.shape")
+    wraps = [admitted(target, "divide", "divide.quotient") for target in ("tf", "tf:xla")]
+    assert wraps[0] == wraps[1]
+
+
+def test_a_program_of_a_valid_call_says_nothing_of_an_invalid_one() -> None:
+    """A window of 1 is no longer than what is padded at both ends; but ONNX's MaxPool that pads by
+    itself is told of neither end.
+    """
+    text = """
+    model m(x: f32[1, 1, 4]) -> y: f32[1, 1, 2] {
+      y = max_pool(x; window = [2], pad = same, before = 1, after = 1)
+    }"""
+    graph = check(parse(text), builtin()).graphs[0]
+    node, types = graph.nodes[0], types_of(graph)
+    attrs = {**node.attrs, "window": (1,)}
+    instance = judge(node.op, types, attrs)
+    assert instance is not None
+    assert [fault.code for fault in instance.faults] == ["max_pool.halo"]
+    one = spoilt_call(node, graph, {}, SetAttr("window", (1,)), instance, types, attrs)
+    own = Programs(builtin())
+    assert own.has("onnxruntime", one.graph)
+    assert not is_telling(own, "onnxruntime", one)
