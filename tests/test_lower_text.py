@@ -111,6 +111,18 @@ model m(x: f32[3]) -> y: f32[3] { y = relu(x) }
     assert disagreement(ran(program, "torch").outputs["y"], wanted["y"], "f32") is None
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_number_that_a_type_does_not_hold_is_infinite_without_a_warning() -> None:
+    text = """nnir 1
+op far[T: float](x: T[N]) -> y: T[N] {
+  y[n] = if n == 0 then 70000 else 1
+}
+model m(x: f16[2]) -> y: f16[2] { y = far(x) }
+"""
+    checked = check(parse(text), builtin())
+    assert "inf" in str(lower(checked.graphs[0], "torch", checked.catalog, {}).code)
+
+
 @pytest.mark.parametrize("target", ["keras:theano", "keras:tensorflow"])
 def test_empty_tensors_of_different_shapes_are_not_one(target: str) -> None:
     """A list of no numbers does not say the sizes behind a 0."""

@@ -141,6 +141,7 @@ class _Walker(Expressions):
             return "f32"
         return max(reals, key=lambda name: DTYPES[name].bits, default="f64")
 
+    @np.errstate(all="ignore")  # what a format does not hold is infinite in it
     def _stored_known(self, term: Known, axes: Axes, info: eq.TensorInfo) -> Array:
         array = term.array
         if info.kind == "bool":
