@@ -22,7 +22,7 @@ from irlang.gen.changes import (
 )  # fmt: skip
 from irlang.gen.judge import judge
 from irlang.gen.moves import SetAttr
-from irlang.gen.spoil import breakable, spoils, spoilt
+from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import RULED_OUT, Spoilt, spoilt_call, types_of
 from irlang.interp.program import run
 from irlang.interp.shape import check
@@ -32,9 +32,9 @@ from irlang.lower.direct import is_direct, numbers, says
 from irlang.lower.lower import Lowered, lower, spelt
 from irlang.lower.narrows import narrower
 from irlang.parser import parse
+from tests.spoilt_calls import SEEDS, wanted_of
 
 pytest.importorskip("torch", reason="torch is not installed")
-from tests.spoilt_calls import SEEDS, wanted_of
 
 
 def lowered(text: str, target: str = "torch", hollow: bool = False) -> Lowered:
@@ -70,7 +70,7 @@ def test_what_is_said_is_the_same_whatever_the_shapes() -> None:
 def test_parts_of_negative_sizes_are_handed_over() -> None:
     """TensorFlow 2.4 dies of one."""
     programs = Programs(builtin())
-    wanted = next(one for _, one in breakable(builtin(), ["split"]) if one and one.name == "sizes")
+    _, wanted = wanted_of("split", "sizes")
 
     def tells(one: Spoilt) -> bool:
         return not one.hollow and is_telling(programs, "tf", one)
@@ -153,8 +153,7 @@ def test_lists_that_targets_are_given_as_one_number_or_not_at_all_say_nothing(ta
 )
 def test_places_count_from_the_end_where_a_target_documents_it(operator: str) -> None:
     """What lies beyond that is no place there either."""
-    plan = breakable(builtin(), (operator,))
-    wanted = next(w for w in plan if w[1] is not None and w[1].name == "in_range")
+    wanted = wanted_of(operator, "in_range")
     target = "onnxruntime"
     programs = handed.Programs(builtin())
     found = Counter[bool]()
@@ -331,17 +330,12 @@ def test_a_rule_that_repeats_a_text_beyond_all_sizes_says_nothing() -> None:
 
 def told(op: str, requirement: str, target: str, seed: int) -> list[Spoilt]:
     """The calls of a seed that break a requirement, and of which a target tells something."""
-    (wanted,) = (
-        one
-        for one in breakable(builtin(), [op], narrower(target))
-        if one[1] is not None and one[1].name == requirement
-    )
+    wanted = wanted_of(op, requirement, target)
     programs = Programs(builtin())
     able = functools.partial(programs.has, target)
     tells = functools.partial(is_telling, programs, target)
     found = spoils(builtin(), seed, [op], wanted, able, tells)
-    code = f"{op}.{requirement}"
-    return [one for one in found if one.fault.code == code and not one.hollow]
+    return [one for one in found if breaks(one, wanted) and not one.hollow]
 
 
 @pytest.mark.parametrize(

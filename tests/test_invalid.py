@@ -20,7 +20,6 @@ from irlang.diff.campaign import Campaign, Settings
 from irlang.diff.finding import find_accepted
 from irlang.diff.handed import Programs, is_handed_over, is_telling
 from irlang.diff.invalid import (
-    _breaks,
     _documents,
     _turn,
     judge_invalid,
@@ -34,7 +33,7 @@ from irlang.gen.changes import (
     Resize,
 )  # fmt: skip
 from irlang.gen.moves import SetAttr
-from irlang.gen.spoil import breakable, spoils, spoilt
+from irlang.gen.spoil import breakable, breaks, spoils, spoilt
 from irlang.gen.spoilt import OPEN, RULED_OUT, Spoilt
 from irlang.graph import Graph
 from irlang.interp.shape import check
@@ -43,10 +42,10 @@ from irlang.lower.narrows import narrower
 from irlang.lower.pool import Limits, Worker
 from irlang.parser import parse
 from irlang.signature import Fault
+from tests.spoilt_calls import SEEDS, text_of, wanted_of
 from tests.targets import usable
 
 pytest.importorskip("torch", reason="torch is not installed")
-from tests.spoilt_calls import SEEDS, text_of, wanted_of
 
 
 def test_a_target_that_takes_what_has_no_value_is_caught_and_one_that_refuses_is_not() -> None:
@@ -231,9 +230,9 @@ def test_a_turn_has_given_something_where_what_it_is_for_was_broken() -> None:
     one = spoilt(builtin(), 1, (), wanted_of("max_pool", "stride"))
     assert one is not None
     code = one.fault.code.removeprefix("max_pool.")
-    assert _breaks(one, wanted_of("max_pool", code))
-    assert _breaks(one, ("max_pool", None))
-    assert not _breaks(one, wanted_of("max_pool", "halo"))
+    assert breaks(one, wanted_of("max_pool", code))
+    assert breaks(one, ("max_pool", None))
+    assert not breaks(one, wanted_of("max_pool", "halo"))
 
 
 def test_a_campaign_reports_it_with_a_script(tmp_path: Path) -> None:

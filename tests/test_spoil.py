@@ -35,9 +35,9 @@ from irlang.instance import instantiate
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.parser import parse
+from tests.spoilt_calls import text_of, wanted_of
 
 pytest.importorskip("torch", reason="torch is not installed")
-from tests.spoilt_calls import text_of, wanted_of
 
 
 @pytest.fixture(scope="module")

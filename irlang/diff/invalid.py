@@ -32,7 +32,7 @@ from irlang.diff.verdict import FINDINGS, Verdict, only_shapes
 from irlang.gen.changes import SetElements, is_huge, way_of
 from irlang.gen.moves import Retype, SetAttr
 from irlang.gen.smaller import smaller
-from irlang.gen.spoil import Wanted, breakable, spoils
+from irlang.gen.spoil import Wanted, breakable, breaks, spoils
 from irlang.gen.spoilt import Spoilt
 from irlang.graph import Graph
 from irlang.lower.lower import Lowered, spelt
@@ -190,15 +190,9 @@ def _spoiled(
         made = spoils(programs.catalog, seed, names, turn, able, tells, PACE.draw())
         if turn is not None:
             fruitless.had((target, turn[0]), bool(made) or turn[0] in able.ops)
-            fruitless.had(key, any(_breaks(one, turn) for one in made))
+            fruitless.had(key, any(breaks(one, turn) for one in made))
         found += [(seed, one) for one in made]
     return found
-
-
-def _breaks(one: Spoilt, wanted: Wanted) -> bool:
-    """Whether a spoilt call breaks what it was made for, not what else there was to break."""
-    operator, require = wanted
-    return require is None or one.fault.code == f"{operator}.{require.name}"
 
 
 @dataclass(frozen=True, slots=True)

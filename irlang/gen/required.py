@@ -79,24 +79,20 @@ class Required:
         """The rests that must have as many axes as `rest`."""
         return next((group for group in self.ranks if rest in group), {rest})
 
-    def follows(self, name: str) -> bool:
-        """Whether a size may be asked to be something that others decide."""
-        return name in self.asked or name in self.listed
-
     def behind(self, name: str) -> frozenset[str]:
         """What decides what a size may be asked to be."""
         asked = [other for one, other in self.asked.get(name, ()) if one == ast.Name(name)]
         formulas = map(self.formula, (*asked, *self.listed.get(name, ())))
         return frozenset().union(*(formula.names for formula in formulas)) - {name}
 
-    def fails(self, condition: Formula, names: Mapping[str, Any]) -> bool:
+    def fails(self, condition: Formula, names: dict[str, Any]) -> bool:
         """Whether a condition is known to be false, however many axes one of its names will be."""
         unknown = condition.names - names.keys()
         if len(unknown) > 1 or not unknown <= condition.ranked:
             return False
-        given = [{name: (1,) * rank} for name in unknown for rank in range(_RANKS)] or [{}]
+        tried = [{**names, name: (1,) * rank} for name in unknown for rank in range(_RANKS)]
         try:
-            return all(condition.value({**names, **more}) is False for more in given)
+            return all(condition.value(given) is False for given in tried or (names,))
         except InvalidInput:
             return False
 

@@ -5,6 +5,7 @@ from them by the definition's `require`s, and new ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -99,6 +100,15 @@ class Settled:
         """One of the divisors of `value`."""
         return self.chooser.pick(draw.divisors(value))
 
+    @contextmanager
+    def derives(self, name: str) -> Iterator[None]:
+        """While what an attribute hangs on is looked for, which may hang on the attribute."""
+        self.deriving.add(name)
+        try:
+            yield
+        finally:
+            self.deriving.remove(name)
+
     def derived(self, name: str) -> Any:
         """The value that the `require`s give a size or an attribute; None where they give none."""
         value = next(self._solved(name, self.made.required.equal), None)
@@ -164,11 +174,10 @@ class Settled:
 
     def moderated(self, name: str, size: int) -> int:
         """A drawn size; where that is not allowed, one that is asked for, or a smaller one."""
-        if self.made.required.follows(name):
-            asked = [one for one in self.asked(name) if type(one) is int]
-            if not self.allows(name, size):
-                asked = [one for one in asked if self.allows(name, one)]
-                size = self.chooser.pick(asked) if asked else size
+        asked = [one for one in self.asked(name) if type(one) is int]
+        if asked and not self.allows(name, size):
+            asked = [one for one in asked if self.allows(name, one)]
+            size = self.chooser.pick(asked) if asked else size
         while size > 1 and not self.allows(name, size):
             size = size // 2
         return size
@@ -246,11 +255,10 @@ class Settled:
                 self.names[attr.name] = attr.default.id
             return True
         if attr.name not in self.deriving:  # what the default goes back to is drawn before it
-            self.deriving.add(attr.name)
-            for name in self.open(attr.default):
-                if name in self.made.attrs:
-                    self.attribute(name)
-            self.deriving.remove(attr.name)
+            with self.derives(attr.name):
+                for name in self.open(attr.default):
+                    if name in self.made.attrs:
+                        self.attribute(name)
         try:
             value = self.unsaid(attr)
         except InvalidInput:
@@ -287,9 +295,8 @@ class Settled:
         """Draws an attribute; False where that has to wait for a size."""
         attr = self.made.attrs[name]
         if name in self.made.required.equal and name not in self.deriving:
-            self.deriving.add(name)
-            follows = self.derived(name)
-            self.deriving.remove(name)
+            with self.derives(name):
+                follows = self.derived(name)
             if follows is not None and attr.type.kind == "scalar":
                 if follows != draw.default_number(attr) or not self.default(attr):
                     self.put(attr, follows)
@@ -337,9 +344,8 @@ class Settled:
         """What is asked of an attribute of one value, and allowed; for a type, any that is."""
         if attr.name in self.deriving or attr.type.kind == "vector":
             return []
-        self.deriving.add(attr.name)
-        asked = [*self.asked(attr.name), *(DTYPES if attr.type.name == "dtype" else ())]
-        self.deriving.remove(attr.name)
+        with self.derives(attr.name):
+            asked = [*self.asked(attr.name), *(DTYPES if attr.type.name == "dtype" else ())]
         return [one for one in asked if self.allows(attr.name, one)]
 
     def drawn_attribute(self, attr: ast.Attr, context: Context) -> Any:

@@ -203,8 +203,12 @@ def _asks_less(made: Sequence[Spoilt], op: ast.Op, wanted: ast.Require | None) -
     """Whether spoilt calls break something else than what is wanted, or are asked no more than to
     end no process, so that another call may tell more.
     """
-    as_wanted = (one for one in made if wanted is None or one.fault.code == _code(op, wanted))
-    return all(one.hollow for one in as_wanted)
+    return all(one.hollow for one in made if breaks(one, (op.name, wanted)))
+
+
+def breaks(one: Spoilt, wanted: Wanted) -> bool:
+    """Whether a spoilt call breaks what it was made for, not what else there was to break."""
+    return wanted[1] is None or one.fault.code == _code(wanted[0], wanted[1])
 
 
 def _is_open(node: Node, wanted: ast.Require | None) -> bool:
@@ -216,8 +220,8 @@ def _is_open(node: Node, wanted: ast.Require | None) -> bool:
     return is_added(node.op, wanted) or not reads(node.op, wanted)
 
 
-def _code(op: ast.Op, wanted: ast.Require) -> str:
-    return f"{op.name}.{wanted.name}"
+def _code(operator: str, wanted: ast.Require) -> str:
+    return f"{operator}.{wanted.name}"
 
 
 def _spoil(
@@ -266,7 +270,7 @@ def _spoil(
             much = () if needed is None else _beyond(own, given, needed, chance)
             found += islice(filter(tells, islice(much, _ASKED)), _BEYOND)
         return [*found, *_unsaid(node, given, demanded, chance)]
-    code = _code(node.op, wanted)
+    code = _code(node.op.name, wanted)
     return (
         _ways(call, candidates, code, tells, enough)
         or _ways(replace(call, twins=not twins), candidates, code, tells, enough)
@@ -366,7 +370,7 @@ def _of_nothing(
     catalog: Catalog,
 ) -> Iterator[Spoilt]:
     """The call with an axis of nothing, of which elements are asked for all the same."""
-    code = _code(node.op, wanted)
+    code = _code(node.op.name, wanted)
     for formal, info in given.items():
         if not isinstance(info, TensorInfo) or 0 in info.shape:
             continue
@@ -431,7 +435,7 @@ def _of_values(
         for n in tried[one]
         for m in tried[other]
     ]
-    code = _code(node.op, wanted)
+    code = _code(node.op.name, wanted)
     found: list[Spoilt] = []
     for values in (*lone, *pairs):
         if len(found) == _NUMBERS or (found and len(values) > 1):

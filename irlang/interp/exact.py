@@ -201,7 +201,6 @@ class _Machine:
         values = self.values
         index = [self.compile(part) for part in expr.index]
         default = None if expr.default is None else self.compile(expr.default)
-
         along = list(zip(shape, index, strict=True))
 
         def read(environment: Environment) -> Value:

@@ -11,7 +11,7 @@ from irlang.lower.legalise import Windows, all_are, channels_last, moved
 from irlang.lower.spelling import invoke
 from irlang.lower.tf_builder import TensorFlowBuilder
 from irlang.lower.tf_frames import MOST_SPACE, PLANE, biased, framed, listed, result
-from irlang.lower.tf_layers import Pool, avg_pool, fuses, max_pool, reduced
+from irlang.lower.tf_layers import Pool, avg_pool, fuses, max_pool, reduced, serves
 from irlang.lower.tf_words import raw
 from irlang.lower.value import Value
 
@@ -208,8 +208,7 @@ def _fused_train(call: Tf, kernel: str) -> list[Value] | None:
     """Its variance is that of a sample, with any other only what is normalised is its own."""
     x = call.input("x")
     alone = not call.wants("mean") and not call.wants("var")
-    whole = call.has("scale") and call.has("bias") and x.rank == 4 and x.dtype == "f32"
-    if not whole or (call["correction"] != 1 and not alone):
+    if not serves(call, x, 4) or (call["correction"] != 1 and not alone):
         return None
     axis = call.axis("axis", x.rank)
     inner = moved(call, x, axis, x.rank - 1)

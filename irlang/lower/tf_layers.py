@@ -226,8 +226,12 @@ def fuses(call: Tf, x: Value, *ranks: int) -> bool:
     """Whether Keras would take the fused kernel, which optimisers look for, were it there for
     tensors of these ranks.
     """
-    whole = call.has("scale") and call.has("bias")
-    return whole and x.rank in ranks and x.dtype == "f32" and call["eps"] > _LEAST_EPSILON
+    return serves(call, x, *ranks) and call["eps"] > _LEAST_EPSILON
+
+
+def serves(call: Tf, x: Value, *ranks: int) -> bool:
+    """Whether the fused kernel can be given the call, as of tensors of these ranks."""
+    return call.has("scale") and call.has("bias") and x.rank in ranks and x.dtype == "f32"
 
 
 def _fused_batch_norm(call: Tf) -> Value | None:
