@@ -47,6 +47,23 @@ def test_a_hash_is_that_of_an_equal_expression_and_does_not_travel(expr: eq.Expr
     assert hash(other) == first == hash(expr)
 
 
+@given(expressions, expressions)
+def test_expressions_are_equal_when_they_are_written_alike(one: eq.Expr, other: eq.Expr) -> None:
+    assert (one == other) == (repr(one) == repr(other))
+
+
+def test_expressions_are_compared_however_deep_they_are() -> None:
+    def tower(last: int) -> eq.Expr:
+        found: eq.Expr = eq.Const(last)
+        for _ in range(5000):
+            found = eq.Apply("+", (found, eq.Const(1)))
+            hash(found)  # as rules do that build one
+        return found
+
+    assert tower(0) == tower(0)
+    assert tower(0) != tower(2)
+
+
 @given(expressions)
 def test_what_is_remembered_of_an_expression_is_what_is_in_it(expr: eq.Expr) -> None:
     parts = list(eq.walk(expr))
