@@ -14,10 +14,8 @@ from irlang.instance import instantiate
 from irlang.interp import vector
 from irlang.interp.aligned import aligned, hanging
 from irlang.interp.draws import feeds
-from tests.lower_calls import Case, every_case
+from tests.lower_calls import calls, every_case
 from tests.ops.compare import info
-
-CASES = [c for c in every_case("f32") if not c.graph.nodes[0].expansion(c.catalog).is_open]
 
 
 def axes_of(op: str, result: str, attrs: dict[str, Any], **inputs: Any) -> dict[str, Any]:
@@ -42,11 +40,14 @@ def test_what_is_read_at_a_place_that_another_tensor_says_is_not_aligned() -> No
     assert found == {"x": (None, None, 1), "ids": (0, 1, None)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.call)
-def test_another_slice_has_no_say(case: Case) -> None:
+@pytest.mark.parametrize("place", range(len(calls())), ids=[call for _, call in calls()])
+def test_another_slice_has_no_say(place: int) -> None:
     """An element of an input is changed: what may hang on it, and only that, is another value."""
+    case = every_case("f32")[place]
     (node,) = case.graph.nodes
     expansion = node.expansion(case.catalog)
+    if expansion.is_open:
+        pytest.skip("its values are any that its definition allows")
     given = feeds(node, expansion, {**case.inputs, **case.params})
     before = vector.evaluate(expansion, given)
     random = np.random.default_rng(3)
