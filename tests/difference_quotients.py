@@ -193,8 +193,10 @@ def backward_of(one: Quotient, prefix: str, ties: str) -> tuple[eq.Expansion, di
     return adjoint(one.expansion, ties=ties, prefix=prefix), given
 
 
-def checked(one: Quotient, prefix: str = "d_", ties: str = "first") -> None:
-    """Holds the adjoint to the difference quotient."""
+def checked(
+    one: Quotient, prefix: str = "d_", ties: str = "first", *, rounded: bool = True
+) -> None:
+    """Holds the adjoint to the difference quotient, and what it is in f64 to its radius."""
     backward, given = backward_of(one, prefix, ties)
     assert backward.outputs == tuple(prefix + n for n in one.direction)
     with mpmath.workdps(DIGITS):
@@ -208,6 +210,8 @@ def checked(one: Quotient, prefix: str = "d_", ties: str = "first") -> None:
         ]
         bound = one.error + mpmath.mpf(2) ** -48 * sum(map(abs, terms))
         assert abs(sum(terms) - one.expected) <= bound
+    if not rounded:
+        return
     feeds = {n: load(backward.tensors[n], a) for n, a in given.items()}
     plain = vector.evaluate(backward, feeds)
     balls = rounding.evaluate(backward, {n: Ball(a) for n, a in feeds.items()}, "f64")

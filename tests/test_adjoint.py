@@ -45,7 +45,7 @@ def test_gradients_are_difference_quotients(line: str) -> None:
     checked(first(line))
     rng = np.random.default_rng(zlib.crc32(line.encode()) + 1)
     for _, expansion in itertools.islice(variants(line), 1, None):
-        checked(quotient(expansion, case(line)[2], rng))
+        checked(quotient(expansion, case(line)[2], rng), rounded=False)
 
 
 def test_every_differentiable_definition_has_a_case() -> None:

@@ -18,7 +18,7 @@ from irlang.interp.values import initial_values, inputs
 
 CATALOG = builtin()
 NAMES = sorted(op.name for op in CATALOG)
-CALLS = 6  # of each definition, over shapes, attributes and values
+CALLS = 4  # of each definition, over shapes, attributes and values
 SEEDS = 60  # that may be tried for them
 LIMITS = Limits(elements=200, length=9)
 

@@ -26,7 +26,7 @@ from irlang.interp.values import initial_values, inputs
 
 CATALOG = builtin()
 PROGRAMS = 120
-KERNELS = 60  # distinct ones: each takes a seventh of a second to compile
+KERNELS = 40  # distinct ones: each takes a seventh of a second to compile
 
 
 def calls(seed: int) -> Iterator[tuple[str, eq.Expansion, dict[str, Any]]]:
