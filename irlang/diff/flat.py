@@ -90,18 +90,24 @@ def _judged(
 ) -> Verdict:
     """The verdict on a gradient that is NaN where nothing is known of it."""
     name = verdict.name.removeprefix("d_")
+    node = _own(graph, case, name, verdict.target)
+    if node is None:
+        return verdict
+    is_function = case.edge and is_pointwise(node.expansion(case.catalog))
+    near = nothing & ~_beside_nothing(graph, case, node, balls, given, name)
+    if not is_function and not near.any():
+        return verdict  # whatever there is in a larger range, which takes as long as all of this
     dtype = program.precision(graph)
     far = program.balls(graph, case.values, case.catalog, dtype, FAR)
     slopes = gradient_balls(graph, case.values, case.catalog, far, arithmetic=FAR)
     # nor would anything be known, were there larger numbers
     in_any_range = ~np.isfinite(np.broadcast_to(slopes[name].bound, nothing.shape))
-    ways = [("nonfinite", balls, nothing & in_any_range, False)]
-    node = reader(graph, name)
-    if case.edge and node is not None and is_pointwise(node.expansion(case.catalog)):
-        ways.append(("inaccurate", within(far, graph), nothing & ~in_any_range, True))
-    for kind, known, mask, wide in ways:
-        at = _strange(graph, case, known, given, name, verdict.target, mask, wide)
-        for index, low, high in at:
+    ways = [("nonfinite", near & in_any_range, False)]
+    if is_function:
+        beside = _beside_nothing(graph, case, node, within(far, graph), given, name)
+        ways.append(("inaccurate", nothing & ~in_any_range & ~beside, True))
+    for kind, mask, wide in ways:
+        for index, low, high in _with_slopes(graph, case, node, name, mask, wide):
             return Verdict(
                 verdict.name, verdict.target, kind, None, None, index, (low + high) / 2, np.nan,
                 f"{SLOPES} {low:.6g} and {high:.6g}", "backward",
@@ -140,36 +146,49 @@ def told(ball: Ball, verdict: Verdict) -> Ball:
     return replace(ball, value=value)
 
 
-def _strange(
+def _own(graph: Graph, case: Case, name: str, target: str) -> Node | None:
+    """The call that reads a tensor, where the target has an operator of its own for it and
+    differentiates that.
+    """
+    node = reader(graph, name)
+    if node is None or not is_given(node, case) or node.expansion(case.catalog).is_open:
+        return None
+    # what cannot give gradients is handed the adjoint equations
+    if not differentiates(target) or own_program(graph, node, target, case) is None:
+        return None
+    return node if len(_formals(node, name)) == 1 else None
+
+
+def _formals(node: Node, name: str) -> list[str]:
+    return [formal for formal, value in node.feeds().items() if value == name]
+
+
+def _beside_nothing(
     graph: Graph,
     case: Case,
+    node: Node,
     balls: Mapping[str, Ball],
     given: Mapping[str, Array],
     name: str,
-    target: str,
-    mask: Array,
-    wide: bool,
-) -> Iterator[tuple[tuple[int, ...], float, float]]:
-    """Of elements that a mask is true of, those at which the call that reads a tensor has slopes,
-    with these.
+) -> Array:
+    """Of which elements there hangs a result of a call that is no number, or is not known: of such
+    there is no difference.
     """
-    node = reader(graph, name)
-    if node is None or not is_given(node, case):
-        return
-    # what cannot give gradients is handed the adjoint equations
-    if not differentiates(target) or own_program(graph, node, target, case) is None:
-        return
-    formals = [formal for formal, value in node.feeds().items() if value == name]
     expansion = node.expansion(case.catalog)
-    if len(formals) != 1 or expansion.is_open:
-        return
-    # of what is no number, or is not known, there is no difference
     prefix = free_prefix(expansion.tensors)
     nothing = {
         prefix + formal: _unknown(balls[value], given.get(value))
         for formal, value in node.results().items()
     }
-    mask = mask & ~np.broadcast_to(hanging(expansion, nothing, prefix + formals[0]), mask.shape)
+    (formal,) = _formals(node, name)
+    found = hanging(expansion, nothing, prefix + formal)
+    return np.broadcast_to(np.asarray(found), graph.values[name].shape)
+
+
+def _with_slopes(
+    graph: Graph, case: Case, node: Node, name: str, mask: Array, wide: bool
+) -> Iterator[tuple[tuple[int, ...], float, float]]:
+    """Of elements that a mask is true of, those by which a call has slopes, with these."""
     places = np.argwhere(mask)
     for place in places[:: max(1, -(-len(places) // _TRIED))]:
         index = tuple(map(int, place))
