@@ -11,6 +11,7 @@ from typing import Any
 
 from irlang import ast
 from irlang.diagnostics import NOWHERE, Span
+from irlang.dtypes import CLASSES
 from irlang.equations import Expansion, TensorInfo
 from irlang.expand import expand
 from irlang.instance import Definitions, Instance
@@ -149,7 +150,7 @@ def with_loss(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         for value in node.outputs:
             info = graph.values[value]
-            if info.shape == () and info.kind == "real":
+            if info.shape == () and info.dtype in CLASSES["float"]:
                 return _renamed(graph, value, LOSS)
     return graph
 

@@ -8,11 +8,11 @@ import pytest
 import irlang
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import builtin
-from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case, judge_call
 from irlang.diff.programs import EDGE, make_case, program_seed
 from irlang.diff.runner import Session
 from irlang.diff.verdict import at_edge, judge
+from irlang.diff.weighing import differentiated
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.expand import expand

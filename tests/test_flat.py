@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irlang.catalog import builtin
-from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case
 from irlang.diff.finding import find
 from irlang.diff.flat import SLOPES, told, with_flat
 from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.diff.verdict import Verdict, judge
+from irlang.diff.weighing import differentiated
 from irlang.dtypes import DTYPES
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, precision

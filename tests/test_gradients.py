@@ -548,6 +548,17 @@ def test_one_campaign_program_in_three_keeps_a_loss_of_its_own() -> None:
     assert own == ["loss", "weighted_sum", "weighted_sum"]
 
 
+def test_what_is_stored_in_eight_bits_is_no_part_of_a_loss() -> None:
+    both = "model m(x: f32[2]) -> a: f8e5m2[2], b: f8e5m2[2], y: f32[2] {\n"
+    both += "  a = cast(x; to = f8e5m2)\n  b = cast(x; to = f8e5m2)\n  y = relu(x)\n}\n"
+    graph, _ = trainable(_case(both).graph, builtin(), 1)
+    assert graph.loss is not None
+    assert graph.nodes[-1].inputs["y0"] == "y"
+    assert graph.values[graph.loss].dtype == "f32"
+    one = "model m(x: f32[]) -> a: f8e5m2[] {\n  a = cast(x; to = f8e5m2)\n}\n"
+    assert [trainable(_case(one).graph, builtin(), seed)[0].loss for seed in (0, 1)] == [None] * 2
+
+
 def test_what_a_target_does_not_differentiate_by_is_said(session: Session) -> None:
     """PyTorch has no derivative by running statistics; all else is compared."""
     verdicts = session.compare([_case(NORM)], grad=True)[0].verdicts["torch"]

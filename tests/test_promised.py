@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from irlang.catalog import builtin
-from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case
 from irlang.diff.programs import with_balls
 from irlang.diff.promised import ruled_out
 from irlang.diff.runner import Session
+from irlang.diff.weighing import differentiated
 from tests.lower_calls import case
 from tests.targets import usable
 

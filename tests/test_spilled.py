@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irlang.catalog import builtin
-from irlang.diff.apart import differentiated
 from irlang.diff.calls import Case
 from irlang.diff.finding import find
 from irlang.diff.flat import SLOPES
@@ -20,6 +19,7 @@ from irlang.diff.report_folder import write
 from irlang.diff.runner import Session
 from irlang.diff.spilled import ON_THE_WAY, with_spilled
 from irlang.diff.verdict import Verdict, judge
+from irlang.diff.weighing import differentiated
 from irlang.interp.gradient import gradient_balls
 from irlang.interp.program import balls, precision
 from tests.lower_calls import case

@@ -27,7 +27,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.programs import Able, informed, with_balls
 from irlang.diff.rounds import Fruitless, Rounds
 from irlang.diff.verdict import Verdict
-from irlang.diff.weighing import weighed
+from irlang.diff.weighing import differentiated
 from irlang.gen.added import kept_to
 from irlang.gen.build import generate
 from irlang.gen.draw import Limits
@@ -296,15 +296,6 @@ def _is_known(case: Case, node: Node, finite: bool = False) -> bool:
     if finite and not all(np.all(np.isfinite(np.asarray(b.value, np.float64))) for b in found):
         return False
     return any(not np.size(b.value) or np.any(np.isfinite(np.asarray(b.bound))) for b in found)
-
-
-def differentiated(graph: Graph, catalog: Catalog) -> tuple[Graph, Catalog]:
-    """The graph with a loss of all its real results of the commonest type, if there are any."""
-    real = [v for v in graph.outputs.values() if graph.values[v].kind == "real"]
-    if not real:
-        return graph, catalog
-    common = Counter(graph.values[value].dtype for value in real).most_common(1)[0][0]
-    return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])
 
 
 def _bound(graph: Graph, grad: bool) -> frozenset[str]:

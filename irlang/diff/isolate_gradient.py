@@ -15,7 +15,7 @@ from irlang.diff.calls import Array, Case
 from irlang.diff.localise import Culprit, isolate
 from irlang.diff.verdict import Verdict
 from irlang.diff.weighing import weighed
-from irlang.dtypes import DTYPES
+from irlang.dtypes import CLASSES, DTYPES
 
 
 def isolate_gradient(case: Case, pulled: Pullback, fed: dict[str, Array]) -> Case | None:
@@ -37,7 +37,7 @@ def isolate_gradient(case: Case, pulled: Pullback, fed: dict[str, Array]) -> Cas
         if formal.startswith(PREFIX) and formal.removeprefix(PREFIX) in own
     }
     infos = [alone.graph.values[name] for name in flowing]
-    if len({info.dtype for info in infos}) != 1:
+    if len({info.dtype for info in infos}) != 1 or infos[0].dtype not in CLASSES["float"]:
         return None
     bare = replace(alone.graph, outputs={})
     graph, catalog = weighed(bare, case.catalog, list(flowing))

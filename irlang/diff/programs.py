@@ -6,7 +6,6 @@ A program is drawn again until the oracle can judge it; with gradients it has a 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ import numpy as np
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
 from irlang.diff.calls import Case
-from irlang.diff.weighing import weighed
+from irlang.diff.weighing import differentiated
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.anew import Balls, Values, anew
@@ -200,8 +199,4 @@ def trainable(graph: Graph, catalog: Catalog, seed: int) -> tuple[Graph, Catalog
     """
     if seed // _ATTEMPTS % _LOSSES == 0 and with_loss(graph).loss is not None:
         return with_loss(graph), catalog
-    real = dict.fromkeys(v for v in graph.outputs.values() if graph.values[v].kind == "real")
-    if not real:
-        return graph, catalog
-    common = Counter(graph.values[value].dtype for value in real).most_common(1)[0][0]
-    return weighed(graph, catalog, [v for v in real if graph.values[v].dtype == common])
+    return differentiated(graph, catalog)

@@ -6,17 +6,31 @@ for, and a call's gradient by itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from irlang import ast
 from irlang.catalog import Catalog
+from irlang.dtypes import CLASSES
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Node, Port
 from irlang.instance import instantiate
 from irlang.parser import parse
 
 _NAME = "weighted_sum"
+
+
+def differentiated(graph: Graph, catalog: Catalog) -> tuple[Graph, Catalog]:
+    """The graph with such a loss of all its results of the commonest type that sums are computed
+    in, and the catalogue that defines it; both as they are where there are none.
+    """
+    results = dict.fromkeys(graph.outputs.values())
+    types = Counter(d for v in results if (d := graph.values[v].dtype) in CLASSES["float"])
+    if not types:
+        return graph, catalog
+    ((common, _),) = types.most_common(1)
+    return weighed(graph, catalog, [v for v in results if graph.values[v].dtype == common])
 
 
 def weighed(graph: Graph, catalog: Catalog, names: Sequence[str]) -> tuple[Graph, Catalog]:
@@ -38,6 +52,7 @@ def weighed(graph: Graph, catalog: Catalog, names: Sequence[str]) -> tuple[Graph
         made.values[weight] = info
         operands |= {f"y{number}": name, f"c{number}": weight}
     instance = instantiate(op, {formal: made.values[v] for formal, v in operands.items()}, {})
+    assert not instance.faults
     made.values[loss] = TensorInfo((), infos[0].dtype)
     made.nodes = [*graph.nodes, Node(loss, op, dict(operands), {}, (loss,), instance)]
     made.outputs[loss] = made.loss = loss
