@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 TARGETS ?= torch,tf,onnxruntime
 TIME ?= 60s
-WORKERS ?= 2
+WORKERS ?= 3
 CHECKED := irlang tests $(wildcard bench)
 
 .PHONY: help setup fuzz test lint format bench clean
