@@ -169,3 +169,18 @@ def test_a_tie_has_any_gradient_that_is_allowed() -> None:
     for got in ([0, 1, 0, 0], [0, 0, 1, 0], [0, 0.5, 0.5, 0]):
         ((_, after),) = judged(graph, values, {"x": np.array(got, np.float32)}).values()
         assert after.verdict not in FINDINGS
+
+
+def test_an_adjoint_that_is_too_deep_leaves_verdicts_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deep(*_: Any) -> None:
+        raise RecursionError
+
+    graph, values = recurrent("simple_rnn", 10)
+    got = {
+        n: (g * (1 + 1e-4)).astype(np.float32) for n, g in gradients(graph, values, CATALOG).items()
+    }
+    assert any(after != before for before, after in judged(graph, values, got).values())
+    monkeypatch.setattr(FirstOrder, "__init__", deep)
+    assert all(after == before for before, after in judged(graph, values, got).values())

@@ -92,7 +92,7 @@ class Refiner:
             return self._judged(verdict, balls, results, target, own)
         except InvalidInput:  # an adjoint that has no order of evaluation, or too large for memory
             return None
-        except RecursionError:  # one that is deeper than Python compares, as that of splines is
+        except RecursionError:  # one that is deeper than Python goes
             return None
 
     def _judged(
