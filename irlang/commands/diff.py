@@ -107,6 +107,18 @@ def command(
     return 0 if agree else 1
 
 
+def _summary(verdicts: list[Verdict], agree: bool) -> str:
+    """What is to be said of all verdicts; that of a target which runs nothing is no agreement."""
+    ran = {v.target for v in verdicts if v.verdict != "unsupported"}
+    if not agree:
+        return "the targets do not agree with the oracle"
+    if not ran:
+        return "nothing is compared with the oracle: no target can run it"
+    idle = [target for target in dict.fromkeys(v.target for v in verdicts) if target not in ran]
+    but = f", but for {' and '.join(idle)}, which cannot run it" if idle else ""
+    return f"the targets agree with the oracle{but}"
+
+
 def _show(verdicts: list[Verdict], agree: bool, calls: dict[str, Calls], grad: bool) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -145,12 +157,7 @@ def _show(verdicts: list[Verdict], agree: bool, calls: dict[str, Calls], grad: b
             Text(visible(v.message) or place),
         )
     console = Console()
-    console.print(
-        "the targets agree with the oracle"
-        if agree
-        else "the targets do not agree with the oracle",
-        style="bold",
-    )
+    console.print(_summary(verdicts, agree), style="bold")
     console.print(table)
     for target, one in calls.items():
         bad = sum(v.target == target and v.verdict in FINDINGS for v in verdicts)

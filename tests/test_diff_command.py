@@ -1,0 +1,37 @@
+"""What `irlang diff` says above its table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from irlang.commands.diff import command
+from tests.targets import usable
+
+STORED = "model m(x: f32[2]) -> y: f8e5m2[2] {\n  y = cast(x; to = f8e5m2)\n}\n"
+SPECIAL = "model m(x: f32[2] in [1, 2]) -> y: f32[2] {\n  y = lgamma(x)\n}\n"
+PLAIN = "model m(x: f32[2] in [1, 2]) -> y: f32[2] {\n  y = relu(x)\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STORED, "nothing is compared with the oracle: no target can run it"),
+        (
+            SPECIAL,
+            "the targets agree with the oracle, but for onnxruntime, which cannot run it",
+        ),
+        (PLAIN, "the targets agree with the oracle"),
+    ],
+)
+def test_a_target_that_runs_nothing_does_not_agree(text: str, said: str, tmp_path: Path) -> None:
+    for target in ("onnxruntime", "torch"):
+        usable(target)
+    (tmp_path / "m.nnir").write_text(f"nnir 1\n{text}", "utf-8")
+    arguments = [str(tmp_path / "m.nnir"), "--targets", "onnxruntime,torch"]
+    result = CliRunner().invoke(command, arguments, standalone_mode=False)
+    first, _, rest = result.output.partition("\nverdict")
+    assert " ".join(first.split()) == said
+    assert rest
