@@ -61,6 +61,11 @@ class Arithmetic:
 
     # ---- rounding
 
+    def changed_by(self, roundings: int) -> float:
+        """The share by which a number may change that is rounded so often, each time by a unit."""
+        share = roundings * self.row.unit
+        return share / (1 - share) if share < 1 else math.inf
+
     def nearest(self, value: float) -> float:
         """A number rounded to the type; infinite beyond its largest."""
         if self.wide:

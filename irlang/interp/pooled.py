@@ -51,6 +51,10 @@ class Pooled(Parts):
                 best = min(best, self._by_terms(group, count, rest, box, facts))
         return best
 
+    def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
+        """Between which numbers an expression lies as a polynomial of elements."""
+        raise NotImplementedError
+
     def _at_one_index(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """The same by the terms, at one index, of all maxima and minima over the same indices that
         are no less than any of their terms, as they stand in the sum.
