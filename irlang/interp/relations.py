@@ -17,10 +17,10 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.counting import Counting
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
-from irlang.interp.mixed import Mixed
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
@@ -36,7 +36,7 @@ _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and 
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Mixed):
+class Relations(Counting):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -53,6 +53,7 @@ class Relations(Mixed):
         self, expr: eq.Apply, found: Numbers, args: list[Numbers], box: Limits, facts: Facts
     ) -> Numbers:
         """A result, given those of its arguments, less what relations between them exclude."""
+        found = super().related(expr, found, args, box, facts)
         function = expr.function
         if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
             one, other = (self.copies(arg, box) for arg in expr.args)
