@@ -2,17 +2,13 @@
 
 `Switch` hands its input to one of two results, by a condition; what is computed from the first is
 the branch for false. A node that reads no tensor of its branch is held there by a control input.
-
-Both branches are computed here, and one of them is taken. So what a branch is handed that its
-condition is about (`n` of `n > 0`) is replaced, where the branch is not taken, by a number that
-the condition allows there: no branch computes what it would never be asked for.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
+from irlang.importers.handed import Step
 from irlang.importers.tf_file import Attribute, NodeDef, dtype
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
@@ -21,11 +17,10 @@ LOOPS = frozenset({"NextIteration", "RefNextIteration"})
 
 Reference = tuple[str, int]
 
-_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
-    "Greater": operator.gt, "GreaterEqual": operator.ge, "Less": operator.lt,
-    "LessEqual": operator.le, "Equal": operator.eq, "NotEqual": operator.ne,
+_CALLED = {
+    "Greater": ">", "GreaterEqual": ">=", "Less": "<", "LessEqual": "<=", "Equal": "==",
+    "NotEqual": "!=", "LogicalNot": "not", "Identity": "copy",
 }  # fmt: skip
-_BESIDE = (1, -1, 0)  # what is added to the number of a comparison
 
 
 def branches(
@@ -74,62 +69,11 @@ def _condition(nodes: Mapping[str, NodeDef], source: Reference) -> Reference:
     return source
 
 
-def allowed(
-    nodes: Mapping[str, NodeDef],
-    switch: NodeDef,
-    taken: bool,
-    number: Callable[[Reference], float | None],
-) -> int | None:
-    """A whole number that a branch may be handed by a switch, where its condition compares the same
-    tensor with one that is known; None where it does not, and for numbers that are none.
-
-    number: the value of a tensor, where that is one number and known.
-    """
-    data, condition = switch.inputs
-    for test, side, holds in _comparisons(nodes, data, condition):
-        known = number(test.inputs[1 - side])
-        if known is None or known != int(known):
-            continue
-        for one in (int(known) + more for more in _BESIDE):
-            pair = (one, known) if side == 0 else (known, one)
-            if _COMPARED[test.op](*pair) == (taken == holds):
-                return one
-    return None
-
-
-def compares(nodes: Mapping[str, NodeDef], condition: Reference, data: Reference) -> bool:
-    """Whether a condition compares a tensor with another."""
-    return any(True for _ in _comparisons(nodes, data, condition))
-
-
-def _comparisons(
-    nodes: Mapping[str, NodeDef], data: Reference, condition: Reference
-) -> Iterator[tuple[NodeDef, int, bool]]:
-    """The comparison that a condition is, the side of it on which a tensor is, and whether it is
-    that comparison or its opposite.
-    """
-    test, holds = nodes.get(_condition(nodes, condition)[0]), True
-    for _ in range(len(nodes)):
-        if test is None or test.op != "LogicalNot" or not test.inputs:
-            break
-        test, holds = nodes.get(_condition(nodes, test.inputs[0])[0]), not holds
-    if test is None or test.op not in _COMPARED or len(test.inputs) != 2:
-        return
-    own = _original(nodes, data)
-    for side, source in enumerate(test.inputs):
-        if _original(nodes, source) == own:
-            yield test, side, holds
-
-
-def _original(nodes: Mapping[str, NodeDef], source: Reference) -> Reference:
-    """What a tensor has the numbers of: what it is a copy of, or whole numbers made real."""
-    for _ in range(len(nodes)):
-        source = _condition(nodes, source)
-        node = nodes.get(source[0])
-        if node is None or node.op != "Cast" or not node.inputs:
-            break
-        kind = node.attributes.get("SrcT", Attribute("type", 0))
-        if not dtype(kind.value).startswith(("i", "u")):
-            break
-        source = node.inputs[0]
-    return source
+def told(nodes: Mapping[str, NodeDef], source: Reference) -> Step[Reference] | None:
+    """How a tensor is computed, as far as choices ask."""
+    node = nodes.get(source[0])
+    if node is None or not node.inputs:
+        return None
+    kind = node.attributes.get("SrcT", Attribute("type", 0)) if node.op == "Cast" else None
+    whole = kind is not None and dtype(kind.value).startswith(("i", "u"))
+    return Step("Cast" if whole else _CALLED.get(node.op, ""), tuple(node.inputs))

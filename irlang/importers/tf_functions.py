@@ -19,8 +19,9 @@ from pathlib import Path
 
 from irlang.diagnostics import InvalidInput
 from irlang.importers import tf_file
+from irlang.importers.handed import compares
 from irlang.importers.protobuf import Malformed, fields, text, view
-from irlang.importers.tf_cond import compares
+from irlang.importers.tf_cond import told
 from irlang.importers.tf_file import Attribute, NodeDef, malformed
 from irlang.importers.tf_loops import as_frame
 from irlang.importers.value import Unsupported
@@ -193,10 +194,10 @@ class _Inlining:
         """What a choice hands to its functions, where it is true and where it is false: by a switch
         where the condition is about it.
         """
-        known = {**self.given, **{one.name: one for one in self.made}}
+        steps = partial(told, {**self.given, **{one.name: one for one in self.made}})
         found = []
         for place, source in enumerate(node.inputs[1:]):
-            if compares(known, condition, source):
+            if compares(steps, condition, source):
                 own = self._free(f"{node.name}/handed_{place}")
                 self.made.append(NodeDef(own, "Switch", [source, condition]))
                 found.append(((own, 1), (own, 0)))

@@ -7,14 +7,16 @@ place. What depends on it is passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from irlang.diagnostics import Diagnostic, InvalidInput
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
+from irlang.importers.handed import allowed
 from irlang.importers.sizes import Dim
-from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, allowed, branches
+from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches, told
 from irlang.importers.tf_declared import attribute, declared, shape_of, size_name, told_shape
 from irlang.importers.tf_file import NodeDef, dtype, tensor
 from irlang.importers.tf_functions import CHOICE
@@ -257,8 +259,10 @@ class Walk(Unrolling):
         condition = self._read(node, node.inputs[1])
         if not isinstance(condition, Value) or condition.known() is not None:
             return
+        source, test = node.inputs
+        steps = partial(told, self.by_name)
         for place in sorted(self._used[node.name] & {0, 1}):
-            spare = allowed(self.by_name, node, bool(place), self._number)
+            spare = allowed(steps, test, source, bool(place), self._number)
             if spare is None:
                 continue
             name = f"{node.name}:{place}" if place else node.name
