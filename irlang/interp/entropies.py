@@ -17,6 +17,7 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import ATOMS
+from irlang.interp.weights import Average
 from irlang.interp.wholes import Wholes
 
 _DEPTH = 4  # expressions that are looked into, one inside another
@@ -84,6 +85,20 @@ class Entropies(Wholes):
             slack += 4 * count * math.sqrt(self.own.least)
             found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
         return found
+
+    def of_two(self, average: Average, box: Limits) -> float:
+        """What two parts of one whole, each times its logarithm, or that of a little more, add up
+        to at least: as both do that are half of it.
+        """
+        one, other, total, error = average
+        for weight, factor in (one, other):
+            if self.interval(weight, box, {}).low < 0:
+                return -math.inf
+            if not self._is_logarithm(factor, weight, box):
+                return -math.inf
+        least = min(end * math.log(end / 2) for end in (total - error, total + error) if end > 0)
+        slack = 4 * (_TWO + 16) * self.own.row.unit * (abs(least) + total) + error
+        return least - slack - 8 * math.sqrt(self.own.least)
 
     def _held_against(
         self, body: eq.Expr, inner: Limits

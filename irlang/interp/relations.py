@@ -347,6 +347,9 @@ class Relations(Counting):
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative, or hardly, and add up to a number."""
         for (a, u), (b, v), weight, error in self._averages(expr, box, facts, -_HARDLY):
+            if found.low < 0:
+                least = self.of_two(((a, u), (b, v), weight, error), box)
+                found = self.cut(found, least, math.inf, "parts of two wholes are compared")
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if not ends.finite or not ends.pieces:
                 continue
