@@ -116,6 +116,15 @@ def test_the_bound_of_a_guard_is_the_largest_that_is_proved() -> None:
     assert any(p.status != "safe" for p in analyse(wider.graph, wider.catalog).points)
 
 
+def test_a_large_dividend_has_a_divisor_of_either_sign() -> None:
+    inputs = "h: f32[3] in [-1e36, 1e36], v: f32[3] in [-4, 4]"
+    text = model("y = divide(h, v)", inputs, "y: f32[3]")
+    _, used = mend(ready(text))
+    (guard,) = used
+    divisor = "where(greater(abs(v), 1e-6), v, 1e-6)"
+    assert guard.text == f"divide(clip(h; min = -2e32, max = 2e32), {divisor})"
+
+
 @pytest.mark.parametrize(("dtype", "far"), [("f32", "-1e16"), ("f16", "-10000")])
 def test_a_row_that_is_masked_as_a_whole(dtype: str, far: str, frameworks: Frameworks) -> None:
     text = model("y = softmax(where(m, s, -inf); axis = 1)",

@@ -10,6 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.numpy_helper import from_array
 
+from irlang.api import loads
+from irlang.interp.range import analyse
 from tests.onnx_models import BOOL, FLOAT, INT64, Array, model, node, value
 from tests.test_import_onnx import refused, same_as_onnxruntime, text
 
@@ -50,6 +52,29 @@ def test_a_choice_that_is_not_known_is_one_of_two_values(truth: bool, tmp_path: 
     made = choice([node("Exp", "x", "r")], [node("Abs", "x", "a"), node("Sqrt", "a", "r")])
     same_as_onnxruntime(made, {"x": X, "c": np.array(truth)}, tmp_path)
     assert "where(c, " in text(made)
+
+
+@pytest.mark.parametrize("test", ["Greater", "Equal", "Not LessOrEqual"])
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_branch_is_handed_what_its_condition_allows(
+    test: str, count: int, tmp_path: Path
+) -> None:
+    """A mean of as many as there are is asked for only where there are some."""
+    ways = [node("Div", "x f", "r")], [node("Abs", "x", "r")]
+    names = ("else_branch", "then_branch") if test == "Equal" else ("then_branch", "else_branch")
+    inside = (graph(way, [], [result("r")]) for way in ways)
+    nodes = [
+        node("Cast", "n", "f", to=TensorProto.FLOAT),
+        node(test.split()[-1], "f zero", "t"),
+        node("Not" if "Not" in test else "Identity", "t", "c"),
+        node("If", "c", "y", **dict(zip(names, inside, strict=True))),
+    ]
+    zero = np.zeros((), np.float32)
+    made = model(nodes, [value("x", 3, 4), value("n", kind=INT64)], ["y"], {"zero": zero})
+    same_as_onnxruntime(made, {"x": X, "n": np.array(count)}, tmp_path)
+    found = loads(text(made))
+    points = analyse(found.graph, found.catalog, ranges={"n": (0.0, 12.0)}).points
+    assert [point.status for point in points if point.function == "/"] == ["safe"]
 
 
 def test_branches_of_different_shapes_need_a_known_choice() -> None:

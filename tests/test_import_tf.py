@@ -22,6 +22,7 @@ from irlang.importers.tf_functions import SEVERAL
 from irlang.importers.tf_left_out import LEFT_OUT
 from irlang.importers.tf_table import ROWS
 from irlang.interp import program
+from irlang.interp.range import analyse
 from irlang.interp.values import initial_values
 from tests.tf_cases import CASES, Array, Fed
 
@@ -337,6 +338,31 @@ def test_a_choice_of_functions(sign: int) -> None:
     x = sign * np.arange(6, dtype=np.float32).reshape(2, 3) / 4
     text = check(graph, [graph.get_tensor_by_name("y:0")], {"x": x}).text
     assert text.count("= where(") == 1
+
+
+@pytest.mark.parametrize("test", [">", "!=", "== 0", "not <="])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_branch_is_handed_what_its_condition_allows(version: int, test: str) -> None:
+    """A mean of as many as there are is asked for only where there are some."""
+    tests = {
+        ">": lambda n: n > 0.0, "!=": lambda n: tf.not_equal(n, 0.0),
+        "== 0": lambda n: tf.equal(0.0, n), "not <=": lambda n: tf.logical_not(n <= 0.0),
+    }  # fmt: skip
+    graph = tf.Graph()
+    with graph.as_default():
+        (V1.enable_control_flow_v2 if version > 1 else V1.disable_control_flow_v2)()
+        x, n = V1.placeholder(tf.float32, [], name="x"), V1.placeholder(tf.int32, [], name="n")
+        count = tf.cast(n, tf.float32)
+        ways = [lambda: x / count, lambda: count + x]
+        y = V1.cond(tests[test](count), *(ways[::-1] if test == "== 0" else ways))
+        V1.disable_control_flow_v2()
+        y = tf.multiply(y, 2.0, name="y")
+    for number in (0, 3):
+        feeds = {"x": np.full((), 2.5, np.float32), "n": np.full((), number, np.int32)}
+        model = check(graph, [y], feeds)
+    ranges = {"x": (-9.0, 9.0), "n": (0.0, 12.0)}
+    found = analyse(model.graph, model.catalog, ranges=ranges)
+    assert [point.status for point in found.points if point.function == "/"] == ["safe"]
 
 
 def test_what_a_queue_hands_out_is_an_input() -> None:

@@ -495,11 +495,12 @@ def test_parts_by_their_logarithms_of_numbers_of_any_size(size: str) -> None:
     assert ("log" in functions) == (size != "1e4")
 
 
+@pytest.mark.parametrize("rest", ["subtract(1.5, p)", "reduce_sum(square(p))"])
 @pytest.mark.parametrize("whole", ["a", "b"])
-def test_a_part_of_a_whole_that_may_be_0_is_1_at_most_or_nan(whole: str) -> None:
+def test_parts_of_a_whole_that_may_be_0_are_nan_or_add_up_to_1(whole: str, rest: str) -> None:
     text = f"""model m(a: f32[4] in [0, 3], b: f32[4] in [0, 3]) -> y: f32[4] {{
   p = divide(a, reduce_sum({whole}))
-  y = log(subtract(1.5, p))
+  y = broadcast_to(log({rest}); shape = [4])
 }}
 """
     functions = {function for _, function in possible(analysed(text))}

@@ -7,9 +7,14 @@ must be known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from irlang.dtypes import DTYPES
+from irlang.importers.handed import Step, allowed
 from irlang.importers.onnx_node import Node
 from irlang.importers.onnx_schema import Scope
 from irlang.importers.sizes import is_open
@@ -77,13 +82,11 @@ class Control:
             names = names[:1] if known.reshape(-1)[0] else names[1:]
         branches = {name: self._graph(name) for name in names}
         self._made.ignore("then_branch", "else_branch")
-        found = [
-            self._inside(graph, f"{self._place}/{name}/", ()) for name, graph in branches.items()
-        ]
+        if len(branches) > 1 and condition.rank:
+            condition = self._made.step("condition", "reshape", condition, shape=[])
+        found = [self._branch(name, graph, condition) for name, graph in branches.items()]
         if len(found) == 1:
             return list(found[0])
-        if condition.rank:
-            condition = self._made.step("condition", "reshape", condition, shape=[])
         results: list[Value | None] = []
         for place, (yes, no) in enumerate(zip(*found, strict=True)):
             if yes.info != no.info:
@@ -94,6 +97,58 @@ class Control:
                 self._made.result(place, "where", condition, yes, no) if wanted else None
             )
         return results
+
+    def _branch(self, name: str, graph: Any, condition: Value) -> list[Value]:
+        """Writes one of the graphs: what its condition is about has another value where the graph
+        is not taken.
+        """
+        values = self._walk.values
+        handed = {} if condition.known() is not None else self._handed(name, graph, condition)
+        before = {one: values[one] for one in handed}
+        values.update(handed)
+        try:
+            return self._inside(graph, f"{self._place}/{name}/", ())
+        finally:
+            values.update(before)
+
+    def _handed(self, name: str, graph: Any, condition: Value) -> dict[str, Value]:
+        """What a graph reads that its condition is about, as it is handed it."""
+        taken = name == "then_branch"
+        makers = {one: node for node in self._walk.model.graph.node for one in node.output}
+        own = {one for node in graph.node for one in node.output}
+        read = {
+            self._scope.outer(one) for node in graph.node for one in node.input if one not in own
+        }
+        values = {one: self._walk.values.get(one) for one in sorted(read)}
+        found: dict[str, Value] = {}
+        for one, value in values.items():
+            if not isinstance(value, Value) or value.info.kind == "bool":
+                continue
+            test = self._scope.outer(self._node.input[0])
+            spare = allowed(partial(self._told, makers), test, one, taken, self._number)
+            if spare is not None:
+                number = np.full((), spare, DTYPES[value.dtype].numpy)
+                other = self._made.const(number, f"{self._place}/{name}/{one}_spare")
+                pair = (value, other) if taken else (other, value)
+                suffix = f"{name}_{len(found)}"
+                found[one] = self._made.step(suffix, "where", condition, *pair)
+        return found
+
+    def _told(self, makers: Mapping[str, Any], name: str) -> Step[str] | None:
+        """How a tensor is computed, as far as choices ask."""
+        node = makers.get(name)
+        if node is None or not node.input:
+            return None
+        given = self._walk.values.get(node.input[0])
+        real = not isinstance(given, Value) or given.info.kind != "int"
+        op = "" if node.op_type == "Cast" and real else _TOLD.get(node.op_type, "")
+        return Step(op, tuple(node.input))
+
+    def _number(self, name: str) -> float | None:
+        """The value of a tensor, where that is one number and known."""
+        value = self._walk.values.get(name)
+        known = value.known() if isinstance(value, Value) else None
+        return float(known.reshape(-1)[0]) if known is not None and known.size == 1 else None
 
     # ---- loops
 
@@ -195,6 +250,10 @@ class Control:
         return found
 
 
+_TOLD = {
+    "Greater": ">", "GreaterOrEqual": ">=", "Less": "<", "LessOrEqual": "<=", "Equal": "==",
+    "Not": "not", "Identity": "copy", "Cast": "Cast",
+}  # fmt: skip
 _RULES: dict[str, Callable[[Control], list[Value | None]]] = {
     "If": Control.choose,
     "Loop": Control.loop,

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irlang.importers.tf_file import NodeDef
+from irlang.importers.handed import Step
+from irlang.importers.tf_file import Attribute, NodeDef, dtype
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 MERGES = frozenset({"Merge", "RefMerge"})
 LOOPS = frozenset({"NextIteration", "RefNextIteration"})
 
 Reference = tuple[str, int]
+
+_CALLED = {
+    "Greater": ">", "GreaterEqual": ">=", "Less": "<", "LessEqual": "<=", "Equal": "==",
+    "NotEqual": "!=", "LogicalNot": "not", "Identity": "copy",
+}  # fmt: skip
 
 
 def branches(
@@ -61,3 +67,13 @@ def _condition(nodes: Mapping[str, NodeDef], source: Reference) -> Reference:
             break
         source = node.inputs[0]
     return source
+
+
+def told(nodes: Mapping[str, NodeDef], source: Reference) -> Step[Reference] | None:
+    """How a tensor is computed, as far as choices ask."""
+    node = nodes.get(source[0])
+    if node is None or not node.inputs:
+        return None
+    kind = node.attributes.get("SrcT", Attribute("type", 0)) if node.op == "Cast" else None
+    whole = kind is not None and dtype(kind.value).startswith(("i", "u"))
+    return Step("Cast" if whole else _CALLED.get(node.op, ""), tuple(node.inputs))

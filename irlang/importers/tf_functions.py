@@ -19,7 +19,9 @@ from pathlib import Path
 
 from irlang.diagnostics import InvalidInput
 from irlang.importers import tf_file
+from irlang.importers.handed import compares
 from irlang.importers.protobuf import Malformed, fields, text, view
+from irlang.importers.tf_cond import told
 from irlang.importers.tf_file import Attribute, NodeDef, malformed
 from irlang.importers.tf_loops import as_frame
 from irlang.importers.value import Unsupported
@@ -124,13 +126,15 @@ class _Inlining:
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.functions = functions
+        self.given: dict[str, NodeDef] = {}
         self.made: list[NodeDef] = []
         self.taken: set[str] = set()
         self.results: dict[Reference, Reference] = {}  # of calls: what gives them
 
     def run(self, nodes: Sequence[NodeDef]) -> list[NodeDef]:
         """The nodes, and those of all calls."""
-        self.taken.update(node.name for node in nodes)
+        self.given = {node.name: node for node in nodes}
+        self.taken.update(self.given)
         for node in nodes:
             self._add(node, ())
         for node in self.made:
@@ -170,10 +174,12 @@ class _Inlining:
             self.results.update({(node.name, i): one for i, one in enumerate(results)})
             return
         condition = node.inputs[:1] if node.op in _CHOICES else []
-        given = node.inputs[len(condition) :]
+        given = [(one, one) for one in node.inputs[len(condition) :]]
+        if condition:
+            given = self._handed(node, condition[0])
         ways = [
-            self._written(body, node.name, given, (*chain, name))
-            for body, name in zip(bodies, names, strict=True)
+            self._written(body, node.name, [one[way] for one in given], (*chain, name))
+            for way, (body, name) in enumerate(zip(bodies, names, strict=True))
             if body is not None
         ]
         if not condition:
@@ -183,6 +189,21 @@ class _Inlining:
             own = self._free(f"{node.name}/output_{i}")
             self.made.append(NodeDef(own, CHOICE, [*condition, yes, no]))
             self.results[node.name, i] = own, 0
+
+    def _handed(self, node: NodeDef, condition: Reference) -> list[tuple[Reference, Reference]]:
+        """What a choice hands to its functions, where it is true and where it is false: by a switch
+        where the condition is about it.
+        """
+        steps = partial(told, {**self.given, **{one.name: one for one in self.made}})
+        found = []
+        for place, source in enumerate(node.inputs[1:]):
+            if compares(steps, condition, source):
+                own = self._free(f"{node.name}/handed_{place}")
+                self.made.append(NodeDef(own, "Switch", [source, condition]))
+                found.append(((own, 1), (own, 0)))
+            else:
+                found.append((source, source))
+        return found
 
     def _free(self, wanted: str) -> str:
         found, count = wanted, 0

@@ -7,11 +7,16 @@ place. What depends on it is passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
 
 from irlang.diagnostics import Diagnostic, InvalidInput
+from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
+from irlang.importers.handed import allowed
 from irlang.importers.sizes import Dim
-from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches
+from irlang.importers.tf_cond import LOOPS, MERGES, SWITCHES, branches, told
 from irlang.importers.tf_declared import attribute, declared, shape_of, size_name, told_shape
 from irlang.importers.tf_file import NodeDef, dtype, tensor
 from irlang.importers.tf_functions import CHOICE
@@ -223,6 +228,8 @@ class Walk(Unrolling):
         elif node.op in SWITCHES and len(node.inputs) == 2:
             data = self._read(node, node.inputs[0])
             self.values[node.name, 0] = self.values[node.name, 1] = data
+            if isinstance(data, Value) and data.info.kind != "bool":
+                self._guarded(node, lambda node: self._handed(node, data))
         elif node.op in MERGES:
             self._guarded(node, self._choice)
         elif node.op in HANDED and node.inputs:
@@ -244,6 +251,32 @@ class Walk(Unrolling):
                 self.values[node.name, 0] = given[0]
             elif len(values) == len(given):
                 self._guarded(node, lambda node: self._call(node, ROWS[node.op], values))
+
+    def _handed(self, node: NodeDef, data: Value) -> None:
+        """What branches are handed that their condition is about: a number that it allows, where
+        they are not taken.
+        """
+        condition = self._read(node, node.inputs[1])
+        if not isinstance(condition, Value) or condition.known() is not None:
+            return
+        source, test = node.inputs
+        steps = partial(told, self.by_name)
+        for place in sorted(self._used[node.name] & {0, 1}):
+            spare = allowed(steps, test, source, bool(place), self._number)
+            if spare is None:
+                continue
+            name = f"{node.name}:{place}" if place else node.name
+            self.writer.owner = node.name
+            made = Node(self.writer, node.op, [condition, data], [name], {}, self._twins)
+            other = made.const(np.full((), spare, DTYPES[data.dtype].numpy), f"{name}_spare")
+            pair = (data, other) if place else (other, data)
+            self.values[node.name, place] = made.call("where", condition, *pair)
+
+    def _number(self, source: Reference) -> float | None:
+        """The value of a tensor, where that is one number and known."""
+        value = self.values.get(source)
+        known = value.known() if isinstance(value, Value) else None
+        return float(known.reshape(-1)[0]) if known is not None and known.size == 1 else None
 
     def _choice(self, node: NodeDef) -> None:
         """One of two values, by a condition: chosen here if that is known, else in the text."""

@@ -85,6 +85,14 @@ class Areas(Entropies):
             found = self._gaps[key] = (self._excess(own, its, box, facts), box, facts)
         return found[0]
 
+    def _above(self, one: eq.Expr, other: Sum, box: Limits, facts: Facts) -> float:
+        """By how much an expression is more than a sum, rounding included."""
+        left, self._left = self._left, _LOOKED_AT
+        gap = self.whole(one, box).plus(other, -1.0)
+        more = max(0.0, self.upper(gap, box, facts, _REPLACED) + gap.error)
+        self._left = left
+        return more
+
     def _excess(
         self, own: list[eq.Expr], its: tuple[eq.Expr, ...], box: Limits, facts: Facts
     ) -> float:
@@ -94,10 +102,9 @@ class Areas(Entropies):
         ends, wider, most = 1.0, 1.0, 0.0
         for one, other in zip(own, its, strict=True):
             high = self.interval(other, box, facts).high
-            left, self._left = self._left, _LOOKED_AT
-            gap = self.whole(one, box).plus(self.whole(other, box), -1.0)
-            more = max(0.0, self.upper(gap, box, facts, _REPLACED) + gap.error)
-            self._left = left
+            more = self._above(one, self.whole(other, box), box, facts)
+            if not more <= _SLIGHT * high:  # as what it is a multiple of
+                more = self._above(one, self.sum_of(other, box, facts), box, facts)
             if not more <= _SLIGHT * high:
                 return math.inf
             ends, wider, most = ends * high, wider * (high + more), max(most, more)

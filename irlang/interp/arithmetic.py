@@ -61,6 +61,11 @@ class Arithmetic:
 
     # ---- rounding
 
+    def changed_by(self, roundings: int) -> float:
+        """The share by which a number may change that is rounded so often, each time by a unit."""
+        share = roundings * self.row.unit
+        return share / (1 - share) if share < 1 else math.inf
+
     def nearest(self, value: float) -> float:
         """A number rounded to the type; infinite beyond its largest."""
         if self.wide:
@@ -133,7 +138,8 @@ class Arithmetic:
         found = Found([])
         whole = _stays_whole(row, args, kind)
         rule = RULES.get(function)
-        for pieces in product(*(arg.pieces for arg in args)):
+        split = function == "*" and kind == "real" and not whole
+        for pieces in product(*(_by_sign(arg) if split else arg.pieces for arg in args)):
             if rule is not None:
                 rule(Case(self, row, pieces, [arg.whole for arg in args], kind, found))
             elif row.arity == 1:
@@ -176,10 +182,9 @@ class Arithmetic:
             return pieces
         found: list[Piece] = []
         for low, high in pieces:
-            if low < -gap and high > gap:
-                found += [(low, -gap), (0.0, 0.0), (gap, high)]
-            else:
-                found.append((low, high))
+            zero = [(0.0, 0.0)] * (low <= 0 <= high)
+            sides = (low, min(high, -gap)), *zero, (max(low, gap), high)
+            found += [(a, b) for a, b in sides if a <= b]
         return merged_pieces(found)
 
     def put(self, found: Found, low: float, high: float, ulps: float, kind: str) -> None:
@@ -308,6 +313,18 @@ def _steps(low: float, high: float) -> list[Piece]:
 def _of_numpy(row: Scalar) -> Callable[..., float]:
     """What a function gives for numbers, by NumPy."""
     return lambda *args: float(row.numpy(*map(np.float64, args)))
+
+
+def _by_sign(value: Numbers) -> tuple[Piece, ...]:
+    """The pieces of a set; of whole numbers 0 and those on either side of it by themselves."""
+    if not value.whole or not value.holds(0.0):
+        return value.pieces
+    sides = (
+        (low, high)
+        for a, b in value.pieces
+        for low, high in ((a, min(b, -1)), (0, 0), (max(a, 1), b))
+    )
+    return tuple((low, high) for low, high in sides if low <= high)
 
 
 def _least_size(value: Numbers) -> float:

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeGuard
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
 from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
+from irlang.interp.sums import ATOMS
+from irlang.interp.weights import Average
 from irlang.interp.wholes import Wholes
 
 _DEPTH = 4  # expressions that are looked into, one inside another
+_TWO = 2  # terms of a difference
 
 
 class Entropies(Wholes):
@@ -60,7 +65,7 @@ class Entropies(Wholes):
         count = math.prod(inner[name][1] + 1 for name in names)
         if count * self.own.row.unit > 0.125:
             return found
-        for weight, other in self._held_against(body, inner):
+        for weight, other, off in self._held_against(body, inner):
             least = self._least_weight(weight, inner, names, _DEPTH)
             most = max(self._weight(weight, inner, names, _DEPTH), 1.0)
             if not math.isfinite(most):
@@ -76,15 +81,31 @@ class Entropies(Wholes):
                 continue
             # of products, each with a part and a logarithm, and of their sum; of the parts, and
             # of the exponentials, which are as far off as the numbers that they are taken of
-            slack = 2 * (count + 16) * self.own.row.unit * (size + 1.0) * most
+            slack = (2 * (count + 16) * self.own.row.unit * (size + 1.0) + off) * most
             slack += 4 * count * math.sqrt(self.own.least)
             found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
         return found
 
+    def of_two(self, average: Average, box: Limits) -> float:
+        """What two parts of one whole, each times its logarithm, or that of a little more, add up
+        to at least: as both do that are half of it.
+        """
+        one, other, total, error = average
+        for weight, factor in (one, other):
+            if self.interval(weight, box, {}).low < 0:
+                return -math.inf
+            if not self._is_logarithm(factor, weight, box):
+                return -math.inf
+        least = min(end * math.log(end / 2) for end in (total - error, total + error) if end > 0)
+        slack = 4 * (_TWO + 16) * self.own.row.unit * (abs(least) + total) + error
+        return least - slack - 8 * math.sqrt(self.own.least)
+
     def _held_against(
         self, body: eq.Expr, inner: Limits
-    ) -> Iterator[tuple[eq.Expr, eq.Expr | None]]:
-        """A number by which its own logarithm is multiplied, and what that is held against."""
+    ) -> Iterator[tuple[eq.Expr, eq.Expr | None, float]]:
+        """A number by which its own logarithm is multiplied, what that is held against, and how far
+        off their difference may be.
+        """
         for look in self.looks(body, inner):
             if not isinstance(look, eq.Apply) or look.function != "*":
                 continue
@@ -92,13 +113,40 @@ class Entropies(Wholes):
                 if self.interval(weight, inner, {}).low < 0:
                     continue
                 if self._is_logarithm(factor, weight, inner):
-                    yield weight, None
+                    yield weight, None, 0.0
                 term = self._difference(self.meaning(factor, inner), inner)
-                apart = isinstance(term, eq.Apply) and term.function == "-"
-                if not apart or not isinstance(term, eq.Apply):
+                if not isinstance(term, eq.Apply) or term.function not in ("+", "-"):
                     continue
-                if self._is_logarithm(term.args[0], weight, inner):
-                    yield weight, term.args[1]
+                if term.function == "-" and self._is_logarithm(term.args[0], weight, inner):
+                    yield weight, term.args[1], 0.0
+                else:
+                    yield from self._held_apart(weight, factor, inner)
+
+    def _held_apart(
+        self, weight: eq.Expr, factor: eq.Expr, inner: Limits
+    ) -> Iterator[tuple[eq.Expr, eq.Expr, float]]:
+        """The same where both logarithms are taken apart: that of `exp(a) / s` is `a - log(s)`."""
+        part, made = self.meaning(weight, inner), self.sum_of(factor, inner, {})
+        whole = part.args[1] if _is_of(part, "/") else None
+        top = self.meaning(part.args[0], inner) if _is_of(part, "/") else part
+        if not _is_of(top, "exp") or len(made.factors) > ATOMS:
+            return
+        terms = {atom: self.meaning(atom, inner) for atom in made.factors}
+        taken = {atom: term.args[0] for atom, term in terms.items() if _is_of(term, "log")}
+        rest = made.plus(self.sum_of(top.args[0], inner, {}), -1.0)
+        if whole is not None:
+            its = {*self.copies(whole, inner)}
+            own = (atom for atom, of in taken.items() if its & {*self.copies(of, inner)})
+            rest = rest.plus(Sum(dict.fromkeys(islice(own, 1), 1.0)))
+        # what is left is the logarithm of the other sum less one number, or a difference
+        for logarithm in taken:
+            ends = {one: times for one, times in rest.factors.items() if one != logarithm}
+            above = [one for one, times in ends.items() if times == -1]
+            below = [one for one, times in ends.items() if times == 1]
+            known = rest.factors.get(logarithm) == 1 and not rest.constant
+            if known and len(above) == 1 and len(below) < _TWO and len(ends) == len(above + below):
+                number = eq.Apply("-", (above[0], below[0])) if below else above[0]
+                yield weight, eq.Apply("-", (number, logarithm)), rest.error
 
     def _difference(self, term: eq.Expr, inner: Limits) -> eq.Expr:
         """The logarithm of a quotient as the difference of two; all else as it is."""
@@ -144,3 +192,7 @@ class Entropies(Wholes):
         for one, more in self._logarithms(expr, inner):
             weights.append(self._weight(one, inner, names, _DEPTH) + count * more)
         return min(weights)
+
+
+def _is_of(expr: eq.Expr, function: str) -> TypeGuard[eq.Apply]:
+    return isinstance(expr, eq.Apply) and expr.function == function

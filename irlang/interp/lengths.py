@@ -175,7 +175,7 @@ class Lengths(Shares):
         best = 0.0
         for look in self.looks(expr, sum_.inner):
             if isinstance(look, eq.Reduce) and squared and self._is_square_sum(look, factor, sum_):
-                return 1 - 2 * (sum_.count + 2) * self.own.row.unit
+                return 1 - self.own.changed_by(sum_.count + 2)
             if not isinstance(look, eq.Apply):
                 continue
             root = None if squared else self.root_of(look, sum_.inner)

@@ -56,6 +56,8 @@ def _index_match(
         found[pattern.name] = target  # an index that is read from data
         return True
     if left is None or right is None:
+        if isinstance(pattern, eq.Read) and isinstance(target, eq.Read):  # from data, as well
+            return match(pattern, target, free, found)
         return pattern == target or _parts_match(pattern, target, free, found)
     unknown = [name for name in left.coefficients if name in free and name not in found]
     if not unknown:

@@ -25,6 +25,7 @@ from irlang.scalar import SCALARS, Scalar
 
 _ROUGH = 2.0**-40  # of functions and sums in double precision
 _STEPS = 512  # into which the way of a function is cut
+_SMALL = 2.0**-6  # what is no more than a guard of a divisor
 _COMPARED = 2  # terms that were added to the one of two numbers and not to the other
 _LOOKED_AT = 32  # sums, where two elements are compared before the last rounding
 _LOOKED_AT_ALIKE = 12  # where both are rounded sums
@@ -105,20 +106,19 @@ class Monotone(Bounds):
         of the type.
         """
         pairs = list(made.factors.items())
-        for (atom, factor), (other, times) in (pairs, pairs[::-1]):
+        for (atom, factor), (other, many) in (pairs, pairs[::-1]):
             term = self.meaning(atom, box)
             if not isinstance(term, eq.Apply) or term.function not in ("+", "-"):
                 continue
-            if abs(factor) != 1 or factor * times > 0:
+            if abs(factor) != 1 or factor * many > 0:
                 continue
-            if not self._is_number(other, times, box, facts):
+            if not self._is_number(other, many, box, facts):
                 continue
-            exact = Sum({other: times})
+            exact = Sum({other: many})
             signs = 1.0, 1.0 if term.function == "+" else -1.0
             for arg, sign in zip(term.args, signs, strict=True):
-                only = self.remembered(arg, box, facts).only
-                one = self.whole(arg, box) if only is None else Sum({}, float(only))
-                exact = exact.plus(one, factor * sign)
+                times = factor * sign
+                exact = exact.plus(self._as_bound(arg, times < 0, box, facts), times)
             before, self._left = self._left, _LOOKED_AT
             try:
                 if self.upper(exact, box, facts) + exact.error <= 0:
@@ -126,6 +126,20 @@ class Monotone(Bounds):
             finally:
                 self._left = before
         return False
+
+    def _as_bound(self, expr: eq.Expr, below: bool, box: Limits, facts: Facts) -> Sum:
+        """A term of a sum as one element; of a small number less an element the opposite of that,
+        where that is a bound: so an optimiser writes a sum to which the number is added at last.
+        """
+        only = self.remembered(expr, box, facts).only
+        if only is not None:
+            return Sum({}, float(only))
+        look = self.meaning(expr, box)
+        if isinstance(look, eq.Apply) and look.function == "-":
+            first = self.remembered(look.args[0], box, facts).only
+            if first is not None and (0 <= first < _SMALL if below else -_SMALL < first <= 0):
+                return Sum({}).plus(self.whole(look.args[1], box), -1.0)
+        return self.whole(expr, box)
 
     def _is_number(self, expr: eq.Expr, times: float, box: Limits, facts: Facts) -> bool:
         """Whether the type has so many times an element."""

@@ -35,7 +35,7 @@ class Norms(Lengths):
         if not found.finite or found.magnitude > self.own.largest**_ROOT:
             whole = [self._length_of_whole(factor, sum_) for factor in sum_.factors]
             ends = [min(pair) for pair in zip(ends, whole, strict=True)]
-        end = math.prod(ends) * (1 + 2 * (sum_.count + 2) * self.own.row.unit)
+        end = math.prod(ends) * (1 + self.own.changed_by(sum_.count + 2))
         end += sum_.count * self.own.least
         if not end < found.magnitude:
             return found

@@ -194,8 +194,10 @@ class Parts(Runs):
         if inner is None or total.body is None:
             return None
         reach = None if positive else self.remembered(whole, box, {})
-        if reach is not None and (reach.low <= 0 or not reach.finite):
+        if reach is not None and (reach.low < 0 or not reach.finite):
             return None
+        if reach is not None and reach.low == 0 and self.own.flush:
+            return None  # else a sum is 0 only where all of its terms are: its parts are NaN then
         count = math.prod(inner[name][1] + 1 for name, _ in total.binders)
         terms = self.value(total.body, inner, {})
         if count * self.own.row.unit > 0.125 or terms.low < 0:

@@ -51,6 +51,10 @@ class Pooled(Parts):
                 best = min(best, self._by_terms(group, count, rest, box, facts))
         return best
 
+    def by_form(self, expr: eq.Expr, box: Limits, facts: Facts) -> tuple[float, float]:
+        """Between which numbers an expression lies as a polynomial of elements."""
+        raise NotImplementedError
+
     def _at_one_index(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
         """The same by the terms, at one index, of all maxima and minima over the same indices that
         are no less than any of their terms, as they stand in the sum.
@@ -141,10 +145,23 @@ class Pooled(Parts):
             made = self.anew(both, inner)  # as of a condition and its opposite
             if made.finite and made.pieces:
                 end = min(end, made.high if group[0][1] > 0 else -made.low)
+        if exact and len(group) > 2 and rest == Sum({}):
+            # as of those that are found and right, found and wrong, left out and right, ...
+            end = min(end, self.by_form(_added_up(group), inner, facts)[1])
         if exact and count * size * self.own.row.unit <= 1 and end <= 0 and rest == Sum({}):
             return math.nextafter(count * end, 0.0)  # counts are added up as they are
         rounding = self.own.row.unit * (count + 2) * count * size * (1 + 1e-6)
         return count * end * (1 + 1e-12 * math.copysign(1, end)) + rounding + self.own.least * count
+
+
+def _added_up(group: list[Added]) -> eq.Expr:
+    """The terms of some sums over the same indices, each of them added once, or taken away."""
+    (_, factor, first), *others = group
+    made = _under(first, first)
+    made = made if factor > 0 else eq.Apply("neg", (made,))
+    for _, factor, term in others:
+        made = eq.Apply("+" if factor > 0 else "-", (made, _under(term, first)))
+    return made
 
 
 def _under(term: eq.Reduce, other: eq.Reduce) -> eq.Expr:

@@ -285,6 +285,8 @@ class Call:
         found = merged(equation.info, self._regions(equation, body, _box(equation.info), True))
         if self._worth_knowing(equation, body) or _counts(body) or is_place(body):
             found.body = taken(body, _box(equation.info), self.walk.decided)
+        if self.domain == "relations" and self._is_whole(equation, body):
+            found.written = taken(body, _box(equation.info), self.walk.decided)
         if self.domain == "relations" and equation.info.dtype == self.own.row.name:
             reads = {name: self.tensors[name] for name in sorted(eq.reads(body))}
             found.span = Span(body, _box(equation.info), reads, self.own)
@@ -388,6 +390,11 @@ class Call:
         """Whether an element is what the equation says, in the call's type, and that is short."""
         known = self.domain == "relations" and equation.info.dtype in (self.own.row.name, "bool")
         return known and small(body)
+
+    def _is_whole(self, equation: eq.Equation, body: eq.Expr) -> bool:
+        """Whether an element is a whole number by what the equation says, or one made real."""
+        copied = isinstance(body, eq.Read) and self.tensors[body.tensor].info.kind == "int"
+        return copied or (equation.info.kind == "int" and small(body))
 
     # ---- places
 

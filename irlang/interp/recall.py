@@ -104,7 +104,8 @@ class _Looks:
             (region.box, _side(region.numbers), self._term(region.term, depth - 1))
             for region in tensor.regions
         )
-        return number, tensor.info, parts, self._term(tensor.body, depth - 1)
+        made = (self._term(term, depth - 1) for term in (tensor.body, tensor.written))
+        return number, tensor.info, parts, *made
 
     def _term(self, term: eq.Expr | None, depth: int) -> Any:
         if isinstance(term, eq.Index):

@@ -12,6 +12,7 @@ from irlang.interp.interval import (
     REPORTED,
     Numbers,
     Origin,
+    Piece,
     hull,
     interval,
     join,
@@ -139,6 +140,9 @@ def total(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
     if not positive:
         up = min(up, high * (1 - unit), ceiling)
     found = own.rounded(down, up)
+    gap = 0.0 if negative else _gap(present)
+    if gap:  # any order of such terms is none or no less than one that is not
+        found = replace(found, pieces=_without((0.0, gap), found.pieces))
     if exact:
         found = replace(found, whole=True)
     over = positive * (1 + unit) > own.largest, negative * (1 + unit) > own.largest
@@ -146,6 +150,25 @@ def total(parts: Sequence[Part], own_kind: str, own: Arithmetic) -> Numbers:
     below = found.below or over[1] or any(part.body.below for part in present)
     nan = any(part.body.nan for part in present) or (above and below)
     return replace(found, above=above, below=below, nan=nan)
+
+
+def _gap(parts: Sequence[Part]) -> float:
+    """What a term is at least that is not 0, none of them being negative; 0 where there is no
+    number between 0 and the others that no term is.
+    """
+    ends = (piece[0] for part in parts for piece in part.body.pieces if piece != (0.0, 0.0))
+    return min(ends, default=0.0)
+
+
+def _without(gap: Piece, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Pieces without the numbers inside a gap between 0 and another."""
+    found: list[Piece] = []
+    for low, high in pieces:
+        if low <= gap[0] < gap[1] <= high:
+            found += [(low, gap[0]), (gap[1], high)]
+        else:
+            found.append((low, high))
+    return tuple(found)
 
 
 def _adds_up(parts: Sequence[Part], end: int, own: Arithmetic) -> bool:

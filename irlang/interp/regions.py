@@ -50,7 +50,8 @@ class Tensor:
 
     body: what an element is, wherever it lies. reasons: relations that its numbers rest on.
     span: how long it is as a whole. known: its numbers, where they are known. step: the axis that a
-    recurrence goes along, and what an element is by the one before.
+    recurrence goes along, and what an element is by the one before. written: what an element is
+    computed as, of whole numbers, and which of those it is.
     """
 
     info: eq.TensorInfo
@@ -60,6 +61,7 @@ class Tensor:
     span: Span | None = None
     known: Known | None = None
     step: tuple[int, eq.Expr] | None = None
+    written: eq.Expr | None = None
     hull: Numbers = field(init=False)
 
     def __post_init__(self) -> None:

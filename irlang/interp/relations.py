@@ -17,10 +17,10 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.counting import Counting
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
-from irlang.interp.mixed import Mixed
 from irlang.interp.proofs import Known
 from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
@@ -36,7 +36,7 @@ _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and 
 _NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Mixed):
+class Relations(Counting):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -53,6 +53,7 @@ class Relations(Mixed):
         self, expr: eq.Apply, found: Numbers, args: list[Numbers], box: Limits, facts: Facts
     ) -> Numbers:
         """A result, given those of its arguments, less what relations between them exclude."""
+        found = super().related(expr, found, args, box, facts)
         function = expr.function
         if function in OF_ITSELF and self._equal is not None and not any(a.nan for a in args):
             one, other = (self.copies(arg, box) for arg in expr.args)
@@ -346,6 +347,9 @@ class Relations(Mixed):
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative, or hardly, and add up to a number."""
         for (a, u), (b, v), weight, error in self._averages(expr, box, facts, -_HARDLY):
+            if found.low < 0:
+                least = self.of_two(((a, u), (b, v), weight, error), box)
+                found = self.cut(found, least, math.inf, "parts of two wholes are compared")
             ends = join(self.value(u, box, facts), self.value(v, box, facts))
             if not ends.finite or not ends.pieces:
                 continue

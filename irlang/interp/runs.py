@@ -58,6 +58,8 @@ class Runs(Ranked):
         run = None if own is None else self.run_of(own.tensor)
         if own is None or run is None:
             return
+        if below and rest.factors and run.function == "+" and run.sign > 0 and run.start >= 0:
+            yield self.sum_of(instance(run.term, own), box, facts)  # the last of its terms
         for other in rest.factors:
             its = self._in_run(other, box)
             steps = None if its is None else _further(own, its, run.axis, box)

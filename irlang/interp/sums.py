@@ -22,6 +22,7 @@ ATOMS = 8  # elements of a sum
 _DEPTH = 6  # definitions that are looked into, one behind another
 _REPLACED = 3  # elements replaced by what bounds them
 _LOOKED_AT_OF_TWO = 12  # sums, for one end of a sum of two elements, or for two in place of others
+_AT_LEAST = 1  # the same, for all elements of a sum as they stand
 # the same of proofs by cases, and sums that they look at
 _REPLACED_BY_CASE, _LOOKED_AT_BY_CASE = 8, 400
 
@@ -119,7 +120,9 @@ class Sums(Singles):
         made_ = self._combined(expr, box, facts, _DEPTH)
         met_run = self._met_run
         if made_ is not None and len(made_.factors) <= ATOMS:
+            self._left = max(self._left, _AT_LEAST)  # whatever was tried before
             low = max(low, -self.upper(Sum({}).plus(made_, -1.0), box, facts) - made_.error)
+            self._left = max(self._left, _AT_LEAST)
             high = min(high, self.upper(made_, box, facts) + made_.error)
         if met_run and low <= 0 <= high:  # the results of a recurrence as they are
             self._kept_runs = True

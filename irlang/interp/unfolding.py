@@ -156,7 +156,23 @@ def source(read: eq.Read, box: Limits, store: Store) -> tuple[eq.Read, Region | 
             return read, None
         if not isinstance(region.term, eq.Read) or region.term.default is not None:
             return read, region
-        read = instance(region.term, read)  # type: ignore[assignment]
+        made = instance(region.term, read)
+        assert isinstance(made, eq.Read)
+        read = eq.Read(made.tensor, tuple(_without_pinned(index, box) for index in made.index))
+
+
+def _without_pinned(index: eq.Expr, box: Limits) -> eq.Expr:
+    """A sum of indices without those that are one number in a box, as along an axis of one."""
+    form = affine(index) if isinstance(index, eq.Apply) else None
+    if form is None:
+        return index
+    ends = {name: box[name] for name in form.coefficients if name in box}
+    pinned = {name: low for name, (low, high) in ends.items() if low == high}
+    if not pinned or len(pinned) == len(form.coefficients):
+        return index
+    kept = {name: times for name, times in form.coefficients.items() if name not in pinned}
+    more = sum(form.coefficients[name] * at for name, at in pinned.items())
+    return linear(Affine(kept, form.constant + more))
 
 
 @lru_cache(_KEPT)

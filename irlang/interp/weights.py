@@ -269,10 +269,11 @@ class Weights(Holdings):
     def _at_one(
         self, look: eq.Apply, inner: Limits, names: Sequence[str]
     ) -> Iterator[tuple[str, eq.Expr, eq.Expr]]:
-        """Indices along which one term counts for sure, as a factor is 0 at all others, which that
-        is, and what the factor is multiplied by.
+        """Indices along which one term counts for sure, as it or a factor is 0 at all others, which
+        that is, and what the factor is multiplied by.
         """
-        for one, rest in (look.args, look.args[::-1]) if look.function == "*" else ():
+        pairs = (look.args, look.args[::-1]) if look.function == "*" else ((look, eq.Const(1.0)),)
+        for one, rest in pairs:
             for name in names:
                 place = self.place_of_one(one, name, inner)
                 ends = None if place is None else self.interval(place, inner, {})

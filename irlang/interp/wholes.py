@@ -20,6 +20,7 @@ from irlang.equation_rules import linear
 from irlang.interp.assumptions import Facts
 from irlang.interp.constants import SLACK
 from irlang.interp.elements import Sum
+from irlang.interp.lengths import Products
 from irlang.interp.range_eval import Limits
 from irlang.interp.shares import is_sum
 from irlang.interp.spans import plain_axes
@@ -28,6 +29,7 @@ from irlang.interp.weights import Weights
 
 _NARROW = 8  # roundings between numbers that are one for all that they add up to
 _DEPTH = 4  # expressions that are looked into, one inside another
+_WRITTEN_OUT = 8  # definitions of elements of a polynomial, one behind another
 _FEW = 8  # terms that are added up one by one
 
 
@@ -148,6 +150,71 @@ class Wholes(Weights):
         if inner is not None:
             yield from self._by_mean_of_divided(inner, rest, box)
         yield from self._by_extreme(atom, below, rest, box)
+
+    def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """No value of a sum is above this, by the squares of several means in it, and the mean of
+        all the squares, with the same weights.
+        """
+        best = super().together(made, box, facts, left)
+        terms = made.factors.items()
+        means = [(a, n) for a, n in terms if n > 0 and self.square_of(self.meaning(a, box), box)]
+        for other, times in terms if len(means) > 1 else ():
+            squares = self.of_products(other, box) if times < 0 else None
+            if squares is None or squares.count * self.own.row.unit > 0.125:
+                continue
+            for weight, number in (squares.factors, squares.factors[::-1]):
+                more = self._beyond_mean(means, -times, weight, number, squares, box)
+                if math.isfinite(more):
+                    own = {other, *(atom for atom, _ in means)}
+                    rest = {atom: n for atom, n in terms if atom not in own}
+                    end = self.upper(Sum(rest, made.constant), box, facts, left - 1)
+                    best = min(best, end + more)
+        return best
+
+    def _beyond_mean(
+        self,
+        means: Sequence[tuple[eq.Expr, float]],
+        times: float,
+        weight: eq.Expr,
+        number: eq.Expr,
+        squares: Products,
+        box: Limits,
+    ) -> float:
+        """By how much multiples of the squares of some means are more than so many times one mean
+        of squares: each by its own term. Infinite where the weights are not the same.
+        """
+        inner, names = squares.inner, squares.names
+        if self.interval(weight, inner, {}).low < 0:
+            return math.inf
+        total = self._weight(weight, inner, names, _DEPTH)
+        total *= 1 + 4 * (squares.count + 2 * _DEPTH) * self.own.row.unit
+        size = times * self.interval(number, inner, {}).magnitude
+        if not math.isfinite(total + size):
+            return math.inf
+        looks, more = self.looks(weight, inner), times * self._lost(squares, box)
+        gap: eq.Expr = eq.Apply("*", (eq.Const(times), number))
+        for atom, factor in means:
+            found = next(iter(self._squared_products(atom, box)), None)
+            if found is None or [found[0].inner[n] for n in found[0].names] != [
+                inner[n] for n in names
+            ]:
+                return math.inf
+            sum_, scale = found
+            pairs = zip(sum_.names, names, strict=True)
+            renamed: dict[str, eq.Expr] = {one: eq.Index(new) for one, new in pairs}
+            one, other = (settled(eq.substitute(part, renamed)) for part in sum_.factors)
+            if not any(look in looks for look in self.looks(one, inner)):
+                one, other = other, one
+            if not any(look in looks for look in self.looks(one, inner)):
+                return math.inf
+            by = factor * scale**2
+            square = eq.Apply("*", (eq.Const(by * total), eq.Apply("sq", (other,))))
+            gap = eq.Apply("-", (gap, square))
+            size += by * total * self.interval(eq.Apply("sq", (other,)), inner, {}).magnitude
+            more += by * self._lost(sum_, box)
+        form = self.form_of(gap, inner, {}, _WRITTEN_OUT)
+        least = -math.inf if form is None else min(0.0, self.least_of(form, inner, {}))
+        return more + total * (8 * (squares.count + 4) * self.own.row.unit * size - least)
 
     def _by_extreme(self, atom: eq.Expr, below: bool, rest: Sum, box: Limits) -> Iterator[Sum]:
         """The largest of some numbers, or the least, for a sum of all of them that are weighted by
