@@ -380,12 +380,13 @@ def test_a_weight_of_another_shape_is_refused_as_by_the_layers_own_method(target
             assert result.status == status, (shape, result.error)
 
 
-def test_a_noise_shape_says_nothing_of_axes_that_there_are_not() -> None:
+@pytest.mark.parametrize("target", ["keras:torch", "tf"])
+def test_a_noise_shape_says_nothing_of_axes_that_there_are_not(target: str) -> None:
     catalog = builtin()
     programs = Programs(catalog)
     plan = [one for one in breakable(catalog, ["dropout"]) if getattr(one[1], "name", "") == "axes"]
-    told = functools.partial(is_telling, programs, "keras:torch")
-    has = functools.partial(programs.has, "keras:torch")
+    told = functools.partial(is_telling, programs, target)
+    has = functools.partial(programs.has, target)
     for seed in range(8):
         made = spoils(catalog, seed, ["dropout"], plan[0], has, told)
         assert "dropout.axes" not in {one.fault.code for one in made}
