@@ -21,6 +21,7 @@ from irlang.instance import instantiate
 from irlang.interp.program import run
 from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
+from irlang.lower.lower import lower
 from irlang.parser import parse
 from irlang.parser.printer import print_file
 
@@ -485,7 +486,7 @@ def test_tensors_that_stretch_have_empty_axes_too(name: str) -> None:
     ("name", "attr", "numbers"),
     [
         ("cdist", "p", {0.0, 1.0, 2.0, math.inf}),
-        ("pairwise_distance", "p", {1.0, 2.0}),
+        ("pairwise_distance", "p", {1.0, 2.0, math.inf}),
     ],
 )
 def test_attributes_are_what_a_definition_compares_them_with(
@@ -500,6 +501,17 @@ def test_attributes_are_what_a_definition_compares_them_with(
     }
     assert numbers <= drawn
     assert len(drawn) > len(numbers)
+
+
+def test_each_number_that_a_definition_compares_an_attribute_with_has_its_share() -> None:
+    """Where there are four, none waits for a hundred calls."""
+    drawn = collections.Counter(
+        node.attrs["p"]
+        for seed in range(200)
+        for node in generate(builtin(), seed, apart=["cdist"]).graph.nodes
+        if "p" in node.attrs
+    )
+    assert all(drawn[number] > sum(drawn.values()) / 20 for number in (0.0, 1.0, math.inf))
 
 
 @pytest.mark.parametrize("name", ["conv_transpose", "conv", "dense", "reduce_max", "baddbmm"])
@@ -522,3 +534,24 @@ def test_few_calls_apart_have_lists_of_numbers_for_no_axes() -> None:
     drawn = (generate(builtin(), n, apart=["resize"], limits=limits).graph for n in range(40))
     sizes = [graph.nodes[0].attrs.get("size") for graph in drawn]
     assert sizes.count(()) < 6  # a quarter of the tries may have none
+
+
+def test_of_many_attributes_few_are_said_where_a_target_has_few_combinations() -> None:
+    """Of 30 calls of `resize` PyTorch was handed none: a size that comes to 0 was not said."""
+
+    def own(graph: Graph) -> bool:
+        return not lower(graph, "torch", builtin(), {}, whole=False).unsupported
+
+    limits = Limits(elements=256)
+    drawn = [
+        generate(builtin(), seed, apart=["resize"], preferred=own, limits=limits).graph
+        for seed in range(20)
+    ]
+    handed = [
+        lower(graph, "torch", builtin(), initial_values(graph, 0), whole=False).native
+        for graph in drawn
+    ]
+    assert sum(map(bool, handed)) > 5
+    said = [len(node.attrs) for graph in drawn for node in graph.nodes]
+    assert min(said) <= 3
+    assert max(said) > 6

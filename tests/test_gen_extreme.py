@@ -112,6 +112,18 @@ def test_several_numbers_are_at_ends_at_once_and_results_have_elements() -> None
     assert sum(0 not in size for size in sizes) > len(sizes) / 2
 
 
+def test_integers_that_real_attributes_make_are_at_the_ends_of_64_bits() -> None:
+    """Where real numbers meet them they are at most what these hold exactly."""
+    drawn: dict[str, set[float]] = {"arange": set(), "histogram": set()}
+    for name, numbers in drawn.items():
+        for seed in range(60):
+            graph = _drawn(name, seed)
+            attrs = {} if graph is None else graph.nodes[0].attrs
+            numbers.update(v for n, v in attrs.items() if n != "bins" and type(v) is int)
+    assert drawn["arange"] >= {2**63 - 1, -(2**63)}
+    assert max(map(abs, drawn["histogram"])) in range(2**31, 2**53)
+
+
 def test_narrow_formats_are_told_what_they_hold() -> None:
     for seed in range(60):
         limits = Limits(elements=32, reals=("f16",))

@@ -287,23 +287,32 @@ def test_what_is_cut_out_is_no_layout() -> None:
         assert not is_direct(part, shaped=True)
 
 
-def test_a_dilation_below_1_is_handed_over() -> None:
-    """Beyond 1 it has no kernel everywhere; what is invalid is told."""
+@pytest.mark.parametrize(
+    ("target", "operator", "requirement"),
+    [
+        ("keras:tensorflow", "conv_transpose", "dilation"),  # beyond 1 it has no kernel everywhere
+        ("onnxruntime", "resize", "scale"),  # of one below 0 follows no size
+    ],
+)
+def test_what_is_below_its_least_is_handed_over(
+    target: str, operator: str, requirement: str
+) -> None:
+    """What is invalid is told, though it has no kernel where it is valid, or no result."""
     programs = Programs(builtin())
     ((_, wanted),) = [
-        one for one in breakable(builtin(), ["conv_transpose"])
-        if one[1] is not None and one[1].name == "dilation"
+        one for one in breakable(builtin(), [operator])
+        if one[1] is not None and one[1].name == requirement
     ]  # fmt: skip
     found = [
         one
         for seed in range(4)
         for one in spoils(
-            builtin(), seed, ["conv_transpose"], ("conv_transpose", wanted),
-            lambda graph: programs.has("keras:tensorflow", graph),
-            lambda one: is_telling(programs, "keras:tensorflow", one),
+            builtin(), seed, [operator], (operator, wanted),
+            lambda graph: programs.has(target, graph),
+            lambda one: is_telling(programs, target, one),
         )
     ]  # fmt: skip
-    assert any(one.fault.code == "conv_transpose.dilation" for one in found)
+    assert any(one.fault.code == f"{operator}.{requirement}" for one in found)
 
 
 def test_layers_are_not_asked_to_cut_from_nothing() -> None:
@@ -371,12 +380,13 @@ def test_a_weight_of_another_shape_is_refused_as_by_the_layers_own_method(target
             assert result.status == status, (shape, result.error)
 
 
-def test_a_noise_shape_says_nothing_of_axes_that_there_are_not() -> None:
+@pytest.mark.parametrize("target", ["keras:torch", "tf"])
+def test_a_noise_shape_says_nothing_of_axes_that_there_are_not(target: str) -> None:
     catalog = builtin()
     programs = Programs(catalog)
     plan = [one for one in breakable(catalog, ["dropout"]) if getattr(one[1], "name", "") == "axes"]
-    told = functools.partial(is_telling, programs, "keras:torch")
-    has = functools.partial(programs.has, "keras:torch")
+    told = functools.partial(is_telling, programs, target)
+    has = functools.partial(programs.has, target)
     for seed in range(8):
         made = spoils(catalog, seed, ["dropout"], plan[0], has, told)
         assert "dropout.axes" not in {one.fault.code for one in made}
@@ -400,3 +410,22 @@ def test_what_no_layer_pads_an_operation_does(call: str, shape: str, out: str, w
     assert isinstance(lowered.code, str)
     assert bool(lowered.native) is bool(words)
     assert words in lowered.code
+
+
+@pytest.mark.parametrize(
+    ("inputs", "call", "layer"),
+    [
+        ("x: f32[0, 3], w: f32[3, 2]", "dense(x, w)", "layers.Dense("),
+        ("x: f32[0, 2, 5]", "global_max_pool(x)", "layers.GlobalMaxPooling1D("),
+        ("x: f32[2, 0], w: f32[0, 2]", "dense(x, w)", ""),
+        ("x: f32[0, 2, 3], w: f32[3, 3], r: f32[3, 3]", "simple_rnn(x, w, r)", ""),
+    ],
+)
+def test_layers_are_given_batches_of_no_samples_and_nothing_else_without_elements(
+    inputs: str, call: str, layer: str
+) -> None:
+    """No features, or no steps, are not what layers are made for."""
+    one = case(inputs, call)
+    lowered = lower(one.graph, "keras:torch", one.catalog, one.params)
+    assert not lowered.unsupported
+    assert re.findall(r"layers\.\w+\(", str(lowered.code)) == ([layer] if layer else [])

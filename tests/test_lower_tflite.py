@@ -43,4 +43,4 @@ def test_the_converter_does_not_go_by_way_of_a_disk() -> None:
     """A third of the time is spent so; TensorFlow saves a module where it is given one."""
     usable("tflite")
     found, _, _ = lowered("nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { y = abs(x) }\n", "tflite")
-    assert "from_concrete_functions([function])" in str(found.code)
+    assert "from_concrete_functions([traced])" in str(found.code)

@@ -328,12 +328,16 @@ def _weights(graph: Graph) -> frozenset[str]:
     return frozenset(name for operands in reads for name in operands)
 
 
-def taken_apart(case: Case, nodes: Sequence[Node]) -> Iterator[tuple[Node, Case]]:
-    """Each of some calls as a program of its own, with the values that it has there."""
+def taken_apart(
+    case: Case, nodes: Sequence[Node], fixed: bool = False
+) -> Iterator[tuple[Node, Case]]:
+    """Each of some calls as a program of its own, with the values that it has there; fixed: see
+    `isolate`.
+    """
     grad = case.graph.loss is not None
     for node in nodes:
         fed = {name: case.values[name] for name in node.operands()}
-        alone = isolate(case, Culprit(node, Verdict(node.name, "", "agrees"), fed))
+        alone = isolate(case, Culprit(node, Verdict(node.name, "", "agrees"), fed), fixed)
         if grad:
             graph, catalog = differentiated(alone.graph, case.catalog)
             if graph.loss is None:

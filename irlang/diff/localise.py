@@ -137,8 +137,11 @@ def judged_by_call(session: Session, case: Case, target: str, result: Result) ->
             yield node, judge_call(case, node, fed, given, target, own), fed
 
 
-def isolate(case: Case, culprit: Culprit) -> Case:
-    """The culprit alone, as a program of one call, fed with what the target had."""
+def isolate(case: Case, culprit: Culprit, fixed: bool = False) -> Case:
+    """The culprit alone, as a program of one call, fed with what the target had.
+
+    fixed: parameters stay what they are, which may be constants of the target, and are not inputs.
+    """
     node = culprit.node
     graph = Graph(f"{case.graph.name}_{plain_name(node.name)}", folder=case.graph.folder)
     renamed = {name: plain_name(name) for name in (*node.operands(), *node.outputs)}
@@ -148,8 +151,10 @@ def isolate(case: Case, culprit: Culprit) -> Case:
         info = case.graph.values[name]
         graph.values[renamed[name]] = info
         param = case.graph.params.get(name)
-        if param is not None and param.literal:
-            graph.params[renamed[name]] = Param(info, None, param.initial, literal=True)
+        if param is not None and (fixed or param.literal):
+            graph.params[renamed[name]] = (
+                Param(info, None, param.initial, literal=True) if param.literal else param
+            )
             params[renamed[name]] = culprit.fed[name]
         else:
             graph.inputs[renamed[name]] = Port(info)

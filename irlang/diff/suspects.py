@@ -59,6 +59,9 @@ def _each(
 ) -> list[tuple[Node, Case, Outcome]]:
     """Some calls, each as a program that was run. outcome: of the program that they are of, which
     is that of its only call; where that hangs, its calls need not take all of its time again.
+
+    What is right with all that it reads among its inputs is run with its parameters, too: what a
+    target folds and merges are constants.
     """
     if len(case.graph.nodes) == len(nodes) == 1 and not case.params:
         return [(nodes[0], case, outcome)]
@@ -68,7 +71,13 @@ def _each(
     if any(verdict.verdict == "timeout" for verdict in outcome.verdicts[target]):
         alone = alone.hurried(target, HANG_SECONDS)
     found = alone.compare([one for _, one in pairs], grad=grad) if pairs else []
-    return [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
+    ran = [(node, one, own) for (node, one), own in zip(pairs, found, strict=True)]
+    right = [] if grad else [node for node, _, own in ran if not finding_of(own.verdicts[target])]
+    weighed = [node for node in right if case.params.keys() & set(node.operands())]
+    fixed = list(taken_apart(case, weighed, fixed=True))
+    again = alone.compare([one for _, one in fixed]) if fixed else []
+    ran += [(node, one, own) for (node, one), own in zip(fixed, again, strict=True)]
+    return ran
 
 
 def _wrong(

@@ -33,9 +33,10 @@ _APART_TRIES = 16  # calls of an operator that is to be called apart, one of whi
 _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
 _BARE_TRIES = 4  # one in so many may be told numbers for every axis where there is none
 # Of these, before integers of all widths are drawn, before the usual real numbers are, by turns
-# with the usual integers (of labels and places some frameworks have no others), and before nothing
-# is given that need not be.
-_OWN_INTS, _OWN_REALS, _OWN_LEAN = 2, 10, 12
+# with the usual integers (of labels and places some frameworks have no others), before nothing
+# is given that need not be, and before a word or two alone are said in every second: of what has
+# many attributes frameworks have few combinations.
+_OWN_INTS, _OWN_REALS, _OWN_LEAN, _OWN_FEW = 2, 10, 12, 4
 _WIDTHS = ("u8", "i8", "i32", "i64", "i16")  # the first is the likeliest
 # Percent of these that have attributes of an idiom or none, where there is an idiom, and of others
 # whose attributes are all drawn, as few are odd together; of these, and of those of usual ones.
@@ -187,9 +188,11 @@ class _Builder(Idioms):
                 lean = tries >= _OWN_LEAN
                 undo = mark(self.graph, self.live, self.by_name)
                 tries += 1
+                few = self.few(name) if tries > _OWN_FEW and tries % 2 else frozenset()
                 fixed = replace(
-                    fixed, plain=fixed.plain or lean, said=fixed.said and not lean, lean=lean
-                )
+                    fixed, plain=fixed.plain or lean, said=fixed.said and not lean, few=few,
+                    lean=lean,
+                )  # fmt: skip
                 if not self.call(self.kit.patterns[name], [], 0, fixed):
                     continue
                 if tries % _BARE_TRIES and _has_no_axes(self.graph.nodes[-1]):
@@ -222,6 +225,13 @@ class _Builder(Idioms):
             plain=plain,
             said=not plain and self.chooser.chance(_ALL_SAID[self.limits.usual]),
         )
+
+    def few(self, name: str) -> frozenset[str]:
+        """One or two attributes of an operator, in half of the cases choices between words."""
+        attrs = self.kit.patterns[name].attrs.values()
+        words = [attr.name for attr in attrs if attr.type.kind == "enum"]
+        some = words if words and self.chooser.below(2) else [attr.name for attr in attrs]
+        return frozenset(self.chooser.shuffled(some)[: self.chooser.between(1, 2)])
 
     # ---- which operand
 

@@ -50,7 +50,8 @@ class Fixed:
     """What is settled of a call before it is drawn.
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
-    plain: whether all others have their defaults, where that can be. said: whether none has. lean:
+    plain: whether all others have their defaults, where that can be. said: whether none has. few:
+    the only ones that have others, if any are named. lean:
     whether no other input is given that need not be. asked: the inputs that are given though they
     need not be. dtypes: what type variables stand for.
     """
@@ -59,6 +60,7 @@ class Fixed:
     attrs: dict[str, Any] = field(default_factory=dict)
     plain: bool = False
     said: bool = False
+    few: frozenset[str] = frozenset()
     lean: bool = False
     asked: frozenset[str] = frozenset()
     dtypes: Mapping[str, str] = field(default_factory=dict)

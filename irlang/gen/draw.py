@@ -8,7 +8,7 @@ attribute is found by trying them on the definition (`irlang.gen.profile`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,12 +270,19 @@ SCALED: tuple[Recipe, ...] = (
     lambda chooser, context: chooser.pick(_scaled(context.default or 1.0)),
     lambda chooser, _: chooser.pick((0.0, 1.0)),
     lambda chooser, context: float(
-        chooser.pick(context.compared or _scaled(context.default or 1.0))
+        chooser.pick(special(context.compared, context.default) or _scaled(context.default or 1.0))
     ),
 )
 
-# How much each is wanted where it suits.
+# How much each is wanted where it suits; the last as much for every number that it may give.
 SCALED_WANTED = (3.0, 1.0, 1.0)
+
+
+def special(compared: Sequence[float], default: float | None) -> tuple[float, ...]:
+    """The numbers that a definition compares an attribute with, but for its default: each is a case
+    of the definition, as a word would be.
+    """
+    return tuple(number for number in compared if number != default)
 
 
 def _scaled(default: float) -> tuple[float, ...]:

@@ -129,11 +129,17 @@ def _ends(node: Node, attr: ast.Attr) -> tuple[float, ...]:
     whole = infos and all(info.kind == "int" for info in infos)
     if whole:
         ranges = [integer_range(info.dtype) for info in infos]
-        return tuple(
-            end for end in _ENDS
-            if abs(end) < _EXACT and all(low <= end <= high for low, high in ranges)
-        )  # fmt: skip
+        if any(info.kind == "real" for info in _given(node)):  # which they meet
+            ranges.append((-_EXACT, _EXACT))
+        return tuple(end for end in _ENDS if all(low <= end <= high for low, high in ranges))
     return _ODD if any(info.dtype in _NARROW for info in infos) else (*_ODD, *_FAR)
+
+
+def _given(node: Node) -> Iterator[eq.TensorInfo]:
+    """What the inputs of a call are, of families all of their members."""
+    for info in node.instance.binding.inputs.values():
+        if info is not None:
+            yield from info if isinstance(info, tuple) else (info,)
 
 
 def _work(expansion: eq.Expansion) -> int:

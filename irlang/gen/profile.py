@@ -102,8 +102,17 @@ def _learn(made: Pattern) -> dict[str, Sequence[float]]:
             row[0] += good
             row[1] += 1
     found: dict[str, Sequence[float]] = {}
-    wants = {id(draw.INTS): draw.INTS_WANTED, id(draw.SCALED): draw.SCALED_WANTED}
     for name, rows in counts.items():
-        wanted = wants.get(id(draw.recipes(made.attrs[name])), (1.0,) * len(rows))
+        wanted = _wanted(made, made.attrs[name], len(rows))
         found[name] = [w * max(_LEAST, a / b) ** 2 for w, (a, b) in zip(wanted, rows, strict=True)]
     return found
+
+
+def _wanted(made: Pattern, attr: ast.Attr, count: int) -> Sequence[float]:
+    """How much the recipes of an attribute are wanted where all of them suit."""
+    options = draw.recipes(attr)
+    if options is draw.SCALED:
+        special = draw.special(made.compared.get(attr.name, ()), draw.default_number(attr))
+        *others, each = draw.SCALED_WANTED
+        return (*others, each * max(1, len(special)))
+    return draw.INTS_WANTED if options is draw.INTS else (1.0,) * count

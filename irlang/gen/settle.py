@@ -48,6 +48,7 @@ class Settled:
         self.primary: tuple[int, ...] = ()
         self.plain = False  # whether attributes have their defaults where they can
         self.said = False  # whether they have what is drawn
+        self.few: frozenset[str] = frozenset()  # those that alone have, if any do
         self.deriving: set[str] = set()  # attributes that are being derived, lest it go in circles
 
     @property
@@ -221,7 +222,7 @@ class Settled:
         if attr.type.kind != "vector" and attr.type.name != "int":
             self.attribute(name)
             return
-        if attr.default is not None and self.usual() and self.default(attr):
+        if attr.default is not None and self.usual(attr.name) and self.default(attr):
             return
         if attr.type.kind == "vector":
             axes = [a for a in range(rank) if self.chooser.below(2)]
@@ -233,8 +234,10 @@ class Settled:
         else:
             raise Stuck
 
-    def usual(self) -> bool:
+    def usual(self, name: str) -> bool:
         """Whether an attribute is to have its default."""
+        if self.few:
+            return name not in self.few
         return self.plain or (not self.said and self.chooser.below(2) == 1)
 
     def unusual(self, attr: ast.Attr) -> ast.AttrType:
@@ -301,7 +304,7 @@ class Settled:
                 if follows != draw.default_number(attr) or not self.default(attr):
                     self.put(attr, follows)
                 return True
-        if attr.default is not None and self.usual():
+        if attr.default is not None and self.usual(name):
             if self.allowed_default(attr):
                 return True
             if not self.attrs_alone(attr.default):
@@ -332,10 +335,16 @@ class Settled:
         return True
 
     def allowed_default(self, attr: ast.Attr) -> bool:
-        """Takes the default of an attribute, if it is known and nothing speaks against it."""
-        if not self.default(attr):
+        """Takes the default of an attribute, if it is known and nothing speaks against it: what is
+        computed from others, and comes to 0 of them all, is what one of them is there to say.
+        """
+        if attr.default is None or not self.default(attr):
             return False
-        if attr.name not in self.names or self.allows(attr.name, self.names[attr.name]):
+        if attr.name not in self.names:
+            return True
+        value = self.names[attr.name]
+        idle = names_in(attr.default) & self.made.attrs.keys() and _is_nothing(value)
+        if not idle and self.allows(attr.name, value):
             return True
         del self.names[attr.name]
         return False
@@ -367,3 +376,10 @@ class Settled:
             return bool(self.full(attr, self.unsaid(attr)) == self.full(attr, value))
         except (InvalidInput, Stuck):
             return False
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether an attribute is 0 everywhere."""
+    return (
+        not any(value) if isinstance(value, tuple) and value else type(value) is int and not value
+    )

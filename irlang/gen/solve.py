@@ -75,7 +75,7 @@ class _Solver(Tensors):
         self.order = list(order)
         self.eager = eager
         self.fixed = fixed
-        self.plain, self.said = fixed.plain, fixed.said
+        self.plain, self.said, self.few = fixed.plain, fixed.said, fixed.few
         self.attrs.update(fixed.attrs)
         self.names.update(fixed.attrs)
         self.dtypes.update(fixed.dtypes)

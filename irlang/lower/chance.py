@@ -53,8 +53,11 @@ def _torch_alpha(call: Torch) -> Value | None:
 def _tf_drop(call: Tf) -> Sequence[Value] | None:
     if call.wants("mask") or not call["training"] or call["rate"] == 1:
         return None
+    x = call.input("x")
+    if not all(-x.rank <= axis < x.rank for axis in call["shared_axes"]):
+        return None  # a shape of the noise says none of these
     options = {"noise_shape": str(list(call["M"]))} if call["shared"] else {}
-    return [call.value(invoke("tf.nn.dropout", call.input("x"), call["rate"], **options))]
+    return [call.value(invoke("tf.nn.dropout", x, call["rate"], **options))]
 
 
 def _onnx_drop(call: Onnx) -> Sequence[Value] | None:

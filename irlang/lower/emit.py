@@ -63,7 +63,8 @@ def spell(
     flows back to each. blunt: the functions that were spelt so far of which the target has no
     derivative, as the builder keeps them. whole: otherwise no definition is lowered, and what is
     not native is unsupported: to know what is, that is not asked for. hollow: with what the
-    names of those of its own operators begin that are given tensors without elements, too.
+    names of those of its own operators begin that are given any tensors without elements; others
+    are given batches of no samples.
     """
     body = Body(values)
     used = frozenset(graph.used())
@@ -214,9 +215,15 @@ def _is_builtin(op: ast.Op) -> bool:
 def _is_ordinary(node: Node, values: Mapping[str, Value], hollow: bool) -> bool:
     """Whether tensors have axes, and elements unless they need not: else frameworks' operators have
     no common opinion. What is made of numbers alone has none to begin with.
+
+    hollow: whether any tensor may have no elements; else the samples of a batch alone may be none,
+    which all layers take.
     """
     operands = [values[name].shape for name in node.operands()]
     results = [info.shape for _, info in node.instance.outputs or ()]
-    return (any(operands) or not operands) and (
-        hollow or not any(0 in shape for shape in [*operands, *results])
-    )
+    if not any(operands):
+        return not operands
+    batch, *others = operands
+    if len(batch) > 1 and all(shape[:1] == (0,) for shape in (batch, *results)):
+        batch, *results = (shape[1:] for shape in (batch, *results))
+    return hollow or not any(0 in shape for shape in [batch, *others, *results])

@@ -87,8 +87,8 @@ class _Python:
     table: Mapping[str, Native]
     layout: Callable[[str, tuple[int, ...]], python_program.Layout]
     shuns: frozenset[str]
-    # What the names of operators begin with that are given tensors without elements: not those of
-    # layers, which are made for batches that have some.
+    # What the names of operators begin with that are given any tensors without elements: not those
+    # of layers, which ask for positive sizes, but for the number of samples.
     hollow: tuple[str, ...] = ("",)
 
 
@@ -236,9 +236,10 @@ def _python(
         detach=builder.detach if gradients else None, apart=builder.apart if watched else None,
         blunt=builder.blunt, whole=whole, hollow=("",) if hollow else row.hollow,
     )  # fmt: skip
-    code = ""
+    code, fixed = "", False
     if not body.unsupported:
-        code = python_program.program(graph, builder, body, layout, gradients, watched)
+        fixed = manner.fixed and bool(layout.fixed) and not gradients and _may_be_fixed(graph)
+        code = python_program.program(graph, builder, body, layout, gradients, watched, fixed)
     arrays = {
         name: np.asarray(params[name], DTYPES[graph.values[name].dtype].numpy)
         for name in python_program.parameters(graph)
@@ -249,8 +250,17 @@ def _python(
         tuple(body.unsupported.values()), gradients, frozenset(body.native),
         body.constant, watched and gradients and not compiled and bool(layout.watched),
         None if compiled else layout.slopes, builder.dared,
-        builder.laid or _has_turned(graph, body.native, table, row.table),
+        fixed or builder.laid or _has_turned(graph, body.native, table, row.table),
     )  # fmt: skip
+
+
+def _may_be_fixed(graph: Graph) -> bool:
+    """Whether parameters may be constants: where one call reads another those of both are put
+    together, which rounds otherwise.
+    """
+    made = {name for node in graph.nodes for name in node.outputs}
+    apart = all(made.isdisjoint(node.operands()) for node in graph.nodes)
+    return apart and bool(python_program.parameters(graph))
 
 
 def _has_turned(

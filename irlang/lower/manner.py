@@ -21,6 +21,11 @@ class Manner:
         return self.turn % 2 == 1
 
     @property
+    def fixed(self) -> bool:
+        """Whether parameters are constants of what is compiled, and not arguments of it."""
+        return self.turn % 2 == 1
+
+    @property
     def words(self) -> int:
         """Which of several words for an operator is taken, counted round and round."""
         return self.turn // 2

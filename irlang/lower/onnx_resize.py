@@ -31,7 +31,9 @@ def _resize(call: Onnx) -> Value | None:
     x, coord = call.input("x"), call["coord"]
     axes, lengths = call.axes("axes", x.rank), list(call["S"])
     options = _options(call, axes, x.rank)
-    if options is None or not axes or 0 in x.shape or 0 in call.out.shape:
+    if options is None or not axes or 0 in x.shape:
+        return None
+    if 0 in call.out.shape and min(call["scale"], default=0) >= 0:
         return None
     roi = [*call["roi_begin"], *call["roi_end"]] if coord == "tf_crop_and_resize" else []
     scales = _scales(call, lengths)
@@ -109,8 +111,8 @@ def _scales(call: Onnx, lengths: Sequence[int]) -> list[Fraction] | None:
     found = []
     for scale, size, length in zip(call["scale"], call["size"], lengths, strict=True):
         one = Fraction(scale) if scale else Fraction(size, max(length, 1))
-        if not _is_exact(one) or math.floor(one * length) != size:
-            return []
+        if not _is_exact(one) or (scale >= 0 and math.floor(one * length) != size):
+            return []  # one below 0 is for the target to refuse
         found.append(one)
     return found
 

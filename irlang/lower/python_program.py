@@ -24,7 +24,7 @@ RESERVED = (
     "F", "np", "sys", "torch", "tf", "jax", "jnp", "Path", "INPUTS", "PARAMS", "OUTPUTS",
     "BFLOAT16", "run", "gradients", "main", "tensor", "array", "Model", "exported", "keras",
     "ops", "os", "applied", "is_real", "theano", "T", "K", "collections", "computed", "mx", "where",
-    "watched", "tapped", "SHOWN", "TAPS",
+    "watched", "tapped", "SHOWN", "TAPS", "fixed", "converted", "inferred",
 )  # fmt: skip
 _WIDTH = 100
 
@@ -57,8 +57,9 @@ class Layout:
 
     A mode shows in what stands around the model's function: decorator is a line above it, finish
     gives its text its last form, wrapper is the text of another function, named `wrapped`, that
-    calls it. One that has no gradients has no
-    text for them. slopes: how gradients are written without functions, where that can be done.
+    calls it. fixed: `run` of a program whose parameters are constants of what is compiled, and not
+    arguments of it. One that has no gradients has no text for them. slopes: how gradients are
+    written without functions, where that can be done.
     """
 
     framework: str
@@ -73,6 +74,7 @@ class Layout:
     finish: Callable[[str], str] = str
     wrapper: str = ""
     wrapped: str = ""
+    fixed: str = ""
     slopes: Slopes | None = None
 
 
@@ -107,10 +109,12 @@ def program(
     layout: Layout,
     gradients: bool,
     watched: bool = False,
+    fixed: bool = False,
 ) -> str:
     """The text of the module; with `gradients`, that function too, for which there is a loss.
 
-    watched: whether that gives the gradients by the program's results as well.
+    watched: whether that gives the gradients by the program's results as well. fixed: whether its
+    parameters are constants.
     """
     function = builder.names.fresh(graph.name)
     given = [*graph.inputs, *parameters(graph)]
@@ -123,7 +127,7 @@ def program(
     if gradients and graph.loss is not None:
         returned.append(builder.full(body.values[graph.loss]))
     bfloat16 = [name for name, info in {**types, **results}.items() if info.dtype == "bf16"]
-    run = (gradients and watched and layout.watched_run) or layout.run
+    run = (gradients and watched and layout.watched_run) or (layout.fixed if fixed else layout.run)
     parts = [
         _head(graph, layout),
         "\n".join(
@@ -134,7 +138,7 @@ def program(
                 *([_names("BFLOAT16", bfloat16)] if bfloat16 else ()),
             )
         ),
-        layout.decorator
+        layout.decorator * (not fixed)
         + layout.finish(_function(graph, function, signature, builder.lines, returned)),
         *([layout.wrapper.format(function=function)] if layout.wrapper else ()),
         layout.bfloat16_helpers if bfloat16 else layout.helpers,

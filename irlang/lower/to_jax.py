@@ -123,6 +123,18 @@ def gradients(inputs, params):
     watched=_WATCHED,
 )
 
+_FIXED = '''
+def run(inputs, params):
+    """The outputs as arrays by name; the parameters are constants."""
+
+    @jax.jit
+    def fixed(*values):
+        return {function}(*values, *(tensor(name, params[name]) for name in PARAMS))
+
+    results = fixed(*(tensor(name, inputs[name]) for name in INPUTS))
+    return {{name: array(name, value) for name, value in zip(OUTPUTS, results)}}
+'''
+
 _GPU = """\
 jax.config.update("jax_platforms", "cuda")
 jax.config.update("jax_default_matmul_precision", "{}")
@@ -134,7 +146,9 @@ _PRECISIONS = {"gpu": "highest", "tf32": "tensorfloat32"}
 def layout(mode: str, release: tuple[int, ...]) -> Layout:  # noqa: ARG001 (as TensorFlow's)
     """The program's layout in a mode."""
     if mode == "jit":
-        return replace(LAYOUT, framework="JAX, compiled by XLA", decorator="@jax.jit\n")
+        return replace(
+            LAYOUT, framework="JAX, compiled by XLA", decorator="@jax.jit\n", fixed=_FIXED
+        )
     if mode in _PRECISIONS:
         imports = LAYOUT.imports + _GPU.format(_PRECISIONS[mode])
         return replace(LAYOUT, framework="JAX, on a GPU", imports=imports)

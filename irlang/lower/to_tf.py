@@ -123,12 +123,10 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
     takes as long as XLA over a small program, and half of the time of TensorFlow Lite.
     """
     if mode == "graph":
-        decorator = "@tf.function(autograph=False)\n"
-        return replace(LAYOUT, framework="TensorFlow, as a graph", decorator=decorator)
+        return _traced("TensorFlow, as a graph", "autograph=False")
     if mode == "xla":
         option = "jit_compile" if release >= (2, 5) else "experimental_compile"
-        decorator = f"@tf.function(autograph=False, {option}=True)\n"
-        return replace(LAYOUT, framework="TensorFlow, compiled by XLA", decorator=decorator)
+        return _traced("TensorFlow, compiled by XLA", f"autograph=False, {option}=True")
     if mode in ("gpu", "tf32"):
         imports = LAYOUT.imports + _GPU.format(mode == "tf32")
         return replace(LAYOUT, framework="TensorFlow, on a GPU", imports=imports)
@@ -139,10 +137,32 @@ def layout(mode: str, release: tuple[int, ...]) -> Layout:
         )  # fmt: skip
     if mode == "tflite":
         return replace(
-            LAYOUT, framework="TensorFlow Lite", wrapper=_CONVERTED, wrapped="converted",
-            gradients="", watched="",
+            LAYOUT, framework="TensorFlow Lite", wrapper=_CONVERTED,
+            run=LAYOUT.run.replace("{function}(*values)", "converted({function}, values)"),
+            fixed=_FIXED.format("converted(fixed, values)"), gradients="", watched="",
         )  # fmt: skip
     return LAYOUT
+
+
+def _traced(framework: str, options: str) -> Layout:
+    """The layout of programs whose function is traced."""
+    return replace(
+        LAYOUT, framework=framework, decorator=f"@tf.function({options})\n",
+        fixed=_FIXED.format(f"tf.function(fixed, {options})(*values)"),
+    )  # fmt: skip
+
+
+_FIXED = '''
+def run(inputs, params):
+    """The outputs as arrays by name; the parameters are constants."""
+
+    def fixed(*values):
+        return {{function}}(*values, *(tensor(name, params[name]) for name in PARAMS))
+
+    values = [tensor(name, inputs[name]) for name in INPUTS]
+    results = {}
+    return {{{{name: array(name, value) for name, value in zip(OUTPUTS, results)}}}}
+'''
 
 
 # By default it is enabled, and costs products 13 of 24 digits.
@@ -177,11 +197,11 @@ def inferred(*values):
 # Without a module that keeps variables, of which there are none: the converter does not write the
 # function to a disk and read it again then, and takes a third of the time.
 _CONVERTED = '''
-def converted(*values):
+def converted(function, values):
     """What TensorFlow Lite's interpreter gives for the values, of the converted function."""
     specs = [tf.TensorSpec(v.shape, v.dtype, f"value{{i}}") for i, v in enumerate(values)]
-    function = tf.function({function}, autograph=False).get_concrete_function(*specs)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
+    traced = tf.function(function, autograph=False).get_concrete_function(*specs)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([traced])
     interpreter = tf.lite.Interpreter(model_content=converter.convert(), num_threads=1)
     interpreter.allocate_tensors()
     given = {{f"value{{i}}": value for i, value in enumerate(values)}}

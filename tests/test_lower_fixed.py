@@ -1,0 +1,99 @@
+"""Programs whose parameters are constants of what is compiled: a converted model has its weights in
+it, and optimisers look at constants alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irlang.catalog import builtin
+from irlang.diff.calls import Case
+from irlang.diff.runner import Session
+from irlang.diff.suspects import wrong_calls
+from irlang.interp.program import balls, precision
+from irlang.interp.shape import check
+from irlang.interp.values import initial_values, inputs
+from irlang.lower.lower import Lowered, lower
+from irlang.lower.manner import Manner
+from irlang.lower.pool import Program, Worker
+from irlang.lower.target import describe
+from irlang.parser import parse
+from tests.targets import usable
+
+_MODEL = """nnir 1
+model m(x: f32[2, 3]) -> y: f32[2, 2], z: bf16[2] {
+  param w: f32[3, 2] in [-1, 1]
+  param b: f32[2] in [-1, 1]
+  param c: bf16[2] = 0.5
+  y = dense(x, w, b)
+  z = negate(c)
+}
+"""
+_TARGETS = ("tf:graph", "tf:xla", "jax:jit", "tflite")
+
+
+def _lowered(text: str, target: str, turn: int, grad: bool = False) -> Lowered:
+    graph = check(parse(text, "model.nnir"), builtin()).graphs[0]
+    params = initial_values(graph, 1)
+    return lower(graph, target, builtin(), params, grad=grad, manner=Manner(turn=turn))
+
+
+@pytest.mark.parametrize("target", _TARGETS)
+def test_parameters_are_constants_in_one_manner_and_arguments_in_the_other(target: str) -> None:
+    text = _MODEL.replace("z: bf16[2]", "z: f32[2]").replace("c: bf16", "c: f32")
+    fixed, given = (_lowered(text, target, turn) for turn in (1, 0))
+    assert "def fixed(*values)" in str(fixed.code)
+    assert "def fixed(*values)" not in str(given.code)
+    assert fixed.turned
+    assert not given.turned
+
+
+@pytest.mark.parametrize("target", _TARGETS)
+def test_what_has_calls_that_read_one_another_takes_its_parameters(target: str) -> None:
+    """Constants of calls that read one another are put together, which rounds otherwise."""
+    for text in ("model m(x: f32[2]) -> y: f32[2] { y = abs(x) }",
+                 "model m(x: f32[2]) -> y: f32[2] { param w: f32[2] = 1\n y = abs(add(x, w)) }",
+                 ):  # fmt: skip
+        lowered = _lowered(f"nnir 1\n{text}\n", target, 1)
+        assert "def fixed" not in str(lowered.code)
+
+
+def test_gradients_are_by_parameters() -> None:
+    """Of a constant there is none."""
+    text = "nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { param w: f32[2] = 1\n y = multiply(x, w)\n"
+    lowered = _lowered(f"{text} loss = reduce_sum(y) }}\n", "tf:graph", 1, grad=True)
+    assert "def fixed" not in str(lowered.code)
+    assert not lowered.turned
+
+
+@pytest.mark.parametrize("target", ["tf:graph", "jax:jit"])
+def test_they_are_computed_as_arguments_are(target: str) -> None:
+    usable(target)
+    graph = check(parse(_MODEL, "model.nnir"), builtin()).graphs[0]
+    params, given = initial_values(graph, 1), inputs(graph, 1)
+    lowered = _lowered(_MODEL, target, 1)
+    with Worker(describe(target).worker) as worker:
+        (result,) = worker.submit([Program(lowered.kind, lowered.code, given, lowered.params)])
+    assert result.status == "ok", result.error
+    wanted = balls(graph, {**params, **given}, builtin(), precision(graph))
+    assert wanted is not None
+    for name, value in graph.outputs.items():
+        got = np.asarray(result.outputs[name], np.float64)
+        assert np.all(np.abs(got - wanted[value].value) <= wanted[value].bound + 1e-6)
+
+
+def test_what_a_constant_makes_wrong_is_shown_with_it() -> None:
+    """TensorFlow Lite's converter takes away a maximum with a constant that is infinite."""
+    usable("tflite")
+    text = "nnir 1\nmodel m(x: f32[2]) -> y: f32[2] { param w: f32[2] = inf\n y = maximum(x, w) }\n"
+    graph = check(parse(text, "model.nnir"), builtin()).graphs[0]
+    given = {"x": np.array([1, 2], np.float32)}
+    manner = Manner(turn=1)
+    case = Case(graph, given, initial_values(graph, 1), builtin(), edge=True, manner=manner)
+    with Session(["tflite"]) as session:
+        (outcome,) = session.compare([case])
+        ((shown, _, operator, amiss),) = wrong_calls(session, case, "tflite", outcome)
+    assert (operator, amiss.verdict) == ("maximum", "nonfinite")
+    assert list(shown.graph.params) == ["w"]
+    assert list(shown.graph.inputs) == ["x"]
