@@ -139,6 +139,15 @@ def test_grid_sample_is_that_of_torch(data: st.DataObject) -> None:
     call("grid_sample", {"x": x, "grid": grid}, **attrs)["y"].check(native.numpy())
 
 
+@pytest.mark.parametrize(("size", "open_"), [(9, [False] * 4 + [True]), (6, [False] * 5)])
+def test_beside_no_number_rounding_decides_what_a_whole_coordinate_reads(
+    size: int, open_: list[bool]
+) -> None:
+    """By a ratio of 1/3 the middle is on the second element, or hardly before it."""
+    found = call("resize", {"x": np.array([[[0.0, 1, np.inf]]])}, size=(size,), mode="linear")["y"]
+    np.testing.assert_array_equal(np.isinf(found.radius[0, 0, :5]), open_)
+
+
 def test_nothing_is_said_of_a_place_that_is_no_number() -> None:
     grid = np.array([[[[np.nan, 0.3], [0.3, 0.3], [np.inf, 0.3]]]])
     found = call("grid_sample", {"x": np.ones((1, 1, 3, 3)), "grid": grid})["y"]
