@@ -283,11 +283,14 @@ def test_layers_without_units_are_drawn_and_handed_over(operator: str) -> None:
         assert any(0 in port.info.shape for port in one.graph.inputs.values())
 
 
-def test_operators_are_given_tensors_without_elements_but_for_layers_of_keras() -> None:
-    text = "(x: f32[0, 3, 4]) -> y: f32[0, 3] { y = global_avg_pool(x) }"
-    assert lowered(text, "torch").native
-    assert not lowered(text, "keras:tensorflow").native
-    assert lowered(text, "keras:tensorflow", hollow=True).native
+def test_operators_are_given_tensors_without_elements_and_layers_of_keras_no_samples() -> None:
+    channels = "(x: f32[2, 0, 4]) -> y: f32[2, 0] { y = global_avg_pool(x) }"
+    assert lowered(channels, "torch").native
+    assert not lowered(channels, "keras:tensorflow").native
+    assert lowered(channels, "keras:tensorflow", hollow=True).native
+    samples = "(x: f32[0, 3, 4]) -> y: f32[0, 3] { y = global_avg_pool(x) }"
+    assert lowered(samples, "torch").native
+    assert lowered(samples, "keras:tensorflow").native
 
 
 def test_a_target_need_not_have_a_largest_of_nothing() -> None:

@@ -55,8 +55,8 @@ def command(
     with Session(_names(targets), accepted=load_profile(profile)) as session:
         found = disagreeing(session, case, grad)
         if found is None:
-            click.echo(json.dumps({"reduced": None}) if form == "json" else
-                       "the targets agree with the oracle: there is nothing to reduce")  # fmt: skip
+            none = "no target disagrees with the oracle: there is nothing to reduce"
+            click.echo(json.dumps({"reduced": None}) if form == "json" else none)
             return 0
         target, case = found
         culprit = localise(session.only(target), case, target)

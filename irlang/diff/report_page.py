@@ -109,7 +109,7 @@ def _table(heads: Sequence[str], rows: Iterable[str]) -> str:
 
 def _index(findings: Sequence[Mapping[str, Any]]) -> str:
     if not findings:
-        return "<p>None: the targets agree with the oracle.</p>"
+        return "<p>None: no target disagrees with the oracle.</p>"
     rows = [
         f'<tr><td><a href="#{escape(f["id"])}">{escape(f["id"])}</a></td>'
         + "".join(
