@@ -21,8 +21,17 @@ ALARM = 1e-9
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = int | float | Fraction
 Tails = tuple[float, float]
+_LARGEST = float(np.finfo(np.float64).max)
 _STEPS = 100_000  # of a series or a continued fraction
 _BLOCK = 4096  # terms of a binomial tail that are added at a time
+
+
+def even(
+    numbers: np.random.Generator, low: float, high: float, shape: tuple[int, ...] | None = None
+) -> Any:
+    """Numbers drawn evenly from a range, which may be wider than the largest number, or endless."""
+    least, most = (min(max(end, -_LARGEST), _LARGEST) / 2 for end in (low, high))
+    return 2 * numbers.uniform(least, most, shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +211,7 @@ LAWS: dict[str, Law] = {
         lambda low, high: max(low - high, 0),
         _uniform,
         lambda low, high: low if low == high else None,
-        lambda generator, shape, low, high: generator.uniform(low, high, shape),
+        lambda generator, shape, low, high: even(generator, low, high, shape),
         lambda low, high: (float(low), float(high)),
     ),
     "normal": Law(

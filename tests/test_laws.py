@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from irlang.laws import ALARM, LAWS, probability
+from irlang.laws import ALARM, LAWS, even, probability
 
 
 def _binomial(k: int, n: int, p: Fraction) -> tuple[float, float]:
@@ -101,3 +101,12 @@ def test_nothing_is_no_alarm(law: str) -> None:
     params = {"binomial": (0, 0.5), "chi_squared": (0,), "bounded_sum": (0,), "normal": (0, 0)}
     if law in params:
         assert probability(law, 0, 0, params[law]) == 1.0
+
+
+def test_a_range_may_be_wider_than_the_largest_number() -> None:
+    one, other = (np.random.default_rng(5) for _ in range(2))
+    np.testing.assert_array_equal(even(one, -0.3, 2.5, (9,)), other.uniform(-0.3, 2.5, 9))
+    wide = even(one, -1.7e308, 1.7e308, (1000,))
+    assert np.all(np.abs(wide) <= 1.7e308)
+    assert 0.4 < np.mean(wide > 0) < 0.6
+    assert np.all(np.isfinite(even(one, -math.inf, 1.0, (9,))))

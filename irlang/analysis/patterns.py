@@ -17,6 +17,7 @@ from irlang.equations import TensorInfo
 from irlang.graph import Graph
 from irlang.interp.draws import generator
 from irlang.interp.values import Array
+from irlang.laws import even
 
 Ends = tuple[float, float]
 Numbers = np.random.Generator
@@ -49,7 +50,8 @@ def _ends(*axes: int) -> Pattern:
 
 
 def _even(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
-    return numbers.uniform(*ends, size=shape)
+    found: Array = even(numbers, *ends, shape)
+    return found
 
 
 def _one_size(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
@@ -67,7 +69,7 @@ def _many_sizes(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
 
 def _nearly_constant(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     """One number, but for what the last places hold: what cancels leaves rounding alone."""
-    centre = numbers.uniform(*ends)
+    centre = even(numbers, *ends)
     unit = 2.0 ** -int(numbers.choice([10, 23]))  # of f16 and of f32
     nearly: Array = centre * (1 + unit * numbers.integers(-3, 4, shape))
     return nearly
@@ -78,7 +80,7 @@ def _in_line(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
     along = max(len(shape) - 2, 0)
     ends_ = [1 if axis == along else size for axis, size in enumerate(shape)]
     shares = [size if axis == along else 1 for axis, size in enumerate(shape)]
-    start, end = numbers.uniform(*ends, size=(2, *ends_))
+    start, end = even(numbers, *ends, (2, *ends_))
     line: Array = start + numbers.random(shares) * (end - start)
     return line
 

@@ -22,6 +22,7 @@ from irlang.dtypes import DTYPES, integer_range
 from irlang.equations import TensorInfo
 from irlang.graph import Graph, Param, Port
 from irlang.interp.draws import generator
+from irlang.laws import even
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT_RANGE = {"real": (-1.0, 1.0), "int": (0.0, 1.0), "bool": (0.0, 1.0)}
@@ -54,7 +55,7 @@ def draw(info: TensorInfo, within: tuple[float, float] | None, seed: int, name: 
     dtype = DTYPES[info.dtype]
     if info.kind == "real":
         finite = (max(low, -dtype.largest), min(high, dtype.largest))
-        drawn = numbers.uniform(*finite, size=info.shape).astype(dtype.numpy)
+        drawn = even(numbers, *finite, info.shape).astype(dtype.numpy)
         ends = (_inward(end, dtype.numpy, i) for i, end in enumerate(finite))
         inside: Array = np.clip(drawn, *ends).astype(dtype.numpy)
         return inside
@@ -155,7 +156,7 @@ def _initial(graph: Graph, name: str, param: Param, seed: int) -> Array:
             value = np.array(_numbers(initial.args), dtype=dtype).reshape(info.shape)
         elif initial.kind == "uniform":
             low, high = map(float, initial.args)
-            value = generator(own, name).uniform(low, high, size=info.shape).astype(dtype)
+            value = even(generator(own, name), low, high, info.shape).astype(dtype)
         elif initial.kind == "normal":
             mean, deviation = map(float, initial.args)
             value = generator(own, name).normal(mean, deviation, size=info.shape).astype(dtype)

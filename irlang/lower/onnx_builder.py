@@ -415,7 +415,9 @@ class OnnxBuilder:
             whole = self.apply("floor", [places])
             part = self.apply("*", [whole, self.number(DTYPES[dtype].unit, whole)])
             return self.cast(part, dtype)
-        if any(float(np.float32(number)) != number for number in params):
+        with np.errstate(over="ignore"):  # what f32 does not hold is infinite in it
+            held = all(float(np.float32(number)) == number for number in params)
+        if not held:
             return self._moved_draw(law, params, shape, dtype)  # its attributes are float32
         info = TensorInfo(shape or (1,), kernel)
         numbers = dict(zip(names, params, strict=True))
