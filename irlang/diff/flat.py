@@ -117,10 +117,8 @@ def _judged(
 
 def _is_at_kinks(graph: Graph, case: Case, ball: Ball, name: str, got: Array) -> bool:
     """Whether all elements that are off lie between the slopes on either side, which differ."""
-    node = reader(graph, name)
-    if node is None or not is_given(node, case):
-        return False
-    if node.expansion(case.catalog).is_open or not np.isfinite(got).all():
+    node = _call(graph, case, name)
+    if node is None or not np.isfinite(got).all():
         return False
     off = np.abs(got.astype(np.float64) - ball.value) > ball.bound
     places = np.argwhere(off)
@@ -146,12 +144,22 @@ def told(ball: Ball, verdict: Verdict) -> Ball:
     return replace(ball, value=value)
 
 
+def _call(graph: Graph, case: Case, name: str) -> Node | None:
+    """The call that reads a tensor, and inputs and parameters alone; None where it leaves values
+    open.
+    """
+    node = reader(graph, name)
+    if node is None or not is_given(node, case) or node.expansion(case.catalog).is_open:
+        return None
+    return node
+
+
 def _own(graph: Graph, case: Case, name: str, target: str) -> Node | None:
     """The call that reads a tensor, where the target has an operator of its own for it and
     differentiates that.
     """
-    node = reader(graph, name)
-    if node is None or not is_given(node, case) or node.expansion(case.catalog).is_open:
+    node = _call(graph, case, name)
+    if node is None:
         return None
     # what cannot give gradients is handed the adjoint equations
     if not differentiates(target) or own_program(graph, node, target, case) is None:

@@ -51,9 +51,9 @@ class Fixed:
 
     inputs: a source, or all members of a family, by formal name. attrs: attributes, as written.
     plain: whether all others have their defaults, where that can be. said: whether none has. few:
-    the only ones that have others, if any are named. lean:
-    whether no other input is given that need not be. asked: the inputs that are given though they
-    need not be. dtypes: what type variables stand for.
+    the only ones that have others, if any are named. lean: whether no other input is given that
+    need not be. asked: the inputs that are given though they need not be. dtypes: what type
+    variables stand for.
     """
 
     inputs: dict[str, Settling | tuple[Settling, ...]] = field(default_factory=dict)

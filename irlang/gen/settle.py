@@ -380,6 +380,6 @@ class Settled:
 
 def _is_nothing(value: Any) -> bool:
     """Whether an attribute is 0 everywhere."""
-    return (
-        not any(value) if isinstance(value, tuple) and value else type(value) is int and not value
-    )
+    if isinstance(value, tuple):
+        return bool(value) and not any(value)
+    return type(value) is int and value == 0

@@ -147,8 +147,7 @@ class Control:
     def _number(self, name: str) -> float | None:
         """The value of a tensor, where that is one number and known."""
         value = self._walk.values.get(name)
-        known = value.known() if isinstance(value, Value) else None
-        return float(known.reshape(-1)[0]) if known is not None and known.size == 1 else None
+        return value.number() if isinstance(value, Value) else None
 
     # ---- loops
 

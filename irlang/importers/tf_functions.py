@@ -126,15 +126,16 @@ class _Inlining:
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.functions = functions
-        self.given: dict[str, NodeDef] = {}
+        self.named: dict[str, NodeDef] = {}  # the nodes, and the first `seen` of those made
+        self.seen = 0
         self.made: list[NodeDef] = []
         self.taken: set[str] = set()
         self.results: dict[Reference, Reference] = {}  # of calls: what gives them
 
     def run(self, nodes: Sequence[NodeDef]) -> list[NodeDef]:
         """The nodes, and those of all calls."""
-        self.given = {node.name: node for node in nodes}
-        self.taken.update(self.given)
+        self.named = {node.name: node for node in nodes}
+        self.taken.update(self.named)
         for node in nodes:
             self._add(node, ())
         for node in self.made:
@@ -194,7 +195,9 @@ class _Inlining:
         """What a choice hands to its functions, where it is true and where it is false: by a switch
         where the condition is about it.
         """
-        steps = partial(told, {**self.given, **{one.name: one for one in self.made}})
+        self.named.update((one.name, one) for one in self.made[self.seen :])
+        self.seen = len(self.made)
+        steps = partial(told, self.named)
         found = []
         for place, source in enumerate(node.inputs[1:]):
             if compares(steps, condition, source):

@@ -275,8 +275,7 @@ class Walk(Unrolling):
     def _number(self, source: Reference) -> float | None:
         """The value of a tensor, where that is one number and known."""
         value = self.values.get(source)
-        known = value.known() if isinstance(value, Value) else None
-        return float(known.reshape(-1)[0]) if known is not None and known.size == 1 else None
+        return value.number() if isinstance(value, Value) else None
 
     def _choice(self, node: NodeDef) -> None:
         """One of two values, by a condition: chosen here if that is known, else in the text."""

@@ -88,6 +88,11 @@ class Value:
             self._known = self.fold()
         return self._known
 
+    def number(self) -> float | None:
+        """Its only number, where it has one alone and that is known."""
+        known = self.known()
+        return float(known.reshape(-1)[0]) if known is not None and known.size == 1 else None
+
     def text(self) -> str:
         """Its name in the text, where it is written before."""
         if not self.name:
