@@ -109,9 +109,13 @@ def command(
 
 def _summary(verdicts: list[Verdict], agree: bool) -> str:
     """What is to be said of all verdicts; that of a target which runs nothing is no agreement."""
+    from irlang.diff.verdict import FINDINGS, INCONSISTENT
+
     ran = {v.target for v in verdicts if v.verdict != "unsupported"}
     if not agree:
-        return "the targets do not agree with the oracle"
+        amiss = {v.verdict for v in verdicts if v.verdict in FINDINGS}
+        plainly = ", but not with what they give plainly" if amiss == {INCONSISTENT} else ""
+        return f"the targets{'' if plainly else ' do not'} agree with the oracle{plainly}"
     if not ran:
         return "nothing is compared with the oracle: no target can run it"
     idle = [target for target in dict.fromkeys(v.target for v in verdicts) if target not in ran]
@@ -124,7 +128,7 @@ def _show(verdicts: list[Verdict], agree: bool, calls: dict[str, Calls], grad: b
     from rich.table import Table
     from rich.text import Text
 
-    from irlang.diff.verdict import FINDINGS
+    from irlang.diff.verdict import FINDINGS, INCONSISTENT
     from irlang.render import visible
 
     table = Table(box=None, pad_edge=False)
@@ -172,9 +176,7 @@ def _show(verdicts: list[Verdict], agree: bool, calls: dict[str, Calls], grad: b
             )
     for v in verdicts:
         if v.expected is not None and v.verdict not in ("agrees", "rounding"):
-            console.print(
-                Text(
-                    f"{v.target}: {visible(v.name)}{list(v.index or ())} is {v.got!r}, "
-                    f"expected {v.expected!r} ± {v.radius:.3g}"
-                )
-            )
+            expected = f"expected {v.expected!r} ± {v.radius:.3g}"
+            told = f"; {visible(v.message)}" if v.verdict == INCONSISTENT else f", {expected}"
+            place = f"{visible(v.name)}{list(v.index or ())}"
+            console.print(Text(f"{v.target}: {place} is {v.got!r}{told}"))

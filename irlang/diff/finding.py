@@ -18,7 +18,7 @@ from irlang.diff.repeat import is_repeated
 from irlang.diff.runner import Case, Session, expose
 from irlang.diff.stages import blamed_gradient, gradient_by_calls
 from irlang.diff.unfold import is_composed, unfolded, unfolded_gradient
-from irlang.diff.verdict import FINDINGS, Verdict, at_edge, finding_of, gravest, worst
+from irlang.diff.verdict import FINDINGS, INCONSISTENT, Verdict, at_edge, finding_of, gravest, worst
 from irlang.diff.weighing import but_the_sum
 from irlang.graph import Node
 from irlang.lower.pool import Late
@@ -27,7 +27,7 @@ from irlang.scope import show
 SECONDS = 5.0  # that the reduction of one finding may take
 TRIALS = 800  # programs that it may run
 _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjoints anew
-_OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge"})
+_OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge", INCONSISTENT})
 _HANG = "timeout"
 _WITHOUT_VALUES = frozenset({"refused", "crash", _HANG, "memory"})
 _LATE = 5.0  # seconds after which the smallest program of one that hung has no answer either
@@ -60,7 +60,7 @@ def _looked_into(session: Session, case: Case, seed: int, target: str, outcome: 
         found = find_gradient(session, case, seed, target)
         if found is not None:
             return found
-    if verdict.verdict in ("wrong", "inaccurate", "nonfinite"):  # of a gradient, by what it is of
+    if verdict.verdict in _OF_VALUES:  # of a gradient, by what it is of
         culprit = localise(session.only(target), case, target)
         if culprit is not None:
             return charge(session, case, seed, target, culprit)
@@ -207,20 +207,25 @@ def _told(
     names = " + ".join(node.op.name for node in nodes) if len(nodes) <= _NAMED else "program"
     attributed = [n for n in nodes if blamed is None or n.op.name == blamed] or nodes
     result = outcome.results.get(target)
+    others = {t: gravest([v.verdict for v in told]) for t, told in outcome.verdicts.items()}
+    known, plain = outcome.balls, ""
+    if verdict.verdict == INCONSISTENT:
+        known, plain = outcome.plainly.get(target, known), session.plain[target]
+        others[plain] = "agrees"
+    del others[target]
     return Found(
         seed, target, _classed(whole, verdict), blamed or names,
         _attributes(attributed), session.workers[target].hello().version, reduced, whole,
         0,
-        {t: gravest([v.verdict for v in found]) for t, found in outcome.verdicts.items()
-         if t != target},
+        others,
         session.versions(whole=True),
-        {n: outcome.balls[v] for n, v in reduced.graph.outputs.items() if v in outcome.balls}
+        {n: known[v] for n, v in reduced.graph.outputs.items() if v in known}
         | {f"d_{n}": told(ball, verdict) if f"d_{n}" == verdict.name else ball
            for n, ball in outcome.slopes.items()},
         {**result.outputs, **{f"d_{n}": a for n, a in result.gradients.items()}}
         if result is not None
         else {},
-        output=str(result.detail.get("output", "")) if result is not None else "",
+        output=str(result.detail.get("output", "")) if result is not None else "", plain=plain,
     )  # fmt: skip
 
 

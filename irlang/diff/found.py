@@ -11,7 +11,7 @@ import numpy as np
 from irlang.diff.calls import Case
 from irlang.diff.cause import cause
 from irlang.diff.reduce import number_kinds
-from irlang.diff.verdict import Verdict
+from irlang.diff.verdict import INCONSISTENT, Verdict
 from irlang.interp.balls import Ball
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,9 +29,10 @@ class Found:
     balls, got: the target's values, both of the reduced case. versions: of all targets, with
     those of Python and NumPy. fault: what makes the program invalid, and
     requirement: the name of what that breaks; both empty of a valid one. within: the finding of the
-    operator in whose composition it was met. repeated: whether the reduced program shows it again
-    in a process that has run nothing else; tried: whether there was time for that. output: what
-    the process has printed that was lost. signature: what makes two findings one.
+    operator in whose composition it was met. plain: the target whose results are expected where the
+    definition leaves them open, of what is `inconsistent`. repeated: whether the reduced program
+    shows it again in a process that has run nothing else; tried: whether there was time for that.
+    output: what the process has printed that was lost. signature: what makes two findings one.
     """
 
     seed: int
@@ -50,6 +51,7 @@ class Found:
     fault: str = ""
     requirement: str = ""
     within: Found | None = None
+    plain: str = ""
     repeated: bool = True
     tried: bool = True
     output: str = ""
@@ -67,11 +69,12 @@ class Found:
         """Culprit, verdict, target and the attributes that are left; of numbers, which are given.
         Where the operator is not what explains it, the target and the cause alone.
 
-        Of an edge value also what kind of number was expected, and what was got, whatever the sign
-        of an infinity. One that was not repeated hides none that is.
+        Of an edge value, and of what is inconsistent, also what kind of number was expected, and
+        what was got, whatever the sign of an infinity. One that was not repeated hides none that
+        is.
         """
         pattern = sorted(said_of(name, value) for name, value in self.attributes.items())
-        if self.verdict.verdict == "edge":
+        if self.verdict.verdict in ("edge", INCONSISTENT):
             kinds = number_kinds(self.verdict.expected, self.verdict.got)
             pattern.append(f"{kinds[0]} not {kinds[1]}")
         if self.verdict.stage == "backward":

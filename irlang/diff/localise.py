@@ -47,6 +47,24 @@ def culprits(session: Session, case: Case, target: str) -> Iterator[Culprit]:
             found = Culprit(node, amiss, fed)
             if _borne_out(session, case, target, found):
                 yield found
+        elif session.plain[target] and node.expansion(case.catalog).unspecified:
+            unlike = _unlike_plainly(session, case, target, node, fed)
+            if unlike is not None:
+                yield unlike
+
+
+def _unlike_plainly(
+    session: Session, case: Case, target: str, node: Node, fed: dict[str, Array]
+) -> Culprit | None:
+    """A call as a culprit, where what it is fed leaves open what it gives, and a target gives
+    something else than plainly (`irlang.diff.plainly`); None where it does not.
+    """
+    one = isolate(case, Culprit(node, Verdict(node.name, target, "unstable"), fed))
+    amiss = finding_of(session.only(target).compare([one])[0].verdicts[target])
+    if amiss is None:
+        return None
+    value = next(name for name in node.outputs if plain_name(name) == amiss.name)
+    return Culprit(node, replace(amiss, name=value), fed)
 
 
 def _borne_out(session: Session, case: Case, target: str, culprit: Culprit) -> bool:

@@ -50,7 +50,9 @@ class Outcome:
     """What became of a case: the oracle's balls and one list of verdicts for every target.
 
     balls: every value's, in standard arithmetic; took: the seconds that the oracle needed for them.
-    refusal: why the oracle itself has no value (a precondition on values fails).
+    refusal: why the oracle itself has no value (a precondition on values fails). plainly: by
+    target, what values are where their definitions leave them open, of one that is `inconsistent`
+    (`irlang.diff.plainly`).
     """
 
     balls: dict[str, Ball] = field(default_factory=dict)
@@ -61,6 +63,7 @@ class Outcome:
     closer: Refiner | None = None
     steeper: SlopeRefiner | None = None
     took: float = 0.0
+    plainly: dict[str, dict[str, Ball]] = field(default_factory=dict)
 
 
 def judged(

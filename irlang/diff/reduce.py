@@ -27,7 +27,7 @@ from irlang.diff.pace import PACE
 from irlang.diff.reduce_moves import PHASES, Proposals, structure
 from irlang.diff.runner import Session
 from irlang.diff.stages import gradient_by_calls
-from irlang.diff.verdict import at_edge, gravest
+from irlang.diff.verdict import INCONSISTENT, at_edge, gravest
 from irlang.graph import Graph, Initial
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -76,9 +76,9 @@ def symptom(case: Case, outcome: Outcome, target: str) -> Symptom:
     if one is None:
         return Symptom(grave, "")
     backward = one.stage == "backward"
-    if one.message:
+    if one.message and grave != INCONSISTENT:
         return Symptom(grave, _words(one.message), backward)
-    if grave in ("edge", "nonfinite"):
+    if grave in ("edge", "nonfinite", INCONSISTENT):
         kinds = f"{number_kind(one.expected)} not {number_kind(one.got)}"
         return Symptom(grave, kinds, backward)
     return Symptom(grave, "", backward)

@@ -94,7 +94,10 @@ def _script(found: Found, folder: Path, target: str) -> Path | None:
     about = title(found) if target == found.target else f"On {target}: {title(found)}"
     narrow, typed = _narrow(case, found.expected), _is_of_type(found)
     expected = _expected(found, typed)
-    text = script(lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed)
+    measure = {"measure": found.plain} if found.plain else {}
+    text = script(
+        lowered, case.inputs, expected, about, "finding.safetensors", narrow, typed, **measure
+    )  # fmt: skip
     path.write_text(text, "utf-8")
     return path
 

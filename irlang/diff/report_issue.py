@@ -81,7 +81,8 @@ def _title(found: Found) -> str:
     if v.expected is None or v.got is None:
         return f"{head}: {v.message or v.verdict}".split("\n")[0][:160]
     place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-    return f"{head} gives {_given(found)} for {v.name}{place}, not {wanted(found)}"
+    other = f"where {found.plain} gives" if found.plain else "not"
+    return f"{head} gives {_given(found)} for {v.name}{place}, {other} {wanted(found)}"
 
 
 def _about(found: Found) -> str:
@@ -217,7 +218,8 @@ def _why(found: Found) -> list[str]:
     lines = []
     if v.expected is not None:
         place = f"[{', '.join(map(str, v.index or ()))}]" if v.index else ""
-        lines += [f"`{v.name}{place}` is `{wanted(found)}`. {_radius(found)}", ""]
+        why = _plainly(found) if found.plain else _radius(found)
+        lines += [f"`{v.name}{place}` is `{wanted(found)}`. {why}", ""]
         if v.message.startswith(SLOPES):
             lines[-2:] = [_between_slopes(f"{v.name}{place}", v.message), ""]
     else:
@@ -235,6 +237,15 @@ def _why(found: Found) -> list[str]:
             if isinstance(node, Pullback) and v.name in node.outputs and node.forward is not None:
                 lines += [*_backward(node, node.forward), ""]
     return lines + _between(found) + _element(found)
+
+
+def _plainly(found: Found) -> str:
+    """Why anything is expected where a definition leaves everything open."""
+    return (
+        f"The definition leaves it open, so that an implementation is free to choose; "
+        f"{found.plain} gives this for the same program. What compiles or optimises a program is "
+        "to give what the program gives without it."
+    )
 
 
 def _between_slopes(name: str, message: str) -> str:
@@ -401,6 +412,7 @@ _SAYS = {
     "edge": "gives another result", "nonfinite": "gives NaN or infinity",
     "crash": "its process dies", "timeout": "does not answer", "memory": "runs out of memory",
     "refused": "refuses it", "accepted": "runs it", "unconfirmed": "no verdict",
+    "inconsistent": "gives another result",
     "warned": "warns of it",
 }  # fmt: skip
 
@@ -408,7 +420,10 @@ _SAYS = {
 def _others(found: Found) -> list[str]:
     lines = []
     for target, verdict in {found.target: found.verdict.verdict, **found.others}.items():
-        lines.append(f"- {target} {_version(found, target)}: {_SAYS.get(verdict, verdict)}")
+        said = _SAYS.get(verdict, verdict)
+        if target == found.plain:
+            said = "gives what is expected here"
+        lines.append(f"- {target} {_version(found, target)}: {said}")
     return [*lines, f"- {platform.system()} {platform.machine()}"]
 
 

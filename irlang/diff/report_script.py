@@ -37,6 +37,7 @@ def script(
     beside: str,
     narrow: Sequence[str] = (),
     typed: bool = False,
+    measure: str = "the definition of the operator",
 ) -> str:
     """The text of the script.
 
@@ -44,13 +45,14 @@ def script(
     the name of the safetensors file; a model file that is too large for the text has the script's
     name. narrow: the inputs and results that are bfloat16, which a model file is fed with and gives
     as bits. typed: whether the type and the shape of results are shown rather than their elements.
+    measure: by what the expected results are expected.
     """
     arrays = {**inputs, **lowered.params}
     inline = sum(array.size for array in arrays.values()) <= MOST_INLINE
     stored = frozenset() if inline else frozenset(n for n, a in arrays.items() if a.size > _SHOWN)
     written = {name: _array(name, array, stored) for name, array in arrays.items()}
     head = [
-        f'"""{docstring(title)}\n\n{_ABOUT}"""',
+        f'"""{docstring(title)}\n\n{_ABOUT.format(measure)}"""',
         "" if inline else _READ.format(beside=beside),
         _BITS if any("bits(" in text for text in written.values()) else "",
     ]
@@ -304,7 +306,7 @@ def listed(array: Array) -> str:
     return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
 
 
-_ABOUT = """Needs the framework and NumPy only. Prints what the definition of the operator gives,
+_ABOUT = """Needs the framework and NumPy only. Prints what {} gives,
 what the framework gives, and the versions.
 """
 _READ = '''

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from irlang.diff.outcome import (
     staged,
     with_open,
 )
+from irlang.diff.plainly import Judged, compare_plainly
 from irlang.diff.rounds import Fruitless
 from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
@@ -39,7 +41,7 @@ from irlang.lower.manner import Manner
 from irlang.lower.pair import Pair
 from irlang.lower.pool import Limits, Program, Result, Worker, WorkerError
 from irlang.lower.profile import Accepted, arithmetic
-from irlang.lower.target import Description, require_installed
+from irlang.lower.target import ROWS, Description, describe, require_installed
 
 _SECONDS = 3  # times as long as others a target may take that compiles for seconds
 
@@ -70,6 +72,9 @@ class Session:
         self.arithmetic = {n: arithmetic(d, accepted) for n, d in descriptions.items()}
         self.says_no = {n: d.says_no for n, d in descriptions.items()}
         self.compiles = {n: d.compiles for n, d in descriptions.items()}
+        self.plain = {n: d.plain for n, d in descriptions.items()}
+        self._limits = limits or Limits()
+        self._beside: dict[str, Worker] = {}  # of targets that nobody asked for
         least = min(d.share for d in descriptions.values())
         # A slow target gets one in so many of the programs of a campaign.
         self.shares = {name: d.share // least for name, d in descriptions.items()}
@@ -77,9 +82,7 @@ class Session:
         self.fruitless = Fruitless()  # requirements that could not be broken
         self.seconds = math.inf  # that a program may take, where that is less than by the limits
         self.workers = {
-            name: (Pair if side_by_side and _takes_time(d) else Worker)(
-                d.worker, limits or Limits()
-            )
+            name: (Pair if side_by_side and _takes_time(d) else Worker)(d.worker, self._limits)
             for name, d in descriptions.items()
         }
 
@@ -94,7 +97,7 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for worker in self.workers.values():
+        for worker in (*self.workers.values(), *self._beside.values()):
             worker.close()
 
     def only(self, target: str) -> Session:
@@ -116,6 +119,8 @@ class Session:
         some.arithmetic = {target: self.arithmetic[target] for target in targets}
         some.shares = {target: self.shares[target] for target in targets}
         some.says_no = self.says_no
+        some.plain = self.plain
+        some._limits, some._beside = self._limits, self._beside
         some.compiles = {target: self.compiles[target] for target in targets}
         some._last = self._last
         some.thorough = self.thorough
@@ -163,6 +168,7 @@ class Session:
         """A target alone, in a process that has run nothing yet; to be closed (`with`)."""
         alone = self.only(target)
         alone.workers = {target: self.workers[target].fresh()}
+        alone._beside = {}
         return alone
 
     def versions(self, *, whole: bool = False) -> dict[str, str]:
@@ -202,7 +208,7 @@ class Session:
             first = first or numbers is not None
             return self._compared(cases, exposed, grad, numbers, first)
         except BaseException:  # what a target still has to say is no answer to the next call
-            for worker in self.workers.values():
+            for worker in (*self.workers.values(), *self._beside.values()):
                 worker.forget()
             raise
 
@@ -272,7 +278,27 @@ class Session:
                     )  # fmt: skip
                     found = with_open(watched[number], found, following)
                 outcomes[number].verdicts[target] = found
+        for target in self.workers:
+            if self.plain[target]:
+                some = [Judged(cases[n], watched[n], outcomes[n]) for n, _ in sent[target]]
+                own, ran = self.arithmetic[target], partial(self._ran_plainly, target)
+                compare_plainly(target, self.plain[target], some, own, ran)
         return outcomes
+
+    def _ran_plainly(self, target: str, programs: list[Program]) -> list[Result]:
+        """What a target's framework gives without the target's mode: that is its own process where
+        programs say how they are run, and one beside it where the process has been told.
+        """
+        plain, worker = self.plain[target], self.workers[target]
+        if ROWS[describe(plain).framework].kind != "python":
+            if plain not in self._beside:
+                self._beside[plain] = Worker(describe(plain).worker, self._limits)
+            worker = self.workers.get(plain) or self._beside[plain]
+        worker.send(programs, self.seconds)
+        try:
+            return worker.collect()
+        except WorkerError as error:
+            raise _unusable(plain, error) from None
 
     def can_run(self, case: Case) -> bool:
         """Whether a program of a case can be written for any of the targets."""

@@ -15,6 +15,9 @@ distinctions only name a disagreement or the strength of an agreement:
 A program that was fed with values at the edges of their types (`irlang.gen.edge`) has what is
 `wrong` or `nonfinite` counted apart, as `edge`. There an infinity or NaN is none of the digits that
 a formula loses: half of them know nothing of what is near the largest number.
+
+`inconsistent` is what a mode that compiles or optimises gives where a definition leaves everything
+open, and the same framework without it gives something else (`irlang.diff.plainly`).
 """
 
 from __future__ import annotations
@@ -39,25 +42,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 # From the least to the gravest; a program's verdict is the gravest of its outputs'. An unstable
 # output has no verdict, so that the others decide; so it is with a gradient that a target has not.
 SEVERITY = (
-    "unstable", "unsupported", "agrees", "rounding", "refused", "inaccurate", "edge", "nonfinite",
-    "wrong", "accepted", "memory", "timeout", "crash",
+    "unstable", "unsupported", "agrees", "rounding", "refused", "inconsistent", "inaccurate",
+    "edge", "nonfinite", "wrong", "accepted", "memory", "timeout", "crash",
 )  # fmt: skip
 _READ = (
-    "crash", "memory", "timeout", "wrong", "nonfinite", "refused", "edge", "inaccurate", "accepted",
+    "crash", "memory", "timeout", "wrong", "nonfinite", "refused", "edge", "inaccurate",
+    "inconsistent", "accepted",
 )  # fmt: skip
-FINDINGS = frozenset(
-    {
-        "inaccurate",
-        "edge",
-        "nonfinite",
-        "wrong",
-        "accepted",
-        "memory",
-        "timeout",
-        "crash",
-        "refused",
-    }
-)
+FINDINGS = frozenset(_READ)
+INCONSISTENT = "inconsistent"
 _OF_VALUES = ("nonfinite", "wrong")
 NOT_REPEATED = "not repeated"
 _MODERATE = 16.0  # the largest element that says how accurate those are that are smaller

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,15 @@ def balls(
     dtype: str,
     arithmetic: Arithmetic = STANDARD,
     keep: Collection[str] | None = None,
+    instead: Mapping[str, Ball] = MappingProxyType({}),
 ) -> dict[str, Ball]:
     """Every value with its radius, propagated through the whole program.
 
     dtype: the precision of calls that have no floating-point type of their own.
     The oracle's own error is added once, at the end: it goes through the program as any other.
-    keep: the values that are wanted, as in `run`. Raises `InvalidInput`, placed at the call, where
-    a precondition on values fails.
+    keep: the values that are wanted, as in `run`. instead: what values are where a definition
+    leaves them open, which by itself says nothing of them. Raises `InvalidInput`, placed at the
+    call, where a precondition on values fails.
     """
 
     def given(name: str) -> Ball:
@@ -113,7 +116,7 @@ def balls(
     first = _first_reads(graph, waiting)
     for number, node in enumerate(graph.nodes):
         found.update((name, given(name)) for name in first.pop(number, ()))
-        results = _results(node, found, definitions, dtype, arithmetic)
+        results = _results(node, found, definitions, dtype, arithmetic, instead)
         own = DTYPES[call_precision(node.expansion(definitions), dtype)].unit
         least = min((units[n] for n in node.operands() if n in units), default=own)
         units.update(dict.fromkeys(results, min(least, own)))
@@ -213,13 +216,15 @@ def _results(
     definitions: Definitions,
     dtype: str,
     arithmetic: Arithmetic,
+    instead: Mapping[str, Ball] = MappingProxyType({}),
 ) -> dict[str, Ball]:
     """The results of one call, by value name, without the oracle's own error."""
     expansion = node.expansion(definitions)
+    open_ = {f: instead[name] for f, name in node.results().items() if name in instead}
     try:
         given = feeds(node, expansion, found, Ball)
         own = call_precision(expansion, dtype)
-        tensors = rounding.evaluate(expansion, given, own, arithmetic)
+        tensors = rounding.evaluate(expansion, given, own, arithmetic, open_)
     except InvalidInput as error:
         raise _placed(error, node) from None
     results = {}

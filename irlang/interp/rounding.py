@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -142,11 +143,13 @@ def evaluate(
     inputs: Mapping[str, Ball],
     dtype: str,
     arithmetic: Arithmetic = STANDARD,
+    instead: Mapping[str, Ball] = MappingProxyType({}),
 ) -> dict[str, Ball]:
     """Every tensor of an expansion as a ball, at the precision of `dtype`.
 
-    inputs: balls over arrays as `vector.load` gives them. Raises `InvalidInput` where a
-    precondition on values fails; one that rounding leaves undecided is judged by the values alone.
+    inputs: balls over arrays as `vector.load` gives them. instead: what results are where the
+    definition leaves them open. Raises `InvalidInput` where a precondition on values fails; one
+    that rounding leaves undecided is judged by the values alone.
     """
     domain = Balls(dtype, arithmetic)
     tensors = {name: _widened(ball, expansion.tensors[name]) for name, ball in inputs.items()}
@@ -167,7 +170,7 @@ def evaluate(
                 tensors[step.target] = run.equation(step)
         run_ready(run.walk, pending)
         for mask in expansion.unspecified:
-            run.unspecify(mask)
+            run.unspecify(mask, instead.get(mask.target))
     found = {name: tensors[name] for name in expansion.tensors}
     for ball in found.values():
         ball.value = wide.narrowed(ball.value)
@@ -243,18 +246,27 @@ class _Run:
                 return
         self.walk.recurrence(group)
 
-    def unspecify(self, mask: eq.Equation) -> None:
-        """No verdict where the definition leaves a value open, or that is in doubt."""
+    def unspecify(self, mask: eq.Equation, instead: Ball | None = None) -> None:
+        """No verdict where the definition leaves a value open, or that is in doubt.
+
+        instead: what the value is where it is open for certain.
+        """
         ball = self.tensors[mask.target]
-        if ball.beyond is None and np.isinf(ball.bound).all():
+        if instead is None and ball.beyond is None and np.isinf(ball.bound).all():
             return  # nothing is known of it already, and masks may take longer than what they mask
         told = self.equation(self._plan.note("mask", mask, lambda: _asked(mask)))
-        open_ = np.asarray(told.value) | (np.asarray(told.bound) > 0)
+        doubted = np.asarray(told.bound) > 0
+        open_ = np.asarray(told.value) | doubted
         if not open_.any():
             return
         ball.radius = np.where(open_, np.inf, ball.bound)
         if ball.beyond is not None:
             ball.beyond = ball.beyond & ~open_
+        if instead is not None:
+            given, known = _widened(instead, self.infos[mask.target]), open_ & ~doubted
+            ball.value = np.where(known, given.value, ball.value)
+            ball.radius = np.where(known, given.bound, ball.radius)
+            ball.least = -math.inf
 
     def _vector(self, equation: eq.Equation) -> Ball:
         ball: Ball = self.walk.equation(equation)

@@ -36,7 +36,8 @@ class Mode:
     too; extra: what installs all; alone: the command that does, where an extra does not. until:
     the release that has no such mode any more. says_no: a pattern of what it says where it has no
     kernel for something. environment: of its process. piecewise: whether it takes its time over
-    every operation, and not over a program as a whole.
+    every operation, and not over a program as a whole. plain: what stands behind the framework's
+    name where the same programs are run as they are, of a mode that makes something of them first.
     """
 
     about: str
@@ -54,6 +55,7 @@ class Mode:
     says_no: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     piecewise: bool = False
+    plain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class Row:
 
     packages: distributions that hold it, any of which will do. extra: irlang's extra that installs
     it. about: its usual mode; empty where it has to be said which; share, patience, options,
-    says_no, alone, piecewise: of that mode; unasked: what a release says no with that was not asked
-    for its kernels. needs: distributions that lowering itself needs. modes: the others, by what
-    stands behind the colon.
+    says_no, alone, piecewise, plain: of that mode; unasked: what a release says no with that was
+    not asked for its kernels. needs: distributions that lowering itself needs. modes: the others,
+    by what stands behind the colon.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Row:
     unasked: str = ""
     alone: str = ""
     piecewise: bool = False
+    plain: str | None = None
 
     @property
     def usual(self) -> Mode:
@@ -93,6 +96,7 @@ class Row:
             says_no=self.says_no,
             alone=self.alone,
             piecewise=self.piecewise,
+            plain=self.plain,
         )
 
 
@@ -121,11 +125,11 @@ ROWS = {
                 ":compile": Mode(
                     "torch.compile with Inductor, which needs a C++ compiler", share=32,
                     patience=6.0, compiler=True, environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
-                    says_no=_NO_TORCH_KERNEL,
+                    says_no=_NO_TORCH_KERNEL, plain="",
                 ),
                 ":export": Mode(
                     "the program of torch.export.export, run again", share=4,
-                    says_no=_NO_TORCH_KERNEL + _NOT_EXPORTED,
+                    says_no=_NO_TORCH_KERNEL + _NOT_EXPORTED, plain="",
                 ),
                 ":triton": Mode(
                     "torch.compile on a GPU, where Inductor writes kernels for Triton", share=32,
@@ -144,9 +148,9 @@ ROWS = {
             "TensorFlow, operator by operator", says_no=NO_KERNEL,
             modes={
                 ":graph": Mode("tf.function: a graph, improved by Grappler", share=4,
-                               says_no=NO_KERNEL),
+                               says_no=NO_KERNEL, plain=""),
                 ":xla": Mode("tf.function(jit_compile=True): compiled by XLA", share=16,
-                             patience=3.0, says_no=NO_KERNEL),
+                             patience=3.0, says_no=NO_KERNEL, plain=""),
                 ":gpu": Mode("TensorFlow on a GPU, f32 in full", packages=("tensorflow",), gpu=True,
                              says_no=NO_KERNEL),
                 ":tf32": Mode("TensorFlow on a GPU, products of f32 in TF32", gpu=True,
@@ -161,7 +165,8 @@ ROWS = {
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
             piecewise=True,
             modes={
-                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0),
+                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0,
+                             plain=""),
                 **{
                     mode: Mode(
                         f"JAX on a GPU, {how}", share=16, gpu=True, patience=6.0, piecewise=True,
@@ -192,6 +197,7 @@ ROWS = {
         Row(
             "onnxruntime", ("onnxruntime", "onnxruntime-gpu"), "onnx", "onnx",
             "ONNX Runtime on the processor, graph optimisation full", needs=("onnx",),
+            plain=":plain",
             modes={
                 ":plain": Mode("ONNX Runtime, graph optimisation off",
                                options={"graph_optimization": "off"}),
@@ -259,7 +265,9 @@ class Description:
     framework: whose programs it runs, a key of `ROWS`. mode: what stands behind the colon, or the
     name of one of `KIN`. release: the version's first numbers. usual: whether it is a framework in
     its usual mode, as compared where no target is named. kernels: see `irlang.lower.added`.
-    says_no: see `Mode`. compiles: whether it takes its time over a program, however short.
+    says_no: see `Mode`. compiles: whether it takes its time over a program, however short. plain:
+    the target that runs the same programs as they are; empty of one that does so itself, and where
+    there is none.
     """
 
     name: str
@@ -277,6 +285,7 @@ class Description:
     worker: pool.Target = field(repr=False)
     says_no: str = ""
     compiles: bool = False
+    plain: str = ""
 
     def as_json(self) -> dict[str, object]:
         """As `irlang targets --format json` shows it."""
@@ -360,8 +369,13 @@ def _described(name: str, row: Row, key: str, mode: Mode, own: Added | None) -> 
         mode.about, mode.share, row.name, key, not key and own is None, numbers(version),
         own.kernels if own else {}, worker,
         row.unasked if own and row.unasked and not own.kernels else mode.says_no,
-        mode.patience > 1 and not mode.piecewise,
+        mode.patience > 1 and not mode.piecewise, _plain(name, key, mode),
     )  # fmt: skip
+
+
+def _plain(name: str, key: str, mode: Mode) -> str:
+    base, _, behind = name.partition(":")
+    return base + mode.plain if mode.plain is not None and behind == key else ""
 
 
 def _gpu() -> bool:

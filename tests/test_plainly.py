@@ -1,0 +1,186 @@
+"""What a framework does plainly is what a mode of it is to do where a definition is silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irlang.arithmetic import STANDARD
+from irlang.catalog import builtin
+from irlang.diff.calls import Case
+from irlang.diff.finding import find
+from irlang.diff.localise import localise
+from irlang.diff.outcome import Outcome, verdicts
+from irlang.diff.plainly import Judged, compare_plainly, leaves_open
+from irlang.diff.report_folder import write
+from irlang.diff.runner import Session, expose
+from irlang.diff.verdict import Verdict
+from irlang.dtypes import DTYPES
+from irlang.interp.program import balls, precision
+from irlang.interp.shape import check
+from irlang.lower.pool import Program, Result
+from irlang.lower.target import describe, names
+from irlang.parser import parse
+from tests.targets import usable
+
+NAN, INF = np.nan, np.inf
+
+
+def _case(model: str, **values: Any) -> Case:
+    """A program with the values of its inputs."""
+    graph = check(parse(f"nnir 1\nmodel m{model}\n", "model.nnir"), builtin()).graphs[0]
+    fed = {n: np.asarray(a, DTYPES[graph.values[n].dtype].numpy) for n, a in values.items()}
+    return Case(graph, fed, {}, builtin(), edge=True)
+
+
+def _result(case: Case, values: dict[str, Any]) -> Result:
+    graph = expose(case.graph)
+    kinds = {name: DTYPES[graph.values[v].dtype].numpy for name, v in graph.outputs.items()}
+    outputs = {n: np.asarray(a, kinds[n]) for n, a in values.items()}
+    return Result("ok", outputs, {}, "", {}, 0.0)
+
+
+def _against(case: Case, plain: dict[str, Any] | None, got: dict[str, Any]) -> list[Verdict]:
+    """The verdicts on what tf:xla gave, where TensorFlow plainly gives something; None: where
+    nothing is to be asked of it.
+    """
+    known = balls(case.graph, case.values, case.catalog, precision(case.graph))
+    result = _result(case, got)
+    outcome = Outcome(balls=known, results={"tf:xla": result})
+    outcome.verdicts["tf:xla"] = verdicts(case.graph, "tf:xla", outcome, result)
+    asked: list[Program] = []
+
+    def ran(programs: list[Program]) -> list[Result]:
+        asked.extend(programs)
+        return [_result(case, plain or {})] * len(programs)
+
+    compare_plainly("tf:xla", "tf", [Judged(case, case.graph, outcome)], STANDARD, ran)
+    assert len(asked) == (plain is not None)
+    return outcome.verdicts["tf:xla"]
+
+
+_STEP = "(x: f32[3], h: f32[3]) -> y: f32[3] { y = heaviside(x, h) }"
+_AT = {"x": [NAN, 0, 2], "h": [7, 0.5, 7]}
+
+
+def test_what_is_left_open_is_as_it_is_plainly() -> None:
+    case = _case(_STEP, **_AT)
+    (found,) = _against(case, {"y": [0, 0.5, 1]}, {"y": [NAN, 0.5, 1]})
+    assert (found.verdict, found.index, found.expected) == ("inconsistent", (0,), 0)
+    assert np.isnan(found.got or 0)
+    assert found.stage == "forward"
+    assert found.message == "the definition leaves it open, and tf gives 0.0"
+
+
+@pytest.mark.parametrize("value", [NAN, 0.0, 1.0, INF])
+def test_any_value_is_right_that_is_given_plainly(value: float) -> None:
+    case = _case(_STEP, **_AT)
+    (found,) = _against(case, {"y": [value, 0.5, 1]}, {"y": [value, 0.5, 1]})
+    assert found.verdict == "agrees"
+
+
+def test_half_of_the_digits_are_compared() -> None:
+    case = _case(_STEP, **_AT)
+    near, far = 3 * (1 + 1e-5), 3 * (1 + 1e-3)
+    assert _against(case, {"y": [3, 0.5, 1]}, {"y": [near, 0.5, 1]})[0].verdict == "agrees"
+    assert _against(case, {"y": [3, 0.5, 1]}, {"y": [far, 0.5, 1]})[0].verdict == "inconsistent"
+
+
+def test_a_finding_by_the_definition_stays_one() -> None:
+    case = _case(_STEP, **_AT)
+    (found,) = _against(case, None, {"y": [NAN, 0.5, 3]})
+    assert (found.verdict, found.index) == ("wrong", (2,))
+
+
+def test_what_is_plainly_wrong_is_no_measure() -> None:
+    case = _case(_STEP, **_AT)
+    (found,) = _against(case, {"y": [0, 0.5, 3]}, {"y": [NAN, 0.5, 1]})
+    assert found.verdict == "agrees"
+
+
+def test_nothing_is_asked_where_definitions_determine_everything() -> None:
+    for x in ([1, 0, 2], [-1, INF, 2]):
+        (found,) = _against(_case(_STEP, x=x, h=[7, 0.5, 7]), None, {"y": np.heaviside(x, 0.5)})
+        assert found.verdict == "agrees"
+    case = _case("(x: f32[2]) -> y: f32[2] { y = exp(x) }", x=[NAN, 0])
+    assert not leaves_open(case.graph, case.catalog)
+
+
+def test_the_oracle_goes_on_from_there() -> None:
+    case = _case(
+        "(x: f32[3], h: f32[3]) -> z: f32[3] {\n s = heaviside(x, h)\n z = multiply(s, h)\n}", **_AT
+    )
+    plain = {"s": [1, 0.5, 1], "z": [7, 0.25, 7]}
+    assert _against(case, plain, {"z": [7, 0.25, 7]})[0].verdict == "agrees"
+    (found,) = _against(case, plain, {"z": [0, 0.25, 7]})
+    assert (found.verdict, found.index, found.expected) == ("inconsistent", (0,), 7)
+
+
+def test_nothing_is_open_for_certain_where_rounding_decides() -> None:
+    """A variance of 0 or not: of its root's reciprocal nobody knows whether it is infinite."""
+    model = """(x: f32[3], h: f32[3]) -> y: f32[3] {
+      t = multiply(x, x)
+      u = subtract(t, h)
+      v = log(u)
+      y = heaviside(v, h)
+    }"""
+    x = np.float32(1.1)
+    case = _case(model, x=[x, 1, 3], h=[x * x, 5, 1])
+    v = [np.log(1e-9), NAN, np.log(8)]
+    y = [0, 0, 1]
+    plain = {"t": [x * x, 1, 9], "u": [1e-9, -4, 8], "v": v, "y": y}
+    (found,) = _against(case, plain, {"y": [NAN, NAN, 1]})
+    assert (found.verdict, found.index) == ("inconsistent", (1,))
+
+
+def test_whole_numbers_are_compared_as_they_are() -> None:
+    case = _case("(x: f32[2]) -> y: i32[2] { y = cast(x; to = i32) }", x=[NAN, 5])
+    assert _against(case, {"y": [-(2**31), 5]}, {"y": [0, 5]})[0].verdict == "inconsistent"
+    assert _against(case, {"y": [0, 5]}, {"y": [0, 5]})[0].verdict == "agrees"
+
+
+def test_modes_that_make_something_of_a_program_have_a_plain_one() -> None:
+    found = {name: describe(name).plain for name in names() if describe(name).plain}
+    usual = {n: p for n, p in found.items() if n.split(":")[0] in ("torch", "tf", "jax")}
+    assert usual == {
+        "torch:compile": "torch", "torch:export": "torch", "tf:graph": "tf", "tf:xla": "tf",
+        "jax:jit": "jax",
+    }  # fmt: skip
+    assert found["onnxruntime"] == "onnxruntime:plain"
+    assert not any(describe(plain).plain for plain in found.values())
+
+
+def test_a_mode_is_measured_by_its_framework(tmp_path: Path) -> None:
+    """XLA makes the largest of what is too large for an i32, TensorFlow the least (both say so)."""
+    usable("tf:xla")
+    case = _case(
+        """(x: f32[2], c: i32[2]) -> z: i32[2], w: f32[2] {
+          w = negate(x)
+          y = cast(x; to = i32)
+          z = minimum(y, c)
+        }""",
+        x=[3e9, 5], c=[7, 7],
+    )  # fmt: skip
+    with Session(["tf:xla"]) as session:
+        (outcome,) = session.compare([case])
+        found = {v.name: v for v in outcome.verdicts["tf:xla"]}
+        assert (found["z"].verdict, found["z"].got) == ("inconsistent", 7)
+        assert found["z"].expected == -(2**31)
+        assert found["w"].verdict == "agrees"
+        culprit = localise(session, case, "tf:xla")
+        assert culprit is not None
+        assert (culprit.node.op.name, culprit.verdict.name) == ("cast", "y")
+        told = find(session, case, 1, "tf:xla", outcome)
+    assert (told.operator, told.verdict.verdict, told.plain) == ("cast", "inconsistent", "tf")
+    assert told.repeated
+    entry = write(told, tmp_path, "f-001")
+    assert entry["title"].endswith("gives 2147483647 for y, where tf gives -2147483648")
+    assert entry["others"] == {"tf": "agrees"}
+    assert (tmp_path / "show_tf.py").exists()
+    text = (tmp_path / "issue.md").read_text("utf-8")
+    assert "The definition leaves it open" in text
+    assert "gives what is expected here" in text
+    assert "Prints what tf gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
