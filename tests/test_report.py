@@ -39,6 +39,7 @@ from irlang.diff.suppress import known_as, read_known
 from irlang.diff.verdict import reason_of
 from irlang.interp import exact
 from irlang.lower.lower import lower
+from irlang.lower.manner import USUAL, Manner
 from irlang.lower.pool import Result
 from irlang.lower.profile import read_profile
 from irlang.lower.target import targets as all_targets
@@ -263,18 +264,49 @@ EAGER = ["torch", "tf", "jax", "keras:tensorflow", "keras:torch", "keras:jax"]
 
 @pytest.mark.parametrize("target", EAGER)
 def test_scripts_of_eager_targets_are_what_somebody_would_type(target: str, tmp_path: Path) -> None:
+    for text in _told(target, tmp_path):
+        assert "def " not in text
+
+
+@pytest.mark.parametrize("target", ["torch:export", "tf:graph", "tf:xla", "jax:jit"])
+@pytest.mark.parametrize("turn", [0, 1])
+def test_scripts_of_modes_keep_what_is_compiled_a_function(
+    target: str, turn: int, tmp_path: Path
+) -> None:
+    for text in _told(target, tmp_path, Manner(turn=turn)):
+        assert "INPUTS" not in text
+        assert "def m(x, n, w):\n" in text
+        assert "Takes" not in text
+
+
+def test_a_script_hands_the_model_to_what_converts_it(tmp_path: Path) -> None:
+    usable("tflite")
+    case = case_of("model m(x: f32[2]) -> y: f32[2] { y = negate(x) }")
+    case.inputs.update(x=np.array([1, -2], np.float32))
+    lowered = lower(case.graph, "tflite", case.catalog, case.params)
+    text = script(lowered, case.inputs, {}, "about", "finding.safetensors")
+    assert "y, = converted(m, [x])" in text
+    path = tmp_path / "show.py"
+    path.write_text(text)
+    result = ran("tflite", path)
+    assert result.returncode == 0, result.stderr
+    assert "y got      [-1.,  2.]" in result.stdout
+
+
+def _told(target: str, folder: Path, manner: Manner = USUAL) -> Iterator[str]:
+    """The scripts of a program on a target: of its results' elements, and of their types."""
     described = usable(target)
     case = case_of(STRAIGHT)
-    lowered = lower(case.graph, target, case.catalog, case.params)
+    lowered = lower(case.graph, target, case.catalog, case.params, manner=manner)
     if lowered.unsupported:
         case = case_of(STRAIGHT.replace("  z = negate(n)\n", "  z = identity(n)\n"))
-        lowered = lower(case.graph, target, case.catalog, case.params)
+        lowered = lower(case.graph, target, case.catalog, case.params, manner=manner)
     assert not lowered.unsupported
     case.inputs.update(x=np.array([[1, 2, 3], [-4, 5, 0.5]], np.float32))
     for typed in (False, True):
         text = script(lowered, case.inputs, {"s": "7.5"}, "about", "finding.safetensors", (), typed)
-        assert "def " not in text
-        path = tmp_path / "show.py"
+        yield text
+        path = folder / "show.py"
         path.write_text(text)
         result = ran(target, path, python=described.worker.python)
         assert result.returncode == 0, result.stderr
@@ -355,15 +387,6 @@ def test_gradients_are_written_as_somebody_would(framework: str, tmp_path: Path)
     assert said[said.index("d_xexpected[14,-2]") + 1] == "d_xgot[14.,-2.]"
     assert "d_unusedgot[0.]" in said
     assert "".join(said[-3:]) == "d_tablegot[[1.,4.],[0.,0.],[2.,8.]]"
-
-
-def test_modes_that_need_a_function_keep_it() -> None:
-    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    case = case_of(STRAIGHT)
-    lowered = lower(case.graph, "tf:graph", case.catalog, case.params)
-    text = script(lowered, case.inputs, {"s": "7.5"}, "about", "finding.safetensors")
-    assert "@tf.function" in text
-    assert '"s": "7.5",' in text
 
 
 def test_whole_numbers_keep_all_their_digits(

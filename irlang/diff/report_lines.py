@@ -3,8 +3,9 @@
 A worker's program has functions that take and give arrays by name. Somebody who reads a report
 wants what they would have typed. Both are the same operators on the same tensors: the text of the
 model's function is taken over as it is, and that of `tensor` and `array`, where each is one
-expression, stands where they were called; how gradients are written is its target's to say. A
-program of another form has no such lines.
+expression, stands where they were called; how gradients are written is its target's to say. The
+model stays a function where a mode makes something of it as a whole. A program of another form has
+no such lines.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from irlang.lower.python_program import Slopes
 
 _OWN = ("run", "gradients", "main", "tensor", "array")
 _STANDARD = frozenset({"sys", "pathlib", "os"})
 _NAMED = ("INPUTS", "PARAMS", "OUTPUTS")
+_Names: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,10 @@ def straight(
     model = functions[call.function]
     into, out = (_expression(code, functions.get(name)) for name in ("tensor", "array"))
     end = model.body[-1]
-    if into is None or out is None or model.decorator_list or model.args.vararg is not None:
+    if into is None or out is None:
         return None
+    if call.model or model.decorator_list or model.args.vararg is not None:
+        return None if slopes else _around(code, tree, call, names, (into, out), written)
     if not isinstance(end, ast.Return) or not isinstance(end.value, ast.Tuple):
         return None
     inputs, params, outputs = names
@@ -97,12 +102,79 @@ def straight(
     return Lines(imports, helpers, "\n".join(given), body, results, versions)
 
 
+def _around(
+    code: str,
+    tree: ast.Module,
+    call: _Call,
+    names: _Names,
+    ends: tuple[str, str],
+    written: Mapping[str, str],
+) -> Lines | None:
+    """The lines around functions that stay: the model's, and what a mode makes of it.
+
+    names, ends: of the tensors, and what makes tensors of arrays and arrays of them.
+    """
+    (inputs, params, outputs), (into, out) = names, ends
+    own = [
+        one
+        for one in tree.body
+        if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name not in _OWN
+    ]
+    models = [one for one in own if isinstance(one, ast.FunctionDef) and _is_model(one)]
+    if len(models) != 1:
+        return None
+    (model,) = models
+    arguments = [argument.arg for argument in model.args.args]
+    if len(arguments) != len(inputs) + len(params):
+        return None
+    helpers = "\n\n\n".join(_text(code, one, one is model) for one in own)
+    if re.search(rf"\b({'|'.join(_NAMED)})\b", helpers):
+        return None  # it is told which tensors there are
+    tensors = dict(zip([*inputs, *params], arguments, strict=True))
+    given = [_given(tensors[name], written[name], into) for name in tensors]
+    results = list(outputs)
+    taken = {*arguments, *(one.name for one in own)}
+    if not all(name.isidentifier() and name not in taken for name in outputs):
+        results = [f"result{place}" for place in range(len(outputs))]
+    handed = ", ".join(arguments)
+    handed = f"{call.model}, [{handed}]" if call.model else handed
+    ran = f"{', '.join(results)}{',' * (len(results) == 1)} = {call.function}({handed})"
+    body = _block(call.within, ran)
+    settings = [ast.unparse(one) for one in _head(tree) if isinstance(one, ast.Assign | ast.Expr)]
+    used = "\n".join((body, helpers, into, out, *written.values(), *settings))
+    imports, versions = _imports(code, tree, used)
+    shown = {n: _in_place(out, one) for n, one in zip(outputs, results, strict=True)}
+    return Lines(imports, helpers, "\n".join(given), body, shown, versions)
+
+
+def _is_model(function: ast.FunctionDef) -> bool:
+    """Whether a function tells what it takes and gives, and gives several at once."""
+    end = function.body[-1]
+    gives = isinstance(end, ast.Return) and isinstance(end.value, ast.Tuple)
+    return gives and bool(ast.get_docstring(function))
+
+
+def _text(code: str, one: ast.FunctionDef | ast.ClassDef, bare: bool) -> str:
+    """A definition's text with what stands above it; bare: without what describes it."""
+    lines = code.splitlines()
+    above = [decorator.lineno for decorator in one.decorator_list]
+    first, last = min([*above, one.lineno]) - 1, one.end_lineno
+    described = one.body[0]
+    if bare and ast.get_docstring(one) is not None:
+        return "\n".join(lines[first : described.lineno - 1] + lines[described.end_lineno : last])
+    return "\n".join(lines[first:last])
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """How `run` calls the model: the function's name, and the head of a `with` around it."""
+    """How `run` calls the model: the function's name, and the head of a `with` around it.
+
+    model: the model's name, where that is handed to a function that makes something of it.
+    """
 
     function: str
     within: str
+    model: str = ""
 
 
 def _called(run: ast.FunctionDef) -> _Call | None:
@@ -116,10 +188,12 @@ def _called(run: ast.FunctionDef) -> _Call | None:
     match inner:
         case ast.Assign(value=ast.Call(func=ast.Name(id=name), args=[ast.Starred()])):
             return _Call(name, within)
+        case ast.Assign(value=ast.Call(ast.Name(id=name), [ast.Name(id=model), ast.Name()])):
+            return _Call(name, within, model)
     return None
 
 
-def _names(tree: ast.Module) -> tuple[Sequence[str], Sequence[str], Sequence[str]] | None:
+def _names(tree: ast.Module) -> _Names | None:
     """The names of the inputs, the parameters and the results."""
     found: dict[str, Sequence[str]] = {}
     for one in tree.body:
@@ -181,7 +255,8 @@ def _given(name: str, array: str, into: str) -> str:
 
 def _imports(code: str, tree: ast.Module, used: str) -> tuple[str, dict[str, str]]:
     """What stands before the names of the inputs, without the imports that nothing uses."""
-    standard, lines, versions = ["import sys"], [], {}
+    standard, versions = ["import sys"], {}
+    lines: list[str] = []
     for one in _head(tree):
         text = ast.get_source_segment(code, one) or ""
         if isinstance(one, ast.Import | ast.ImportFrom):
@@ -195,6 +270,8 @@ def _imports(code: str, tree: ast.Module, used: str) -> tuple[str, dict[str, str
             if ours:
                 standard.append(text)
                 continue
+        elif lines and lines[-1].startswith(("import ", "from ")):
+            text = f"\n{text}"  # what is set once
         lines.append(text)
     return "\n".join([*sorted(standard), "", *lines]), versions
 
