@@ -147,7 +147,7 @@ def test_modes_that_make_something_of_a_program_have_a_plain_one() -> None:
     usual = {n: p for n, p in found.items() if n.split(":")[0] in ("torch", "tf", "jax")}
     assert usual == {
         "torch:compile": "torch", "torch:export": "torch", "tf:graph": "tf", "tf:xla": "tf",
-        "jax:jit": "jax",
+        "jax:jit": "jax", "torch:triton": "torch:cuda",
     }  # fmt: skip
     assert found["onnxruntime"] == "onnxruntime:plain"
     assert not any(describe(plain).plain for plain in found.values())

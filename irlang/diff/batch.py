@@ -384,6 +384,9 @@ def _judged(
     if case.edge:
         verdict = at_edge(verdict)
     by_call = case.edge and verdict != "timeout"  # it would hang once more
+    # What compiles for seconds is not asked for all values in between where nothing is amiss: its
+    # calls have turns by themselves, and are others together.
+    by_call &= verdict in FINDINGS or not session.takes_seconds(target)
     amiss = _at_edges(session, case, seed, target, found) if by_call else []
     if amiss:
         return gravest(amiss)

@@ -8,7 +8,7 @@ the fewest values that must stay hidden, and the calls that meet there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,24 +47,6 @@ def culprits(session: Session, case: Case, target: str) -> Iterator[Culprit]:
             found = Culprit(node, amiss, fed)
             if _borne_out(session, case, target, found):
                 yield found
-        elif session.plain[target] and node.expansion(case.catalog).unspecified:
-            unlike = _unlike_plainly(session, case, target, node, fed)
-            if unlike is not None:
-                yield unlike
-
-
-def _unlike_plainly(
-    session: Session, case: Case, target: str, node: Node, fed: dict[str, Array]
-) -> Culprit | None:
-    """A call as a culprit, where what it is fed leaves open what it gives, and a target gives
-    something else than plainly (`irlang.diff.plainly`); None where it does not.
-    """
-    one = isolate(case, Culprit(node, Verdict(node.name, target, "unstable"), fed))
-    amiss = finding_of(session.only(target).compare([one])[0].verdicts[target])
-    if amiss is None:
-        return None
-    value = next(name for name in node.outputs if plain_name(name) == amiss.name)
-    return Culprit(node, replace(amiss, name=value), fed)
 
 
 def _borne_out(session: Session, case: Case, target: str, culprit: Culprit) -> bool:
@@ -152,7 +134,30 @@ def judged_by_call(session: Session, case: Case, target: str, result: Result) ->
         fed = {name: given[name] for name in node.operands() if name in given}
         if len(fed) == len(set(node.operands())):
             own = session.arithmetic[target]
-            yield node, judge_call(case, node, fed, given, target, own), fed
+            judged = judge_call(case, node, fed, given, target, own)
+            if session.plain[target] and finding_of(judged) is None:
+                judged = _beside_plain(session, case, target, node, fed, given) or judged
+            yield node, judged, fed
+
+
+def _beside_plain(
+    session: Session,
+    case: Case,
+    target: str,
+    node: Node,
+    fed: dict[str, Array],
+    given: Mapping[str, Array],
+) -> list[Verdict]:
+    """What a target gives for a call beside what its framework gives plainly, fed the same, where
+    the definition leaves that open (`irlang.diff.plainly`); nothing where that says nothing.
+    """
+    if not node.expansion(case.catalog).unspecified:
+        return []
+    one = isolate(case, Culprit(node, Verdict(node.name, target, "unstable"), fed))
+    names = {plain_name(value): value for value in node.outputs if value in given}
+    result = Result("ok", {name: given[value] for name, value in names.items()}, {}, "", {}, 0.0)
+    found = session.only(target).beside_plain(one, target, result)
+    return [replace(v, name=names[v.name]) for v in found if v.verdict in FINDINGS]
 
 
 def isolate(case: Case, culprit: Culprit, fixed: bool = False) -> Case:

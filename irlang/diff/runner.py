@@ -34,6 +34,7 @@ from irlang.diff.outcome import (
 )
 from irlang.diff.plainly import Judged, compare_plainly
 from irlang.diff.rounds import Fruitless
+from irlang.diff.verdict import Verdict
 from irlang.graph import Graph, Node
 from irlang.lower.launch import on_gpu
 from irlang.lower.lower import Lowered, lower
@@ -108,8 +109,11 @@ class Session:
 
     def slow(self) -> bool:
         """Whether all targets take seconds over a program, however short."""
-        patience = (self.workers[name].target.patience for name in self.targets)
-        return all(self.compiles.values()) and min(patience) >= _SECONDS
+        return all(map(self.takes_seconds, self.targets))
+
+    def takes_seconds(self, target: str) -> bool:
+        """Whether a target takes seconds over a program, however short."""
+        return self.compiles[target] and self.workers[target].target.patience >= _SECONDS
 
     def among(self, targets: Sequence[str]) -> Session:
         """The same workers, some of the targets; not to be closed by itself."""
@@ -279,11 +283,27 @@ class Session:
                     found = with_open(watched[number], found, following)
                 outcomes[number].verdicts[target] = found
         for target in self.workers:
-            if self.plain[target]:
-                some = [Judged(cases[n], watched[n], outcomes[n]) for n, _ in sent[target]]
-                own, ran = self.arithmetic[target], partial(self._ran_plainly, target)
-                compare_plainly(target, self.plain[target], some, own, ran)
+            some = [Judged(cases[n], watched[n], outcomes[n]) for n, _ in sent[target]]
+            self._compare_plainly(target, some)
         return outcomes
+
+    def beside_plain(self, case: Case, target: str, result: Result) -> list[Verdict]:
+        """Verdicts on what a target gave for a case, by what its framework gives plainly and by
+        nothing else: `unstable` where that says nothing.
+        """
+        outcome = Outcome(results={target: result})
+        outcome.verdicts[target] = same(case.graph, target, "unstable", "")
+        try:
+            outcome.balls = balls_of(case, case.graph, self.arithmetic[target])
+        except InvalidInput as error:
+            outcome.refusal = error
+        self._compare_plainly(target, [Judged(case, case.graph, outcome)])
+        return outcome.verdicts[target]
+
+    def _compare_plainly(self, target: str, some: list[Judged]) -> None:
+        if self.plain[target]:
+            own, ran = self.arithmetic[target], partial(self._ran_plainly, target)
+            compare_plainly(target, self.plain[target], some, own, ran)
 
     def _ran_plainly(self, target: str, programs: list[Program]) -> list[Result]:
         """What a target's framework gives without the target's mode: that is its own process where
@@ -291,7 +311,7 @@ class Session:
         """
         plain, worker = self.plain[target], self.workers[target]
         if ROWS[describe(plain).framework].kind != "python":
-            if plain not in self._beside:
+            if plain not in {**self.workers, **self._beside}:
                 self._beside[plain] = Worker(describe(plain).worker, self._limits)
             worker = self.workers.get(plain) or self._beside[plain]
         worker.send(programs, self.seconds)

@@ -135,7 +135,7 @@ ROWS = {
                     "torch.compile on a GPU, where Inductor writes kernels for Triton", share=32,
                     patience=6.0, compiler=True, gpu=True,
                     environment={"TORCHINDUCTOR_COMPILE_THREADS": "1"},
-                    says_no=_NO_TORCH_KERNEL + _ASSERTED,
+                    says_no=_NO_TORCH_KERNEL + _ASSERTED, plain=":cuda",
                 ),
                 ":cuda": Mode("PyTorch on a GPU, f32 in full", gpu=True,
                               says_no=_NO_TORCH_KERNEL + _ASSERTED),
@@ -165,7 +165,7 @@ ROWS = {
             "jax", ("jax",), "jax", "python", "JAX, operator by operator", share=16, patience=6.0,
             piecewise=True,
             modes={
-                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=6.0,
+                ":jit": Mode("jax.jit: compiled by XLA as a whole", share=8, patience=3.0,
                              plain=""),
                 **{
                     mode: Mode(
