@@ -151,7 +151,7 @@ def test_conditions_separate_calls(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("op", list(builtin()), ids=builtin().names())
 def test_no_operator_lacks_a_meaning(op: object) -> None:
-    row = cover(op, builtin())  # type: ignore[arg-type]
+    row = cover(op, builtin(), 4)  # type: ignore[arg-type]
     assert not row.faults, row.remarks()
     for name in MEANINGS:
         assert row.meanings[name].mark == "+" or row.meanings[name].reason

@@ -284,6 +284,9 @@ def test_more_calls_take_hardly_longer_where_a_program_is_compiled_whole(
     target: str, compiles: bool
 ) -> None:
     assert describe(target).compiles == compiles  # JAX by itself compiles every operation
+    usable(target)
+    session = Session([target])
+    assert session.slow() == session.takes_seconds(target) == compiles
 
 
 _CONVERTED = (

@@ -89,10 +89,10 @@ class Row:
         }  # fmt: skip
 
 
-def cover(op: ast.Op, catalog: Catalog) -> Row:
-    """The row of an operator."""
+def cover(op: ast.Op, catalog: Catalog, count: int = _CALLS) -> Row:
+    """The row of an operator, by so many calls of it."""
     graphs: list[Graph] = []
-    drawn = _tried(lambda: graphs.extend(calls(op, catalog, _CALLS, _LIMITS)))
+    drawn = _tried(lambda: graphs.extend(calls(op, catalog, count, _LIMITS)))
     types = " ".join(f"{variable}:{kind}" for variable, kind in op.dtypes)
     row = Row(op.name, len(graphs), types)
     row.meanings = dict.fromkeys(MEANINGS, WORKS)
