@@ -29,6 +29,7 @@ from irlang.diff.runner import Session
 from irlang.diff.seen import Seen
 from irlang.diff.suspects import judge_apart, wrong_calls
 from irlang.diff.unmixed import unmixed
+from irlang.diff.verdict import Verdict
 from irlang.dtypes import DTYPES
 from irlang.equations import TensorInfo
 from irlang.gen.build import generate
@@ -350,6 +351,20 @@ def test_a_call_that_is_a_program_of_its_own_is_run_once(
     case = next(c for c in cases if c is not None and not c.params)
     assert len(judge_apart(session, [(0, 1, case)], Seen(), grad=False)[0]) == 1
     assert ran == [1]
+
+
+@pytest.mark.parametrize("tried", [True, False])
+def test_a_hang_that_nobody_has_waited_for_is_none(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tried: bool
+) -> None:
+    """A call alone is hurried, as a busy machine is, and the time of the campaign may end then."""
+    monkeypatch.setattr(runner, "lower", _planted({"torch.tanh(": "torch.nan_to_num("}))
+    hung = Verdict("y", "torch", "timeout", message="no answer within 1 s")
+    monkeypatch.setattr(suspects, "_wrong", lambda ran, _: [(*ran[0][1:], "tanh", hung)])
+    monkeypatch.setattr(suspects, "find", lambda *_: SimpleNamespace(repeated=False, tried=tried))
+    cases = (case_apart(builtin(), seed, ["tanh"], False) for seed in range(100))
+    case = next(c for c in cases if c is not None and not c.params)
+    assert len(judge_apart(session, [(0, 1, case)], Seen(), grad=False)[0]) == tried
 
 
 def test_what_stands_behind_the_worst_element_is_found_too(

@@ -12,7 +12,6 @@ from irlang.diff.found import Found
 from irlang.diff.invalid import Accepted
 from irlang.diff.localise import Culprit, isolate, localise
 from irlang.diff.outcome import Outcome
-from irlang.diff.pace import PACE
 from irlang.diff.reduce import HANG_SECONDS, reduce, symptom, written_out
 from irlang.diff.reduce_names import short
 from irlang.diff.repeat import is_repeated
@@ -31,7 +30,7 @@ _SLOWER = 4  # times as long for a gradient, of which every trial makes the adjo
 _OF_VALUES = frozenset({"wrong", "inaccurate", "nonfinite", "edge", INCONSISTENT})
 _HANG = "timeout"
 _WITHOUT_VALUES = frozenset({"refused", "crash", _HANG, "memory"})
-_LATE = 5.0  # seconds after which the smallest program of one that hung has no answer, at most
+_LATE = 5.0  # seconds after which the smallest program of one that hung has no answer either
 _NAMED = 12  # calls whose names together say what is wrong: a fusion takes a dozen at most
 
 
@@ -173,7 +172,7 @@ def _reduced(
         session, start, target, culprit=name, grad=grad, hangs=hangs,
         seconds=SECONDS * (_SLOWER if grad else 1), trials=TRIALS,
     )  # fmt: skip
-    session = session.hurried(target, _late(session, target)) if hangs else session
+    session = session.hurried(target, _LATE) if hangs else session
     reduced = made.case if made is not None else written_out(start)
     renamed = short(reduced)
     outcome = session.compare([renamed], grad=grad)[0]
@@ -191,12 +190,6 @@ def _reduced(
     found = _told(session, whole, reduced, seed, target, verdict, outcome, name if alone else None)
     trials = made.trials if made is not None else 0
     return replace(found, trials=trials, repeated=not hangs or again.verdict == _HANG)
-
-
-def _late(session: Session, target: str) -> float:
-    """Seconds, before a target's patience, after which what hung has no answer once more."""
-    patience = session.workers[target].target.patience
-    return max(HANG_SECONDS, PACE.for_one(_LATE * patience) / patience)
 
 
 def _told(

@@ -130,9 +130,11 @@ def judge_apart(
                     if seen.knows(symptom) or len(found) >= _MOST or PACE.over():
                         continue
                     heard = seen.heard(target, judged.verdicts[target])
-                    if not heard:
-                        found.append(find(session, alone, seed, target, judged))
-                    if heard or found[-1].repeated:  # what was there once hides nothing
+                    told = None if heard else find(session, alone, seed, target, judged)
+                    if told is not None and hangs and not told.tried:
+                        continue  # it was hurried, and nobody has waited for it since
+                    found += [told] if told is not None else []
+                    if told is None or told.repeated:  # what was there once hides nothing
                         seen.symptoms.add(symptom)
     return found, counts
 
