@@ -22,6 +22,7 @@ from irlang.interp.wholes import Wholes
 
 _DEPTH = 4  # expressions that are looked into, one inside another
 _TWO = 2  # terms of a difference
+_OF_ENDS = ("max", "min")
 
 
 class Entropies(Wholes):
@@ -175,15 +176,27 @@ class Entropies(Wholes):
     def _logarithms(self, expr: eq.Expr, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """What an expression is the logarithm of, and so much more at most."""
         own = self.meaning(expr, inner)
-        if not isinstance(own, eq.Apply) or own.function != "log":
+        if _is_of(own, "log"):
+            yield from self._hardly_less(own.args[0], inner, _DEPTH)
+
+    def _hardly_less(
+        self, expr: eq.Expr, inner: Limits, depth: int
+    ) -> Iterator[tuple[eq.Expr, float]]:
+        """What an expression is no less than, and so much more at most: what something was added
+        to, or was kept from going below a number, or above what it never comes to.
+        """
+        yield expr, 0.0
+        taken = self.meaning(expr, inner)
+        if not depth or not isinstance(taken, eq.Apply) or taken.function not in ("+", *_OF_ENDS):
             return
-        yield own.args[0], 0.0
-        taken = self.meaning(own.args[0], inner)
-        if isinstance(taken, eq.Apply) and taken.function in ("+", "max"):
-            for one, other in (taken.args, taken.args[::-1]):
-                more = self.interval(other, inner, {})
-                if more.low >= 0 and more.finite:
-                    yield one, more.high
+        for one, other in (taken.args, taken.args[::-1]):
+            ends = self.interval(other, inner, {})
+            if taken.function == "min":
+                kept, more = self.interval(one, inner, {}).high <= ends.low, 0.0
+            else:
+                kept, more = ends.low >= 0 and ends.finite, ends.high
+            for far, its in self._hardly_less(one, inner, depth - 1) if kept else ():
+                yield far, its + more
 
     def _weight_of_exponential(self, expr: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
         """What the exponentials of some numbers add up to at most, as these are logarithms."""
