@@ -21,8 +21,9 @@ from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
-from irlang.interp.quotients import NO_LESS, Quotients
+from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
+from irlang.interp.somewhere import Somewhere
 from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
@@ -35,7 +36,7 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 
 
-class Relations(Quotients):
+class Relations(Somewhere):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -423,6 +424,11 @@ class Relations(Quotients):
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
             elif met.pieces and expr.kind == "min" and not met.above:
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
+        if found.below if expr.kind == "max" else found.above:
+            some = self.aside(partial(self.by_some, expr, inner, facts))
+            if some is not None:
+                ends = (some.low, math.inf) if expr.kind == "max" else (-math.inf, some.high)
+                found = self.cut(found, *ends, "what holds of some element holds of one")
         return found
 
 
