@@ -17,13 +17,13 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
+from irlang.interp.centred import Centred
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
 from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
-from irlang.interp.somewhere import Somewhere
 from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled, taken
 from irlang.interp.weights import Average
@@ -36,7 +36,7 @@ _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
 
 
-class Relations(Somewhere):
+class Relations(Centred):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -156,8 +156,9 @@ class Relations(Somewhere):
         found = super()._read(expr, box, facts)
         if self._level or expr.default is not None or not found.pieces:
             return found
-        if found.low < 0 and len(expr.index) > 1:
-            read = self._twice_at(self.source(expr, box)[0], box)
+        at = self.source(expr, box)[0] if found.low < 0 else expr
+        if found.low < 0 and len(at.index) > 1:
+            read = self._twice_at(at, box)
             if read is not None:
                 why = "what is on the diagonal is made of equal numbers"
                 return self._made_there(read, found, box, why)
@@ -242,6 +243,8 @@ class Relations(Somewhere):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind in ("max", "min") and self.kind(expr) == "real":
+            found = self._centred(expr, found, box, facts)
         if expr.kind == "max" and 0 <= found.low < 1.0:
             found = self.aside(partial(self.by_one, expr, found, box))
         if expr.kind == "sum":
@@ -430,6 +433,15 @@ class Relations(Somewhere):
                 ends = (some.low, math.inf) if expr.kind == "max" else (-math.inf, some.high)
                 found = self.cut(found, *ends, "what holds of some element holds of one")
         return found
+
+    def _centred(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A largest or least element, less what is on the other side of the mean of all."""
+        inner = self.inner_box(expr, box)
+        if inner is None or not found.finite or not found.low < 0 < found.high:
+            return found
+        end = self.aside(partial(self.beside_mean, expr, inner, box, facts))
+        ends = (end, math.inf) if expr.kind == "max" else (-math.inf, end)
+        return self.cut(found, *ends, "the mean lies between the least and the largest")
 
 
 def _meets(part: eq.Expr) -> bool:
