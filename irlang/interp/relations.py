@@ -81,7 +81,8 @@ class Relations(Centred):
             shared = partial(self.of_parts, expr, found, box, facts)
             found = self._use("two parts share one whole", found, shared, known, box, facts)
             scaled = partial(self._scaled, expr, found, box)
-            return self._use(NO_LESS, found, scaled, known, box, facts)
+            found = self._use(NO_LESS, found, scaled, known, box, facts)
+            return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
         if function == "/":
             quotient = partial(self.quotient, expr, found, box, facts)
             return self._use(NO_LESS, found, quotient, known, box, facts)
