@@ -23,10 +23,11 @@ _C = TypeVar("_C", bound=type)
 
 class _Compound:
     """An expression with others inside. Its hash and, of an index, its affine form are kept: they
-    are asked for again and again, and would be found anew from all that is inside.
+    are asked for again and again, and would be found anew from all that is inside. So is a mark
+    that expressions share which were found to be the same.
     """
 
-    __slots__ = ("_hash", "kept_form")
+    __slots__ = ("_hash", "_mark", "kept_form")
     kept_form: Any  # see `irlang.affine.affine`
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
@@ -85,7 +86,16 @@ def _hashed_once(cls: _C) -> _C:
     def same(self: Any, other: object) -> bool:
         if self is other:
             return True
-        return other.__class__ is cls and hash(self) == hash(other) and _alike(self, other)
+        if other.__class__ is not cls or hash(self) != hash(other):
+            return False
+        mark = getattr(self, "_mark", None)
+        if mark is not None and mark is getattr(other, "_mark", None):
+            return True  # few pairs are asked for very often
+        if not _alike(self, other):
+            return False
+        one: Any = other
+        self._mark = one._mark = mark or object()
+        return True
 
     cls.__hash__ = kept  # type: ignore[assignment]
     cls.__eq__ = same  # type: ignore[method-assign,assignment]

@@ -198,6 +198,21 @@ def test_a_root_is_safe_and_its_gradient_is_not(frameworks: Frameworks) -> None:
     assert verdicts(fixed, frameworks, gradient=True).reports == ()
 
 
+def test_boxes_that_are_one_another_are_met_where_they_are_so_in_rounded_numbers(
+    frameworks: Frameworks,
+) -> None:
+    """A box by its centre, a share of the image, and the logarithm of its size, on another one."""
+    text = model(
+        "d = add(square(subtract(sigmoid(p), c)), square(subtract(multiply(exp(s), a), b)))\n"
+        "y = divide(1.0, d)",
+        "p: f32[3] in [-3, 3], s: f32[3] in [-3, 3], a: f32[3] in [0.05, 1], "
+        "b: f32[3] in [0.05, 1], c: f32[3] in [0.05, 1]",
+        "y: f32[3]",
+    )
+    (report,) = judged(text, frameworks).reports
+    assert report.status == "reachable"
+
+
 # ---- DEBAR's example ----------------------------------------------------------------------------
 
 

@@ -353,6 +353,25 @@ def test_what_becomes_of_a_number_in_its_type_is_told(
     assert (" is 0 in " in str(found) or " is 1 in " in str(found)) == bool(told)
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "d = add(subtract(1e-8, reduce_min(x)), reduce_max(x))\ny = divide(x, d)",
+            "1e-08 is lost beside 20: there the numbers of f32 are 1.9e-06 apart",
+        ),
+        ("y = divide(x, sqrt(add(subtract(x, 20), 20)))", ""),
+        ("y = divide(x, add(relu(x), 0))", ""),
+    ],
+)
+def test_a_small_number_that_is_lost_where_it_goes_wrong_is_told(
+    body: str, told: str, frameworks: Frameworks
+) -> None:
+    found = judged(model(body, "x: f32[3] in [20, 30]", "y: f32[3]"), frameworks, seconds=0.5)
+    assert told in str(found)
+    assert ("is lost beside" in str(found)) == bool(told)
+
+
 def test_a_divisor_that_rounding_alone_makes_negative_starts_at_a_small_number(
     frameworks: Frameworks,
 ) -> None:

@@ -52,6 +52,16 @@ def test_expressions_are_equal_when_they_are_written_alike(one: eq.Expr, other: 
     assert (one == other) == (repr(one) == repr(other))
 
 
+@given(st.lists(expressions, min_size=3, max_size=3), st.lists(st.integers(0, 5), max_size=20))
+def test_what_was_found_to_be_the_same_stays_that_and_nothing_else_becomes_so(
+    exprs: list[eq.Expr], order: list[int]
+) -> None:
+    every = [*exprs, *map(deepcopy, exprs)]
+    for one in order:
+        for other in order:
+            assert (every[one] == every[other]) == (repr(every[one]) == repr(every[other]))
+
+
 def test_expressions_are_compared_however_deep_they_are() -> None:
     def tower(last: int) -> eq.Expr:
         found: eq.Expr = eq.Const(last)

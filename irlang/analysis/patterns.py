@@ -19,6 +19,8 @@ from irlang.interp.draws import generator
 from irlang.interp.values import Array
 from irlang.laws import even
 
+_FINE = 3  # binary digits of the middle of a range
+
 Ends = tuple[float, float]
 Numbers = np.random.Generator
 Pattern = Callable[[Numbers, tuple[int, ...], Ends], Array]
@@ -26,6 +28,15 @@ Pattern = Callable[[Numbers, tuple[int, ...], Ends], Array]
 
 def _nearest_zero(ends: Ends) -> float:
     return min(max(0.0, ends[0]), ends[1])
+
+
+def _middle(ends: Ends) -> float:
+    """About the middle, with few binary digits: what is equal in exact numbers stays so."""
+    with np.errstate(all="ignore"):
+        number = 0.5 * ends[0] + 0.5 * ends[1]
+        step = 2.0 ** (int(np.frexp(ends[1] - ends[0])[1]) - _FINE)
+        rounded = float(np.rint(number / step) * step) if 0 < step < np.inf else number
+    return rounded if ends[0] <= rounded <= ends[1] else number
 
 
 def _constant(number: Callable[[Ends], float]) -> Pattern:
@@ -110,7 +121,7 @@ def _spike(numbers: Numbers, shape: tuple[int, ...], ends: Ends) -> Array:
 _LOW = _constant(lambda ends: ends[0])
 HIGH = _constant(lambda ends: ends[1])
 ZERO = _constant(_nearest_zero)
-_MIDDLE = _constant(lambda ends: 0.5 * ends[0] + 0.5 * ends[1])
+_MIDDLE = _constant(_middle)
 _ONE = _constant(lambda ends: min(max(1.0, ends[0]), ends[1]))
 CONSTANT = (ZERO, HIGH, _LOW, _ONE, _MIDDLE)
 # What is not 0, and has a reciprocal that overflows, by itself or once it is divided: of f16, f32;

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from irlang.adjoint_graph import PREFIX
+from irlang.analysis.absorbed import absorbed
 from irlang.analysis.confirm import Shown
 from irlang.analysis.search import Witness
 from irlang.analysis.subject import Subject
@@ -106,6 +107,7 @@ def diagnostic(report: Report, subject: Subject) -> Diagnostic:
         label = f"in the gradient, {label}"
     notes = [Note(reason) for reason in (*reasons, *lost_numbers(report, subject))]
     if report.witness is not None:
+        notes += [Note(text) for text in absorbed(report.witness, report.call, subject)]
         notes += [Note(text) for text in told_witness(report.witness, subject, report.point)]
     way = "" if reachable else _UNPROVED
     if guard:

@@ -14,8 +14,8 @@ from irlang.interp.interval import NOTHING, Numbers, interval, join, meet
 from irlang.interp.regions import Ends, form_ends
 
 Facts = Mapping[eq.Expr, Numbers]  # sets in which expressions lie
-_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _ALL = interval(-math.inf, math.inf)
 _FAR = 2**31  # a whole number this far from 0 may pass the end of its type in a difference
 
@@ -64,15 +64,15 @@ def _either(ways: Sequence[Facts]) -> Facts | None:
 
 def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts) -> Facts | None:
     """What follows from a comparison for both of its sides."""
-    if not isinstance(condition, eq.Apply) or condition.function not in _OPPOSITE:
+    if not isinstance(condition, eq.Apply) or condition.function not in OPPOSITE:
         return facts
     if not eq.reads(condition):
         return facts
-    function = condition.function if holds else _OPPOSITE[condition.function]
+    function = condition.function if holds else OPPOSITE[condition.function]
     left, right = condition.args
     found: dict[eq.Expr, Numbers] = dict(facts)
     own = walk.own
-    for this, other, relation in ((left, right, function), (right, left, _TURNED[function])):
+    for this, other, relation in ((left, right, function), (right, left, TURNED[function])):
         if not eq.reads(this):
             continue
         limits = walk.value(other, box, facts)
@@ -85,7 +85,7 @@ def _compared(walk: Any, condition: eq.Expr, holds: bool, box: Any, facts: Facts
     if function != "==" and (whole or (eq.reads(left) and eq.reads(right))):
         gap = _allowed(function, Numbers(((0.0, 0.0),)), own, whole)
         _learn(found, eq.Apply("-", (left, right)), gap, walk, box)
-        gap = _allowed(_TURNED[function], Numbers(((0.0, 0.0),)), own, whole)
+        gap = _allowed(TURNED[function], Numbers(((0.0, 0.0),)), own, whole)
         _learn(found, eq.Apply("-", (right, left)), gap, walk, box)
     return found
 

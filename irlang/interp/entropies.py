@@ -7,8 +7,8 @@ Leibler) is not negative, nor is how far both are from their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import TypeGuard
 
 from irlang import equations as eq
@@ -17,14 +17,19 @@ from irlang.interp.elements import Sum
 from irlang.interp.interval import Numbers
 from irlang.interp.range_eval import Limits
 from irlang.interp.sums import ATOMS
+from irlang.interp.twins import Twins, of_differences
+from irlang.interp.unfolding import settled
 from irlang.interp.weights import Average
-from irlang.interp.wholes import Wholes
+from irlang.scalar import SCALARS
 
+_FAR_OFF = 0.125  # of a whole, which rounding may have made wrong
 _DEPTH = 4  # expressions that are looked into, one inside another
+_NORMAL = 0.5  # a sum that is so large hangs on no number that its type hardly has
 _TWO = 2  # terms of a difference
+_OF_ENDS = ("max", "min")
 
 
-class Entropies(Wholes):
+class Entropies(Twins):
     """An evaluator that knows what sums of logarithms of parts are at least."""
 
     def _bounds(
@@ -62,29 +67,89 @@ class Entropies(Wholes):
         """A sum of parts times their logarithms, or times how much these are above others: as
         log(z) is no less than 1 - 1/z, p (log(p) - b) is no less than p - exp(b).
         """
-        count = math.prod(inner[name][1] + 1 for name in names)
-        if count * self.own.row.unit > 0.125:
-            return found
         for weight, other, off in self._held_against(body, inner):
-            least = self._least_weight(weight, inner, names, _DEPTH)
-            most = max(self._weight(weight, inner, names, _DEPTH), 1.0)
-            if not math.isfinite(most):
-                continue
-            if other is None:  # against a law by which all are as likely
-                beside = math.log(most / count)
-                low = (least if beside > -1 else most) * (1 + beside) - most
-                size = 1.0 - beside
-            else:
-                low = least - self._weight_of_exponential(other, inner, names)
-                size = 1.0 + math.log(count) + self.interval(other, inner, {}).magnitude
-            if not (math.isfinite(low) and math.isfinite(size)):
-                continue
-            # of products, each with a part and a logarithm, and of their sum; of the parts, and
-            # of the exponentials, which are as far off as the numbers that they are taken of
-            slack = (2 * (count + 16) * self.own.row.unit * (size + 1.0) + off) * most
-            slack += 4 * count * math.sqrt(self.own.least)
-            found = self.cut(found, low - slack, math.inf, "parts of two wholes are compared")
+            least = self._least_held(weight, other, off, inner, names)
+            found = self.cut(found, least, math.inf, "parts of two wholes are compared")
         return found
+
+    def _least_held(
+        self,
+        weight: eq.Expr,
+        other: eq.Expr | None,
+        off: float,
+        inner: Limits,
+        names: Sequence[str],
+    ) -> float:
+        """What such a sum is at least, rounding included; -inf where that is not known."""
+        count = math.prod(inner[name][1] + 1 for name in names)
+        if count * self.own.row.unit > _FAR_OFF:
+            return -math.inf
+        least = self._least_weight(weight, inner, names, _DEPTH)
+        most = max(self._weight(weight, inner, names, _DEPTH), 1.0)
+        if not math.isfinite(most):
+            return -math.inf
+        if other is None:  # against a law by which all are as likely
+            beside = math.log(most / count)
+            low = (least if beside > -1 else most) * (1 + beside) - most
+            size = 1.0 - beside
+        else:
+            low = least - self._weight_of_exponential(other, inner, names)
+            size = 1.0 + math.log(count) + self.interval(other, inner, {}).magnitude
+        if not (math.isfinite(low) and math.isfinite(size)):
+            return -math.inf
+        # of products, each with a part and a logarithm, and of their sum; of the parts, and
+        # of the exponentials, which are as far off as the numbers that they are taken of
+        slack = (2 * (count + 16) * self.own.row.unit * (size + 1.0) + off) * most
+        return low - slack - 4 * count * math.sqrt(self.own.least)
+
+    def together(self, made: Sum, box: Limits, facts: Facts, left: int) -> float:
+        """No value of a sum is above this, by two sums of logarithms, weighted by parts of a whole,
+        of which one is taken away from the other.
+        """
+        best = super().together(made, box, facts, left)
+        for (one, less), (other, more) in permutations(made.factors.items(), _TWO):
+            if not less == -more < 0 or not all(self._not_positive(a, box) for a in (one, other)):
+                continue
+            gap = self._between_laws(one, other, box)
+            if math.isfinite(gap):
+                rest = {a: f for a, f in made.factors.items() if a not in (one, other)}
+                end = self.upper(Sum(rest, made.constant), box, facts, left - 1)
+                best = min(best, more * gap + end)
+        return best
+
+    def _not_positive(self, expr: eq.Expr, box: Limits) -> bool:
+        """Whether an element is a sum of products that are not positive, as of parts and their
+        logarithms.
+        """
+        return self.of_products(expr, box) is not None and self.interval(expr, box, {}).high <= 0
+
+    def _between_laws(self, one: eq.Expr, other: eq.Expr, box: Limits) -> float:
+        """By how much one sum of products is more than another at most, whose second factors are
+        logarithms of what the first are, and of others; infinite where they are not.
+        """
+        sums = [self.of_products(expr, box) for expr in (one, other)]
+        first, second = sums
+        if first is None or second is None:
+            return math.inf
+        if [first.inner[n] for n in first.names] != [second.inner[n] for n in second.names]:
+            return math.inf
+        pairs = zip(second.names, first.names, strict=True)
+        renamed: dict[str, eq.Expr] = {name: eq.Index(new) for name, new in pairs}
+        factors = [settled(eq.substitute(part, renamed)) for part in second.factors]
+        for weight, own in (first.factors, first.factors[::-1]):
+            for its_weight, its in (factors, factors[::-1]):
+                looks = self.looks(weight, first.inner)
+                if not any(look in looks for look in self.looks(its_weight, first.inner)):
+                    continue
+                product = eq.Apply("*", (weight, eq.Apply("-", (own, its))))
+                for held in self._held_against(product, first.inner):
+                    least = self._least_held(*held, first.inner, first.names)
+                    sizes = (self.interval(each, first.inner, {}).magnitude for each in (own, its))
+                    most = max(self._weight(weight, first.inner, first.names, _DEPTH), 1.0)
+                    lost = 2 * (first.count + 4) * self.own.row.unit * most * sum(sizes)
+                    if math.isfinite(least):
+                        return lost - least
+        return math.inf
 
     def of_two(self, average: Average, box: Limits) -> float:
         """What two parts of one whole, each times its logarithm, or that of a little more, add up
@@ -124,7 +189,7 @@ class Entropies(Wholes):
 
     def _held_apart(
         self, weight: eq.Expr, factor: eq.Expr, inner: Limits
-    ) -> Iterator[tuple[eq.Expr, eq.Expr, float]]:
+    ) -> Iterator[tuple[eq.Expr, eq.Expr | None, float]]:
         """The same where both logarithms are taken apart: that of `exp(a) / s` is `a - log(s)`."""
         part, made = self.meaning(weight, inner), self.sum_of(factor, inner, {})
         whole = part.args[1] if _is_of(part, "/") else None
@@ -135,9 +200,10 @@ class Entropies(Wholes):
         taken = {atom: term.args[0] for atom, term in terms.items() if _is_of(term, "log")}
         rest = made.plus(self.sum_of(top.args[0], inner, {}), -1.0)
         if whole is not None:
-            its = {*self.copies(whole, inner)}
-            own = (atom for atom, of in taken.items() if its & {*self.copies(of, inner)})
-            rest = rest.plus(Sum(dict.fromkeys(islice(own, 1), 1.0)))
+            rest = rest.plus(self._logarithm_among(taken, whole, inner))
+        rest = self.without_twins(rest, inner)
+        if not rest.factors and not rest.constant:
+            yield weight, None, rest.error
         # what is left is the logarithm of the other sum less one number, or a difference
         for logarithm in taken:
             ends = {one: times for one, times in rest.factors.items() if one != logarithm}
@@ -147,6 +213,26 @@ class Entropies(Wholes):
             if known and len(above) == 1 and len(below) < _TWO and len(ends) == len(above + below):
                 number = eq.Apply("-", (above[0], below[0])) if below else above[0]
                 yield weight, eq.Apply("-", (number, logarithm)), rest.error
+
+    def _logarithm_among(
+        self, taken: Mapping[eq.Expr, eq.Expr], whole: eq.Expr, inner: Limits
+    ) -> Sum:
+        """The logarithm of a number, which is one of some elements; nothing if it is none. taken:
+        the elements, and what they are logarithms of.
+        """
+        its = {*self.copies(whole, inner)}
+        for atom, of in taken.items():
+            if its & {*self.copies(of, inner)}:
+                return Sum({atom: 1.0})
+        if self.interval(whole, inner, {}).low < _NORMAL:
+            return Sum({})
+        look = self.written(whole, inner)
+        for atom, of in taken.items():
+            if of_differences(look) and look == self.written(of, inner):
+                count = math.prod(int(bound.value) for _, bound in look.binders if _is_known(bound))
+                lost = 4 * (count + SCALARS["exp"].ulps + 8) * self.own.row.unit
+                return Sum({atom: 1.0}, error=lost)  # both are rounded on their own
+        return Sum({})
 
     def _difference(self, term: eq.Expr, inner: Limits) -> eq.Expr:
         """The logarithm of a quotient as the difference of two; all else as it is."""
@@ -175,15 +261,27 @@ class Entropies(Wholes):
     def _logarithms(self, expr: eq.Expr, inner: Limits) -> Iterator[tuple[eq.Expr, float]]:
         """What an expression is the logarithm of, and so much more at most."""
         own = self.meaning(expr, inner)
-        if not isinstance(own, eq.Apply) or own.function != "log":
+        if _is_of(own, "log"):
+            yield from self._hardly_less(own.args[0], inner, _DEPTH)
+
+    def _hardly_less(
+        self, expr: eq.Expr, inner: Limits, depth: int
+    ) -> Iterator[tuple[eq.Expr, float]]:
+        """What an expression is no less than, and so much more at most: what something was added
+        to, or was kept from going below a number, or above what it never comes to.
+        """
+        yield expr, 0.0
+        taken = self.meaning(expr, inner)
+        if not depth or not isinstance(taken, eq.Apply) or taken.function not in ("+", *_OF_ENDS):
             return
-        yield own.args[0], 0.0
-        taken = self.meaning(own.args[0], inner)
-        if isinstance(taken, eq.Apply) and taken.function in ("+", "max"):
-            for one, other in (taken.args, taken.args[::-1]):
-                more = self.interval(other, inner, {})
-                if more.low >= 0 and more.finite:
-                    yield one, more.high
+        for one, other in (taken.args, taken.args[::-1]):
+            ends = self.interval(other, inner, {})
+            if taken.function == "min":
+                kept, more = self.interval(one, inner, {}).high <= ends.low, 0.0
+            else:
+                kept, more = ends.low >= 0 and ends.finite, ends.high
+            for far, its in self._hardly_less(one, inner, depth - 1) if kept else ():
+                yield far, its + more
 
     def _weight_of_exponential(self, expr: eq.Expr, inner: Limits, names: Sequence[str]) -> float:
         """What the exponentials of some numbers add up to at most, as these are logarithms."""
@@ -192,6 +290,10 @@ class Entropies(Wholes):
         for one, more in self._logarithms(expr, inner):
             weights.append(self._weight(one, inner, names, _DEPTH) + count * more)
         return min(weights)
+
+
+def _is_known(bound: eq.Expr) -> TypeGuard[eq.Const]:
+    return isinstance(bound, eq.Const)
 
 
 def _is_of(expr: eq.Expr, function: str) -> TypeGuard[eq.Apply]:

@@ -250,10 +250,15 @@ class Monotone(Bounds):
     def _stretched(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts
     ) -> Iterator[Sum]:
-        """Elements of `rest` that are the same multiple of a number that is smaller, or larger."""
+        """Elements of `rest` that are the same multiple of a number that is smaller, or larger, or
+        a number divided by one that is larger, or smaller.
+        """
         for other in rest.factors:
             look = self.meaning(other, box)
             if not isinstance(look, eq.Apply) or look.function != term.function or look == term:
+                continue
+            if term.function == "/" and self._divided(term, look, below, box, facts):
+                yield Sum({other: 1.0})
                 continue
             turns = (False, True) if term.function == "*" else (False,)
             for own, its in product(turns, turns):
@@ -270,6 +275,24 @@ class Monotone(Bounds):
                 if self._no_less((one, same), below == positive, box, facts):
                     yield Sum({other: 1.0})
                     break
+
+    def _divided(
+        self, term: eq.Apply, look: eq.Apply, below: bool, box: Limits, facts: Facts
+    ) -> bool:
+        """Whether a quotient is no less, or no more, than another of the same dividend, as its
+        divisor is no more, or no less; both have one sign.
+        """
+        if not set(self.copies(term.args[0], box)) & set(self.copies(look.args[0], box)):
+            return False
+        top, *divisors = (
+            self.interval(one, box, facts) for one in (term.args[0], term.args[1], look.args[1])
+        )
+        ends = join(*divisors)
+        if top.empty or ends.empty or not (ends.low > 0 or ends.high < 0):
+            return False
+        if not (top.low >= 0 or top.high <= 0):
+            return False
+        return self._no_less((term.args[1], look.args[1]), below != (top.low >= 0), box, facts)
 
     def _mapped(
         self, term: eq.Apply, below: bool, rest: Sum, box: Limits, facts: Facts

@@ -132,6 +132,40 @@ class Norms(Lengths):
             found = min(found, most + 2 * (1 + few) * self.own.least / divisor.low)
         return min(found, self._most_of_square(expr, box, divisor))
 
+    def over_lengths(self, expr: eq.Apply, found: Numbers, box: Limits) -> Numbers:
+        """A sum of products, times the reciprocals of both lengths."""
+        if found.magnitude <= 1:
+            return found
+        factors = self._factors_of(expr, box)
+        divisors = [self.divisor_of(factor, box) for factor in factors]
+        known = [at for at, divisor in enumerate(divisors) if divisor is not None]
+        if len(known) != len(factors) - 1 or len(known) != 2:
+            return found
+        (part,) = (factor for at, factor in enumerate(factors) if at not in known)
+        sum_ = self.of_products(part, box)
+        if sum_ is None or sum_.count * self.own.row.unit > 0.125:
+            return found
+        both = eq.Apply("*", tuple(one for one in divisors if one is not None))
+        share = self.of_lengths(both, sum_, False)
+        reach = math.prod(self.value(factors[at], box, {}).magnitude for at in known)
+        if not share or not math.isfinite(reach):
+            return found
+        sizes = [self.value(factor, sum_.inner, {}).magnitude for factor in sum_.factors]
+        least = sum_.count * self.own.least
+        # squares, and products of two sums of them, may have been flushed to 0
+        lost = math.sqrt(4 * least) * (1 + sum_.count * (sizes[0] + sizes[1])) + least
+        end = (1 + 4 * (sum_.count + 16) * self.own.row.unit) / share + lost * max(reach, 1.0)
+        return self.cut(found, -end, end, "a sum of products is no more than both lengths")
+
+    def _factors_of(self, expr: eq.Expr, box: Limits, depth: int = 2) -> list[eq.Expr]:
+        """The factors of a product, and of those in it, the signs aside."""
+        term = self.meaning(expr, box)
+        while isinstance(term, eq.Apply) and term.function == "neg":
+            expr, term = term.args[0], self.meaning(term.args[0], box)
+        if not depth or not isinstance(term, eq.Apply) or term.function != "*":
+            return [expr]
+        return [part for arg in term.args for part in self._factors_of(arg, box, depth - 1)]
+
     def _most_of_square(self, expr: eq.Apply, box: Limits, divisor: Numbers) -> float:
         """The same of the square of a sum of products, or of a mean."""
         found = math.inf

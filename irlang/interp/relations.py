@@ -17,11 +17,12 @@ from itertools import product
 
 from irlang import equations as eq
 from irlang.interp.assumptions import Facts
-from irlang.interp.counting import Counting
+from irlang.interp.centred import Centred
 from irlang.interp.elements import Sum
 from irlang.interp.extremes import UNFOLDED
 from irlang.interp.interval import Numbers, join, meet, truth
 from irlang.interp.proofs import Known
+from irlang.interp.quotients import NO_LESS
 from irlang.interp.range_eval import OF_ITSELF, Limits
 from irlang.interp.sums import ATOMS
 from irlang.interp.unfolding import pinned, settled, taken
@@ -29,14 +30,13 @@ from irlang.interp.weights import Average
 
 _HARDLY = 2.0**-10  # below 0: weights that rounding made so
 _INSIDE = 2  # elements of diagonals, one made of another
-_LOOKED_AT = 32  # sums, for the lower end of a quotient
+_OF_TWO_TERMS = -0.5  # less than two terms of an entropy are, at least
 _CORNERS = 2  # indices at whose ends terms are looked at
 _TOP = float.fromhex("0x1.fffffffffffffp+1023")
 _OF_TWO = frozenset({"==", "<=", ">=", "-"})  # what is known of an element and itself
-_NO_LESS = "the divisor is no less than the dividend"
 
 
-class Relations(Counting):
+class Relations(Centred):
     """An evaluator that uses relations between elements, as far as regions have terms."""
 
     _looked_into = 0  # elements of diagonals that are taken apart, one made of another
@@ -81,10 +81,11 @@ class Relations(Counting):
             shared = partial(self.of_parts, expr, found, box, facts)
             found = self._use("two parts share one whole", found, shared, known, box, facts)
             scaled = partial(self._scaled, expr, found, box)
-            return self._use(_NO_LESS, found, scaled, known, box, facts)
+            found = self._use(NO_LESS, found, scaled, known, box, facts)
+            return self.aside(partial(self.over_lengths, expr, found, box), known, box, facts)
         if function == "/":
-            quotient = partial(self._quotient, expr, found, box, facts)
-            return self._use(_NO_LESS, found, quotient, known, box, facts)
+            quotient = partial(self.quotient, expr, found, box, facts)
+            return self._use(NO_LESS, found, quotient, known, box, facts)
         if function == "+":
             average = partial(self._average, expr, found, box, facts)
             found = self._use("a number is an average of two", found, average, known, box, facts)
@@ -156,8 +157,9 @@ class Relations(Counting):
         found = super()._read(expr, box, facts)
         if self._level or expr.default is not None or not found.pieces:
             return found
-        if found.low < 0 and len(expr.index) > 1:
-            read = self._twice_at(self.source(expr, box)[0], box)
+        at = self.source(expr, box)[0] if found.low < 0 else expr
+        if found.low < 0 and len(at.index) > 1:
+            read = self._twice_at(at, box)
             if read is not None:
                 why = "what is on the diagonal is made of equal numbers"
                 return self._made_there(read, found, box, why)
@@ -242,6 +244,8 @@ class Relations(Counting):
             return found
         if expr.kind in ("max", "min") and (found.below or found.above):
             found = self._met(expr, found, box, facts)
+        if expr.kind in ("max", "min") and self.kind(expr) == "real":
+            found = self._centred(expr, found, box, facts)
         if expr.kind == "max" and 0 <= found.low < 1.0:
             found = self.aside(partial(self.by_one, expr, found, box))
         if expr.kind == "sum":
@@ -251,6 +255,7 @@ class Relations(Counting):
             found = self._on_circle(terms, found, box)
         if expr.kind == "sum" and found.magnitude > 1.0:
             found = self.aside(partial(self.by_lengths, expr, found, box, facts))
+        if expr.kind == "sum" and (found.magnitude > 1.0 or found.low < _OF_TWO_TERMS):
             found = self.aside(partial(self.by_weights, expr, found, box))
         if expr.kind not in ("sum", "max") or self.kind(expr) != "real" or found.low >= 1.0:
             return found
@@ -272,77 +277,7 @@ class Relations(Counting):
             return found
         return self.cut(found, 1 - off, 1 + off, "two squares of one argument add up to 1")
 
-    # ---- quotients and reductions
-
-    def _quotient(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
-        """A quotient by what is no less than the dividend is 1 at most."""
-        top, bottom = (self.whole(arg, box) for arg in expr.args)
-        divisor = self.remembered(expr.args[1], box, facts)
-        chosen = None if found.finite else self.as_choice(self.meaning(expr.args[1], box), box)
-        if chosen is not None:
-            found = self.split_divisor(expr.args[0], chosen, found, box, facts)
-        if not found.finite and self._same(expr, box):
-            found = self.cut(found, 1.0, 1.0, "a number is divided by itself")
-        if not found.finite and not divisor.holds(0.0):
-            found = self.by_orders(expr, found, box, facts)
-        if not divisor.holds(0.0):
-            found = self.by_factors(expr, found, box)
-        if divisor.low <= 0:
-            return self._of_part_or_nothing(expr, found, divisor, box, facts)
-        high = low = math.inf
-        excess = self._excess_of(expr.args[0], expr.args[1], box, facts)
-        if excess <= 0:
-            high = 1.0
-        dividend = self.remembered(expr.args[0], box, facts)
-        if dividend.low >= 0:
-            low = 0.0
-            # it may be no less than the divisor, where that is no number
-            if excess > 0 and found.low < 1.0 < found.high and divisor.only is None:
-                less = self._excess_of(expr.args[1], expr.args[0], box, facts)
-                least = (1 - max(less, 0.0) / divisor.low) * (1 - 4 * self.own.row.unit)
-                low = min(low, -least)
-        elif found.low < -1.0:
-            mirrored = Sum({}).plus(top, -1.0).plus(bottom, -1.0)
-            self._left = max(self._left, _LOOKED_AT)  # whatever was tried for the other end
-            low = self._times_one(self.upper(mirrored, box, facts), divisor)
-        if high > 1.0:
-            high = self._most(expr, box, divisor)
-            low = min(low, high)
-            high = min(high, self._times_one(excess, divisor))
-        if not math.isinf(high) or not math.isinf(low):
-            found = self.cut(found, -low, high, _NO_LESS)
-        return self.beside_others(expr, found, box, facts) if found.low >= 0 else found
-
-    def _of_part_or_nothing(
-        self, expr: eq.Apply, found: Numbers, divisor: Numbers, box: Limits, facts: Facts
-    ) -> Numbers:
-        """A part by a whole that may be 0: NaN where it is, as the part is 0 then, too."""
-        dividend = self.remembered(expr.args[0], box, facts)
-        both = (dividend, divisor)
-        if any(not one.pieces or one.low < 0 or one.above or one.below for one in both):
-            return found
-        if found.high <= 1.0 or self._excess_of(expr.args[0], expr.args[1], box, facts) > 0:
-            return found
-        return self.cut(found, 0.0, 1.0, _NO_LESS)
-
-    def _times_one(self, excess: float, divisor: Numbers) -> float:
-        """How large a quotient is at most whose dividend is larger than the divisor by so much."""
-        if excess <= 0:
-            return 1.0
-        return (1 + excess / divisor.low) * (1 + 4 * self.own.row.unit)
-
-    def _excess_of(self, one: eq.Expr, other: eq.Expr, box: Limits, facts: Facts) -> float:
-        """By how much an expression is larger than another, at most; infinite if not known."""
-        whole = self.whole(one, box).plus(self.whole(other, box), -1.0)
-        most = self.upper(whole, box, facts)
-        if most <= 0 or self.remembered(one, box, facts).low < 0:
-            return most  # the rest takes long where there are many of them
-        apart = self.sum_of(one, box, facts).plus(self.sum_of(other, box, facts), -1.0)
-        if apart != whole:
-            most = min(most, self.upper(apart, box, facts) + apart.error)
-        if most > 0:
-            most = min(most, -self.by_form(eq.Apply("-", (other, one)), box, facts)[0])
-        return most
+    # ---- averages and reductions
 
     def _average(self, expr: eq.Apply, found: Numbers, box: Limits, facts: Facts) -> Numbers:
         """`a * u + b * v` with weights that are not negative, or hardly, and add up to a number."""
@@ -493,7 +428,21 @@ class Relations(Counting):
                 found = self.cut(found, met.low, math.inf, "a term of the maximum is finite")
             elif met.pieces and expr.kind == "min" and not met.above:
                 found = self.cut(found, -math.inf, met.high, "a term of the minimum is finite")
+        if found.below if expr.kind == "max" else found.above:
+            some = self.aside(partial(self.by_some, expr, inner, facts))
+            if some is not None:
+                ends = (some.low, math.inf) if expr.kind == "max" else (-math.inf, some.high)
+                found = self.cut(found, *ends, "what holds of some element holds of one")
         return found
+
+    def _centred(self, expr: eq.Reduce, found: Numbers, box: Limits, facts: Facts) -> Numbers:
+        """A largest or least element, less what is on the other side of the mean of all."""
+        inner = self.inner_box(expr, box)
+        if inner is None or not found.finite or not found.low < 0 < found.high:
+            return found
+        end = self.aside(partial(self.beside_mean, expr, inner, box, facts))
+        ends = (end, math.inf) if expr.kind == "max" else (-math.inf, end)
+        return self.cut(found, *ends, "the mean lies between the least and the largest")
 
 
 def _meets(part: eq.Expr) -> bool:

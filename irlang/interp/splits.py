@@ -110,7 +110,7 @@ class Splits(Diagonals):
         left = [numbers]
         for turn in range(_BOUNDING):
             for part in left:
-                value = self.value(body, box, {**facts, atom: part})
+                value = self._unproved(body, box, {**facts, atom: part})
                 if not (value.finite and value.pieces):
                     return -math.inf, math.inf
                 pieces.append((part, value))

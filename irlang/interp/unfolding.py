@@ -291,10 +291,19 @@ def _read(expr: eq.Read, box: Limits, store: Store, decided: Decide) -> eq.Expr:
         ]
         if any(outside):
             return specialised(default, box, store, decided)
-        if not all(inside):
+        lies = zip(inside, index, shape, strict=True)
+        if not all(sure or _read_inside(at, size, box, decided) for sure, at, size in lies):
             return eq.Read(expr.tensor, index, default)
     read, _ = source(eq.Read(expr.tensor, index), box, store)
     return _extreme(read, box, store, decided) or read
+
+
+def _read_inside(index: eq.Expr, size: int, box: Limits, decided: Decide) -> bool:
+    """Whether an index that is read from data, as a label, lies inside an axis all over a box."""
+    if not eq.reads(index):
+        return False
+    ends = eq.Apply("<=", (eq.Const(0), index)), eq.Apply("<", (index, eq.Const(size)))
+    return all(decided(end, box) is True for end in ends)
 
 
 def is_place(body: eq.Expr | None) -> TypeGuard[eq.Reduce]:
