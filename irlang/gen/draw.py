@@ -80,9 +80,15 @@ def length(chooser: Chooser, limit: int) -> int:
     return chooser.between(1, limit)
 
 
-def shape(chooser: Chooser, rank: int, limits: Limits) -> tuple[int, ...]:
-    """Sizes of `rank` axes within the limits."""
+_ALIKE = 15  # percent of shapes whose axes are all as long: what confuses two of them runs there
+
+
+def shape(chooser: Chooser, rank: int, limits: Limits, alike: int = _ALIKE) -> tuple[int, ...]:
+    """Sizes of `rank` axes within the limits. alike: percent of shapes of which all are equal."""
     budget = limits.elements
+    if rank > 1 and chooser.chance(alike):
+        most = min(limits.length, max(1, int(budget ** (1 / rank))))
+        return (max(length(chooser, most), min(2, most)),) * rank
     sizes: list[int] = []
     for axis in range(rank):
         left = rank - axis - 1

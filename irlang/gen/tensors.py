@@ -26,6 +26,7 @@ _SMALLER = 4  # one in so many of the first of such shapes is small already
 _HOLLOW = 50  # percent of calls with empty axes that have them where no result has one, if they can
 _SUMMED = 60  # percent of these axes
 _ALIKE_TYPES = 40  # percent of type variables that are as another of the call, where they may be
+_EQUAL = 15  # percent of axes that are as long as another one of the call, where they may be
 _ALIKE = 60  # percent of the others that are as large where many elements are wanted
 
 
@@ -153,6 +154,12 @@ class Tensors(Settled):
             raise Stuck
         return (value,)
 
+    def lengths(self) -> list[int]:
+        """The lengths of axes that are known by now."""
+        known = [value for name, value in self.names.items() if name not in self.made.attrs]
+        parts = (part if isinstance(part, tuple) else (part,) for part in known)
+        return [n for part in parts for n in part if type(n) is int]
+
     def drawn(self, dim: ast.Dim, slot: Slot, budget: int) -> tuple[int, ...]:
         """New sizes for an entry, of at most `budget` elements together."""
         chooser = self.chooser
@@ -160,7 +167,10 @@ class Tensors(Settled):
         if self.primary:
             self.ready(key)
         if dim.kind == "size":
-            size = self.moderated(key, draw.length(chooser, min(budget, self.limits.length)))
+            most = min(budget, self.limits.length)
+            equal = [n for n in self.lengths() if 1 < n <= most]
+            size = chooser.pick(equal) if equal and chooser.chance(_EQUAL) else None
+            size = self.moderated(key, size or draw.length(chooser, most))
             return self.emptied(key, (size,), lambda sizes: sizes[0])
         peers = [
             self.names[o]
