@@ -246,7 +246,9 @@ class Idioms(Calls):
         """
         axes = rank or self.chooser.between(1, 4)
         both = steps[0].operands.count(GIVEN) > 1  # on either side, as in a product with itself
-        sizes = shape(self.chooser, axes, self.limits, *((_SQUARE,) if both else ()))
+        sizes = shape(
+            self.chooser, axes, replace(self.limits, alike=_SQUARE) if both else self.limits
+        )
         numbers = [number for step in steps for number in step.numbers]
         whole = all(map(float.is_integer, numbers)) and self.chooser.chance(_INTEGERS)
         dtypes = (dtype,) if dtype else self.limits.ints if whole else self.limits.reals
