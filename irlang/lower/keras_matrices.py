@@ -107,7 +107,7 @@ def _resize(call: Keras) -> Value | None:
     x, mode, antialias = call.input("x"), call["mode"], call["antialias"]
     if x.rank != 4 or x.dtype != "f32" or not spatial(call, x) or call["coord"] != "half_pixel":
         return None
-    if mode == "nearest" and call["rounding"] != "round_prefer_ceil":
+    if mode == "nearest" and (antialias or call["rounding"] != "round_prefer_ceil"):
         return None
     table = call.build.backend == "tensorflow" and not antialias
     if mode == "cubic" and (call["cubic_coeff"] != -0.5 or table):
