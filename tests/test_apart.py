@@ -655,3 +655,11 @@ def test_a_target_that_has_the_first_result_alone_is_handed_it() -> None:
     shown = [len(graph.outputs) for graph in found]
     assert shown[:8] == [1] * 8
     assert set(shown[8:]) == {1, 2}  # whoever has both is asked for both, too
+
+
+def test_places_of_all_channels_together_are_drawn() -> None:
+    """What is asked of an index must not hang on where it stands, or none has a range."""
+    made = [generate(builtin(), seed, apart=["max_unpool"]).graph for seed in range(24)]
+    whole = [graph.nodes[0] for graph in made if graph.nodes and graph.nodes[0].attrs.get("whole")]
+    shapes = [node.instance.outputs[0][1].shape for node in whole if node.instance.outputs]
+    assert any(min(shape[0], shape[1]) > 1 for shape in shapes)
