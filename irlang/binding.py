@@ -18,13 +18,15 @@ Given = TensorInfo | tuple[TensorInfo, ...] | None
 class Fault:
     """One way in which a call does not fit its definition.
 
-    sources: the inputs and attributes that take part, the likeliest culprit first.
+    sources: the inputs and attributes that take part, the likeliest culprit first. size: of an axis
+    that is too long or too short what the definition declares it to be.
     """
 
     code: str
     message: str
     badness: float
     sources: tuple[str, ...]
+    size: str = ""
 
 
 @dataclass(slots=True)
@@ -43,9 +45,9 @@ class Binding:
     origins: dict[str, list[str]] = field(default_factory=dict)
     complete: bool = True
 
-    def fault(self, code: str, message: str, badness: float, *sources: str) -> None:
+    def fault(self, code: str, message: str, badness: float, *sources: str, size: str = "") -> None:
         """Records a fault."""
-        self.faults.append(Fault(f"{self.op.name}.{code}", message, badness, sources))
+        self.faults.append(Fault(f"{self.op.name}.{code}", message, badness, sources, size))
 
 
 def resolve_dtype(binding: Binding, name: str) -> str:

@@ -241,8 +241,9 @@ def compare(binding: Binding, pending: Pending) -> None:
                 for o in binding.origins.get(n.id, [n.id])
             ]
             binding.fault(
-                name, message, abs(wanted - actual), name, *(o for o in others if o != name)
-            )
+                name, message, abs(wanted - actual), name, *(o for o in others if o != name),
+                size=text,
+            )  # fmt: skip
 
 
 def references(binding: Binding, pending: Pending) -> None:

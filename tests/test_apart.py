@@ -656,3 +656,25 @@ def test_a_campaign_of_one_operator_reads_few_definitions() -> None:
     read = [name for name in own.names() if own._entries[name].made is not None]
     assert {"tanh", "softplus"} <= set(read)
     assert len(read) < 10
+
+
+def test_a_target_that_has_the_first_result_alone_is_handed_it() -> None:
+    def of_one(graph: Graph) -> bool:
+        return len(graph.outputs) == 1
+
+    found = [
+        generate(builtin(), seed, apart=["cummax"], preferred=preferred).graph
+        for preferred in (of_one, lambda _: True)
+        for seed in range(8)
+    ]
+    shown = [len(graph.outputs) for graph in found]
+    assert shown[:8] == [1] * 8
+    assert set(shown[8:]) == {1, 2}  # whoever has both is asked for both, too
+
+
+def test_places_of_all_channels_together_are_drawn() -> None:
+    """What is asked of an index must not hang on where it stands, or none has a range."""
+    made = [generate(builtin(), seed, apart=["max_unpool"]).graph for seed in range(24)]
+    whole = [graph.nodes[0] for graph in made if graph.nodes and graph.nodes[0].attrs.get("whole")]
+    shapes = [node.instance.outputs[0][1].shape for node in whole if node.instance.outputs]
+    assert any(min(shape[0], shape[1]) > 1 for shape in shapes)

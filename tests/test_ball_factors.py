@@ -176,6 +176,20 @@ def test_a_factor_that_is_summed_by_itself_may_overflow_there(
     assert np.isfinite(ball.bound).all() == known
 
 
+@pytest.mark.parametrize("size", [2, 300])
+def test_a_factor_may_be_summed_first_along_what_is_its_own(size: int) -> None:
+    """`ab,bc->a`: the second is summed over c; of `ab,bc->ac` nothing is summed but products."""
+    a = np.full((2, size), 1e-3 / size, F32)
+    b = np.full((size, size), 6e38 / size, F32)
+    for output, known in (("[0]", False), ("[0, 2]", True)):
+        call = f"einsum(a, b; labels = [0, 1, 1, 2], output = {output})"
+        made = case(f"a: f32[2, {size}], b: f32[{size}, {size}]", call, "f32")
+        made.inputs.update(a=a, b=b)
+        (ball,) = _results(made)
+        assert np.isfinite(ball.value).all()
+        assert np.isfinite(ball.bound).all() == known
+
+
 def _within(numbers: list[float]) -> Ball:
     """The ball of a product, which every order of multiplying them lies in."""
     ball = _written(numbers, STANDARD)

@@ -273,6 +273,26 @@ model m(x: f32[80], z: f32[80]) -> a: f32[80], b: f32[80], c: f32[80] {
     assert bool(ran) == compiled
 
 
+def test_the_largest_beside_what_is_no_number_is_none(compiled: bool, ran: list[str]) -> None:
+    """Whatever the others are, and whether they are rounded or not."""
+    x = np.ones((40, 3), np.float32)
+    x[1, 2] = x[2, 0] = np.nan
+    x[3] = np.inf, 1, 2
+    graph = irlang.loads("""nnir 1
+op far[T: float](x: T[N, M], z: T[N, M]) -> y: T[N] {
+  y[n] = max(k < M) abs(x[n, k] - z[n, k])
+}
+model m(x: f32[40, 3], z: f32[40, 3]) -> y: f32[40] { y = far(x, z) }""").graph
+    z = np.full((40, 3), 1e-9, np.float32)
+    z[3, 0] = np.inf
+    found = program.balls(graph, {"x": x, "z": z}, CATALOG, "f32")["y"]
+    bound = np.broadcast_to(found.bound, (40,))
+    assert np.isnan(found.value[1:4]).all()
+    assert not np.any(bound[1:4])
+    assert 0 < bound[0] < 1e-6
+    assert bool(ran) == compiled
+
+
 def _in_all_orders(terms: Array) -> list[Array]:
     """What some terms add up to in single precision, one after the other."""
     return [functools.reduce(np.add, order) for order in itertools.permutations(terms)]

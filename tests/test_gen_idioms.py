@@ -278,3 +278,17 @@ def test_a_number_that_no_call_may_read_is_not_written(exponent: int) -> None:
         powers = [node.inputs["b"] for node in graph.nodes if node.op.name == "power"]
         read |= {numbers[name].args[0] for name in powers if name in numbers}
     assert (exponent in read) == (exponent > 0)
+
+
+@pytest.mark.parametrize("text", ["equal(x, x)", "abs(multiply(x, x))", "matmul(x, x)"])
+def test_what_reads_one_value_twice_begins_a_piece(text: str) -> None:
+    """Its first call would read two new tensors where `x` is not drawn before it."""
+    steps = idiom(text)
+    first = [
+        tuple(graph.nodes[0].inputs.values())
+        for seed in range(24)
+        for graph in [generate(builtin(), seed, piece=steps).graph]
+        if graph.nodes
+    ]
+    twice = [inputs for inputs in first if inputs[0] == inputs[1]]
+    assert len(twice) > len(first) / 2 >= 4  # in a few one operand is another tensor

@@ -132,7 +132,7 @@ def test_a_truth_value_on_which_a_place_depends_is_drawn_as_one() -> None:
 def test_defaults_that_go_back_to_others_are_drawn(name: str, attr: str) -> None:
     nodes = [
         node
-        for seed in range(60)
+        for seed in range(180)
         for node in generate(builtin(), seed, ops=[name], apart=[name]).graph.nodes
     ]
     said = sum(attr in node.attrs for node in nodes)

@@ -11,6 +11,7 @@ from irlang.equations import TensorInfo
 from irlang.expand import expand
 from irlang.gen.build import generate
 from irlang.gen.choice import Chooser
+from irlang.gen.draw import Limits, shape
 from irlang.gen.edge import whole_edges
 from irlang.gen.judge import judge
 from irlang.gen.pattern import Pattern, pattern
@@ -121,7 +122,7 @@ def test_results_of_weighted_sums_stay_moderate() -> None:
 def test_factors_are_drawn_at_which_terms_vanish() -> None:
     drawn = {
         node.attrs.get("beta")
-        for seed in range(60)
+        for seed in range(120)
         for node in generate(builtin(), seed, ops=["gemm"], size=(1, 1)).graph.nodes
     }
     assert {0.0, 0.5, 2.0} <= drawn
@@ -158,3 +159,25 @@ def test_what_hangs_on_other_elements_admits_nothing() -> None:
     call = judge(op, {"x": TensorInfo((4,), "i32")}, {})
     assert call is not None
     assert admitted(call, {"x": (3, 5)}, whole_edges) == {}
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64"])
+def test_squares_that_wrap_below_zero_are_among_whole_edges(dtype: str) -> None:
+    numbers = np.array(whole_edges(TensorInfo((1,), dtype)), f"int{dtype[1:]}")
+    positive = numbers[(numbers > 0) & (numbers < 2 ** (int(dtype[1:]) // 2))]
+    assert np.any(positive * positive < 0)
+
+
+def test_axes_are_as_long_as_one_another_at_times() -> None:
+    shapes = [shape(Chooser(seed), 3, Limits()) for seed in range(200)]
+    equal = [sizes for sizes in shapes if len(set(sizes)) == 1]
+    assert 20 <= len(equal) <= 80
+    assert max(sizes[0] for sizes in equal) > 3
+    drawn = [
+        tuple(graph.values[name].shape)
+        for seed in range(40)
+        for graph in [generate(builtin(), seed, ops=["batch_norm"], size=(1, 1)).graph]
+        for name in graph.nodes[0].inputs.values()
+        if isinstance(name, str) and len(graph.values[name].shape) > 1
+    ]
+    assert sum(len(set(sizes)) < len(sizes) for sizes in drawn) >= 8

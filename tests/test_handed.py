@@ -438,3 +438,23 @@ def test_a_program_of_a_valid_call_says_nothing_of_an_invalid_one() -> None:
     own = Programs(builtin())
     assert own.has("onnxruntime", one.graph)
     assert not is_telling(own, "onnxruntime", one)
+
+
+@pytest.mark.parametrize(
+    "operator", ["binary_cross_entropy", "categorical_cross_entropy", "multilabel_soft_margin"]
+)
+def test_targets_that_a_framework_rules_out_are_handed_over(operator: str) -> None:
+    programs, target = Programs(builtin()), "torch"
+    (wanted,) = narrower(target)[operator]
+    able = functools.partial(programs.has, target)
+    tells = functools.partial(is_telling, programs, target)
+    made = [
+        one
+        for seed in range(3)
+        for one in spoils(builtin(), seed, [operator], (operator, wanted), able, tells)
+        if one.fault.code == f"{operator}.{wanted.name}"
+    ]
+    assert made
+    for one in made:
+        assert isinstance(one.changed, SetElements)
+        assert [name for name, _ in one.changed.values] == ["target"]

@@ -161,8 +161,9 @@ def test_a_plain_row_hands_on_every_attribute(target: str) -> None:
 @pytest.mark.parametrize(("target", "native", "dtype"), RUNS)
 def test_calls(target: str, native: bool, dtype: str) -> None:
     known = usable(target)
-    cases = every_case(dtype)[:: _EVERY.get((target, native, dtype), 1)]
-    cases = [one for one in cases if operator(one.call) not in _LONG.get((target, native), set())]
+    long = _LONG.get((target, native), set())
+    every = every_case(dtype)[:: _EVERY.get((target, native, dtype), 1)]
+    cases = [one for one in every if operator(one.call) not in long]
     programs, sent, refused = [], [], set()
     own = 0
     for one in cases:

@@ -429,3 +429,21 @@ def test_layers_are_given_batches_of_no_samples_and_nothing_else_without_element
     lowered = lower(one.graph, "keras:torch", one.catalog, one.params)
     assert not lowered.unsupported
     assert re.findall(r"layers\.\w+\(", str(lowered.code)) == ([layer] if layer else [])
+
+
+@pytest.mark.parametrize(
+    ("words", "spelt"),
+    [
+        ("mode = cubic, cubic_coeff = -0.5, exclude_outside = true", ("torch", "jax")),
+        ("mode = cubic", ()),
+        ("mode = linear, antialias = true, exclude_outside = true", ("torch", "jax", "tensorflow")),
+        ("rounding = round_prefer_ceil", ("torch", "jax", "tensorflow")),
+        ("rounding = floor", ()),
+    ],
+)
+def test_images_are_resized_as_a_backend_documents(words: str, spelt: tuple[str, ...]) -> None:
+    """TensorFlow has the weights of cubic ones from a table."""
+    graph = case("x: f32[1, 2, 4, 4]", f"resize(x; size = [7, 7], {words})").graph
+    for backend in ("torch", "jax", "tensorflow"):
+        code = str(lower(graph, f"keras:{backend}", builtin(), {}).code)
+        assert ("ops.image.resize" in code) == (backend in spelt), backend

@@ -373,3 +373,11 @@ def test_elements_are_asked_for_of_an_axis_of_nothing(operator: str) -> None:
         assert 0 in one.changed.info.shape
         assert one.fault.code == f"{operator}.{wanted[1].name}"
         assert all(0 not in info.shape for _, info in one.graph.nodes[0].instance.outputs or ())
+
+
+def test_every_axis_of_an_input_is_a_way_of_its_own() -> None:
+    """A target that broadcasts samples may yet read beyond the keys that there are."""
+    made = [spoils(builtin(), seed, ["attention"], ("attention", None)) for seed in range(10)]
+    of_v = [[one.fault.size for one in some if one.fault.code == "attention.v"] for some in made]
+    assert {"B", "G", "M"} <= {size for sizes in of_v for size in sizes}
+    assert any(len(set(sizes)) > 1 for sizes in of_v)

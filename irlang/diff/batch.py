@@ -32,6 +32,7 @@ from irlang.diff.programs import BATCH, Settings, drawn, planned, program_seed
 from irlang.diff.promised import documented
 from irlang.diff.runner import Case, Session
 from irlang.diff.seen import Seen, symptom_of
+from irlang.diff.strands import amiss
 from irlang.diff.suspects import judge_apart
 from irlang.diff.verdict import FINDINGS, Verdict, at_edge, gravest, of_values, only_estimated
 from irlang.garbage import keep
@@ -383,13 +384,20 @@ def _judged(
     verdict = gravest([v.verdict for v in verdicts])
     if case.edge:
         verdict = at_edge(verdict)
+    if verdict in FINDINGS:
+        apart = [
+            _judged(session, settings, (seed, part, outcome), target, own, found, share)
+            for part, outcome, own in _parts(session, settings, case, target, verdicts)
+        ]
+        if FINDINGS.intersection(apart):
+            return gravest(apart)
     by_call = case.edge and verdict != "timeout"  # it would hang once more
     # What compiles for seconds is not asked for all values in between where nothing is amiss: its
     # calls have turns by themselves, and are others together.
     by_call &= verdict in FINDINGS or not session.takes_seconds(target)
-    amiss = _at_edges(session, case, seed, target, found) if by_call else []
-    if amiss:
-        return gravest(amiss)
+    wrong = _at_edges(session, case, seed, target, found) if by_call else []
+    if wrong:
+        return gravest(wrong)
     if only_estimated(verdicts) and not _proved(session, case, target):
         return "unstable"
     if verdict in FINDINGS:
@@ -426,6 +434,20 @@ def _judged(
     return verdict
 
 
+def _parts(
+    session: Session, settings: Settings, case: Case, target: str, verdicts: Sequence[Verdict]
+) -> Iterator[tuple[Case, Outcome, list[Verdict]]]:
+    """The parts of a program that have nothing to do with one another and are amiss, each by
+    itself, until the time is over.
+    """
+    alone = session.only(target)
+    for part in amiss(case, verdicts):
+        if PACE.over():
+            return
+        (outcome,) = alone.compare([part], grad=settings.grad)
+        yield part, outcome, outcome.verdicts[target]
+
+
 def _proved(session: Session, case: Case, target: str) -> bool:
     """Whether a program whose values disagree has a call that is wrong by itself, or calls that are
     wrong together.
@@ -448,15 +470,15 @@ def _at_edges(
     """The verdicts on all calls that are wrong by themselves: a NaN hides all that it meets, and
     one defect another. Those that are new are added to what was found.
     """
-    amiss = []
+    told = []
     for culprit in culprits(session.only(target), case, target):
-        amiss.append(at_edge(culprit.verdict.verdict))
+        told.append(at_edge(culprit.verdict.verdict))
         symptom = symptom_of(target, culprit.node.op.name, culprit.verdict, case.edge)
         if not SEEN.knows(symptom) and len(found) < _LOCALISED:
             found.append(charge(session, case, seed, target, culprit))
             if found[-1].repeated:  # what was there once hides nothing
                 SEEN.symptoms.add(symptom)
-    return amiss
+    return told
 
 
 def _digest(*parts: object) -> str:

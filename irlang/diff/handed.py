@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import resource
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,9 @@ def is_handed_over(one: Spoilt, lowered: Lowered, target: str, programs: Program
     given = numbers(lowered)
     if not all(_numbers(other) <= given.keys() for other in _beside_it(one)):
         return False  # what the requirement sets it against is not given
+    said = Counter(n for other in _said(one) for n in _numbers(other))
+    if any(given[number] < times for number, times in said.items()):
+        return False  # an axis that is as large as a size does not say the size
     if isinstance(one.changed, SetAttr):
         value = one.changed.value
         if not _numbers(value) <= given.keys():
@@ -157,6 +161,14 @@ def _beside_it(one: Spoilt) -> Iterator[Any]:
     for name in one.fault.sources:
         if name in node.attrs and name != _changed(one) and declared[name].default is None:
             yield node.attrs[name]
+
+
+def _said(one: Spoilt) -> Iterator[Any]:
+    """The single numbers that a call is to be told, each by itself: what was changed, and those
+    beside it.
+    """
+    changed = (one.changed.value,) if isinstance(one.changed, SetAttr) else ()
+    yield from (value for value in (*changed, *_beside_it(one)) if not isinstance(value, tuple))
 
 
 def _times(one: Spoilt) -> int:

@@ -264,9 +264,10 @@ def _is_real(one: Spoilt) -> bool:
 
 def _symptom(target: str, one: Spoilt, told: str) -> Symptom:
     """What is known of an invalid call that was not refused: what it breaks, by what, and what came
-    of it. One that is accepted in two axes may end a process in three.
+    of it. One that is accepted in two axes may end a process in three; a target that broadcasts one
+    axis of an input may read beyond the end of another.
     """
-    operator, way = one.graph.nodes[0].op.name, _way(one) if told == "crash" else ""
+    operator, way = one.graph.nodes[0].op.name, _way(one) if told == "crash" else one.fault.size
     return target, told, operator, _requirement(one), " ".join(sorted(_given(one))), way
 
 

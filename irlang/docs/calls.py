@@ -9,7 +9,7 @@ from irlang.gen.draw import Limits
 from irlang.graph import Graph
 
 # Recurrences are written out step by step, and how a call is lowered hardly depends on its sizes.
-_SMALL = Limits(length=9)
+_SMALL = Limits(length=9, alike=0)
 
 
 def calls(op: ast.Op, catalog: Catalog, count: int, limits: Limits = _SMALL) -> list[Graph]:

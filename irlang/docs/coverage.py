@@ -35,7 +35,7 @@ from irlang.mathematics.definition import mathematics
 MEANINGS = ("shape", "reference", "exact", "rounding", "ensure", "gradient", "generator", "docs")
 _CALLS = 6  # that are lowered
 _EVALUATED = 3  # of them, that are evaluated in every meaning
-_LIMITS = Limits(elements=48, length=5)
+_LIMITS = Limits(elements=48, length=5, alike=0)
 _WORK = 20_000  # of the exact evaluator, for one call
 
 Values = Mapping[str, Any]

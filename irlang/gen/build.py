@@ -30,6 +30,9 @@ from irlang.parser.printer import print_file
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _APART_TRIES = 16  # calls of an operator that is to be called apart, one of which is preferred
+_SOLE = (
+    33  # percent of calls apart of which the first result alone is shown, whoever has the others
+)
 _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
 _BARE_TRIES = 4  # one in so many may be told numbers for every axis where there is none
 # Of these, before integers of all widths are drawn, before the usual real numbers are, by turns
@@ -101,15 +104,17 @@ def generate(
     )
 
 
-def _lone(graph: Graph) -> Graph:
-    """The last call of a graph as a program of its own, read from its inputs."""
+def _lone(graph: Graph, results: int) -> Graph:
+    """The last call of a graph as a program of its own, read from its inputs, of so many of its
+    results.
+    """
     node = graph.nodes[-1]
     operands = dict.fromkeys(node.operands())
     return Graph(
         graph.name,
         inputs={name: Port(graph.values[name], None) for name in operands},
         nodes=[node],
-        outputs={name: name for name in node.outputs},
+        outputs={name: name for name in node.outputs[:results]},
         values={name: graph.values[name] for name in (*operands, *node.outputs)},
     )
 
@@ -199,7 +204,12 @@ class _Builder(Idioms):
                     put_back = undo()
                     continue
                 drawn += 1
-                if preferred(_lone(self.graph)):
+                node = self.graph.nodes[-1]
+                shown = next(
+                    (n for n in self.shown(node) if preferred(_lone(self.graph, n))), None
+                )  # fmt: skip
+                if shown is not None:
+                    self.sole |= {node.name} if shown < len(node.outputs) else set()
                     break
                 put_back = undo()
             else:
@@ -208,6 +218,15 @@ class _Builder(Idioms):
             self.limits = usual
         self.finish()
         return self.graph
+
+    def shown(self, node: Node) -> tuple[int, ...]:
+        """How many results a call apart may show: many operators of targets have the first alone,
+        which no target would be handed if the others were always asked for.
+        """
+        every = len(node.outputs)
+        if every == 1:
+            return (1,)
+        return (1,) if self.chooser.chance(_SOLE) else (every, 1)
 
     def known(self, name: str) -> Fixed:
         """Attributes that an idiom of one call says of an operator, or none; the others may be

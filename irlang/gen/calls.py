@@ -49,6 +49,7 @@ class Calls:
         self.wanted = 0
         self.repaired = 0
         self.given = _INPUTS
+        self.sole: set[str] = set()  # calls whose first result alone is shown
 
     def call(
         self,
@@ -236,7 +237,7 @@ class Calls:
             dead = len(loose) == len(node.outputs)
             for position, name in enumerate(loose):
                 if not (dead and position == 0):
-                    if extra == 0:
+                    if extra == 0 or node.name in self.sole:
                         continue
                     extra -= 1
                 graph.outputs[name] = name

@@ -26,7 +26,8 @@ class Limits:
     how many elements a tensor of any shape is to have, as far as that goes. whole: whether integers
     are likelier than real numbers where either may be. usual: whether attributes are often as they
     are when they are not said. plain: percent of calls of which no more attributes are drawn than
-    must be said.
+    must be said. alike: percent of shapes whose axes are all as long, and of axes that are as long
+    as another one of the call: what confuses two of them runs there, and shows.
     """
 
     elements: int = 4096
@@ -39,6 +40,7 @@ class Limits:
     whole: bool = False
     usual: bool = False
     plain: int = 50
+    alike: int = 15
 
     def dtypes(self, allowed: frozenset[str]) -> list[str]:
         """The types of `allowed` that are drawn."""
@@ -83,6 +85,9 @@ def length(chooser: Chooser, limit: int) -> int:
 def shape(chooser: Chooser, rank: int, limits: Limits) -> tuple[int, ...]:
     """Sizes of `rank` axes within the limits."""
     budget = limits.elements
+    if rank > 1 and limits.alike and chooser.chance(limits.alike):
+        most = min(limits.length, max(1, int(budget ** (1 / rank))))
+        return (max(length(chooser, most), min(2, most)),) * rank
     sizes: list[int] = []
     for axis in range(rank):
         left = rank - axis - 1

@@ -8,6 +8,7 @@ that stand apart hide nothing from each other: there every tensor has a palette 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -287,7 +288,7 @@ def _numbers(
     if info.kind == "int":
         ends = within if bound and within is not None else integer_range(info.dtype)
         low, high = map(int, ends)
-        inner = [n for n in (*_WHOLE, *_WIDE) if low < n < high]
+        inner = [n for n in (*_WHOLE, *_WIDE, *_wrapping(info.dtype)) if low < n < high]
         return np.array([low, high, *inner], dtype=object).astype(dtype.numpy)
     units = {
         "one": 1.0,
@@ -314,7 +315,16 @@ def _beside(numbers: Array, more: Sequence[int]) -> Array:
 def whole_edges(info: TensorInfo) -> list[int]:
     """Whole numbers at which functions of a type of integers are at an edge."""
     low, high = map(int, integer_range(info.dtype))
-    return [low, high, *(n for n in (*_WHOLE, -2, -3, *_WIDE) if low < n < high)]
+    inner = (*_WHOLE, -2, -3, *_WIDE, *_wrapping(info.dtype))
+    return [low, high, *(n for n in inner if low < n < high)]
+
+
+def _wrapping(dtype: str) -> tuple[int, int]:
+    """The first numbers whose square a type does not hold, so that it is below 0, or none: what
+    takes a square for one that is not is wrong there alone.
+    """
+    first = math.isqrt(int(integer_range(dtype)[1])) + 1
+    return first, -first
 
 
 def _widen(graph: Graph, name: str, place: Port | Param) -> None:

@@ -48,6 +48,7 @@ _GIVEN = ((100, 0), (100, 15), (100, 15), (100, 50), (100, 100), (0, 50), (0, 0)
 # scales and places too, numbers without axes, nothing shown; and of those whose
 # result another short idiom reads, as some passes leave what is a result.
 _EXACT, _FOLLOWED = 50, 50
+_SQUARE = 50  # percent of the values that a call reads twice whose axes are all as long
 _SHORT = 2  # calls of such an idiom
 
 
@@ -223,12 +224,14 @@ class Idioms(Calls):
         return self.by_name[name]
 
     def begins(self, step: Step) -> bool:
-        """Whether a call needs to know `x`: a number has the type of what it stands beside, and a
-        family's members are not drawn one by one.
+        """Whether a call needs to know `x`: a number has the type of what it stands beside, a
+        family's members are not drawn one by one, and what reads it twice would read two tensors.
         """
         slots = self.kit.patterns[step.op].slots
         family = bool(slots and slots[0].item.family)
-        return family or bool(step.numbers) or any(isinstance(o, str) for o in step.operands)
+        twice = step.operands.count(GIVEN) > 1
+        along_it = any(isinstance(o, str) for o in step.operands)
+        return family or twice or bool(step.numbers) or along_it
 
     def rank(self, steps: Idiom) -> int | None:
         """How many axes `x` has if a call behind the first one has so many numbers, one for each,
@@ -241,7 +244,11 @@ class Idioms(Calls):
         """A new input of the type that is told, if any is; else of real numbers, or of integers
         where those of the idiom are whole.
         """
-        sizes = shape(self.chooser, rank or self.chooser.between(1, 4), self.limits)
+        axes = rank or self.chooser.between(1, 4)
+        both = steps[0].operands.count(GIVEN) > 1  # on either side, as in a product with itself
+        sizes = shape(
+            self.chooser, axes, replace(self.limits, alike=_SQUARE) if both else self.limits
+        )
         numbers = [number for step in steps for number in step.numbers]
         whole = all(map(float.is_integer, numbers)) and self.chooser.chance(_INTEGERS)
         dtypes = (dtype,) if dtype else self.limits.ints if whole else self.limits.reals

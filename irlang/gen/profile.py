@@ -85,7 +85,7 @@ def _learn(made: Pattern) -> dict[str, Sequence[float]]:
     }
     if not counts:
         return {}
-    limits = draw.Limits(elements=512, length=12)
+    limits = draw.Limits(elements=512, length=12, alike=0)
     for trial in range(_TRIALS):
         chooser = Chooser(f"{made.op.name} {trial}")
         weights = {name: [a / b for a, b in rows] for name, rows in counts.items()}

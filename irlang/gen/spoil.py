@@ -304,7 +304,10 @@ def _ways(
         if broken is None or code not in ("", broken.code):
             continue
         if not code:
-            way = broken.code, move.name, isinstance(move, SetAttr) and way_of(move)[-1] is True
+            way = (
+                broken.code, broken.size, move.name,
+                isinstance(move, SetAttr) and way_of(move)[-1] is True,
+            )  # fmt: skip
         made = call.spoilt(broken) if way not in found else None
         if made is None:
             continue

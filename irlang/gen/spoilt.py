@@ -77,6 +77,11 @@ class Broken:
         """The code of its fault."""
         return self.instance.faults[0].code
 
+    @property
+    def size(self) -> str:
+        """What an axis that is too long or too short is declared to be."""
+        return self.instance.faults[0].size
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -153,6 +153,16 @@ class Tensors(Settled):
             raise Stuck
         return (value,)
 
+    def within(self, elements: int) -> Limits:
+        """The limits of a part of a tensor that has so many elements."""
+        return Limits(elements, self.limits.length, alike=self.limits.alike)
+
+    def lengths(self) -> list[int]:
+        """The lengths of axes that are known by now."""
+        known = [value for name, value in self.names.items() if name not in self.made.attrs]
+        parts = (part if isinstance(part, tuple) else (part,) for part in known)
+        return [n for part in parts for n in part if type(n) is int]
+
     def drawn(self, dim: ast.Dim, slot: Slot, budget: int) -> tuple[int, ...]:
         """New sizes for an entry, of at most `budget` elements together."""
         chooser = self.chooser
@@ -160,7 +170,11 @@ class Tensors(Settled):
         if self.primary:
             self.ready(key)
         if dim.kind == "size":
-            size = self.moderated(key, draw.length(chooser, min(budget, self.limits.length)))
+            most = min(budget, self.limits.length)
+            alike = self.limits.alike
+            equal = [n for n in self.lengths() if 1 < n <= most] if alike else []
+            size = chooser.pick(equal) if equal and chooser.chance(alike) else None
+            size = self.moderated(key, size or draw.length(chooser, most))
             return self.emptied(key, (size,), lambda sizes: sizes[0])
         peers = [
             self.names[o]
@@ -177,7 +191,7 @@ class Tensors(Settled):
                 kind = self.made.attrs[axes[0]].type
                 if kind.kind == "vector":
                     count = chooser.below(3)
-                    sizes = draw.shape(chooser, count, Limits(budget, self.limits.length))
+                    sizes = draw.shape(chooser, count, self.within(budget))
                     return self.emptied(key, sizes, lambda sizes: sizes)
         most = max(0, min(3, self.limits.rank - slot.fixed))
         # Beside axes that an attribute names there may be no others: a vector is one of these.
@@ -190,7 +204,7 @@ class Tensors(Settled):
         sizes = (
             draw.wide_shape(chooser, 1, self.limits)
             if wide
-            else draw.shape(chooser, rank, Limits(budget, self.limits.length))
+            else draw.shape(chooser, rank, self.within(budget))
         )
         if isinstance(dim.size, ast.Read):  # members have sizes in common, or nothing to say
             others = [n for other in self.names.get(dim.size.name, ()) for n in other]
@@ -266,7 +280,7 @@ class Tensors(Settled):
                 value = (
                     draw.wide_shape(chooser, 1, self.limits)
                     if many
-                    else draw.shape(chooser, rank, Limits(64, self.limits.length))
+                    else draw.shape(chooser, rank, self.within(64))
                 )
                 value = self.emptied(key, value, lambda sizes: sizes)
             elif value is None:

@@ -333,11 +333,15 @@ class _Writer(NumberWriter):
         if not count:
             raise Unfit("nothing to reduce")
         total = expr.kind == "sum"
-        names = [self.fresh("a") for _ in range(3)]  # value, radii, magnitudes; or value, low, high
+        # value, radii, magnitudes; or value, low, high, and whether it is surely no number
+        names = [self.fresh("a") for _ in range(3)]
         for name in names:
             self.put(
                 f"{name} = {EXACT if total else '-np.inf' if expr.kind == 'max' else 'np.inf'}"
             )
+        if not total:
+            names.append(self.fresh("n"))
+            self.put(f"{names[-1]} = False")
         depth = self.depth
         for name, bound in expr.binders:
             variable = self.fresh("i")
@@ -358,13 +362,13 @@ class _Writer(NumberWriter):
             number = self.ball(expr.body)
         self.accumulate(expr.kind, number, names)
         self.depth = depth
-        value, other, last = names
+        value, other, last = names[:3]
         exact = number.radius == EXACT
         if not total:
             if exact:
                 return Number(value, least=number.least)
             radius = self.fresh("e")
-            self.put(f"{radius} = spread({value}, {other}, {last})")
+            self.put(f"{radius} = {EXACT} if {names[3]} else spread({value}, {other}, {last})")
             return Number(value, radius, least=number.least)
         floor = 0.0 if number.least >= 0 else -math.inf
         if count == 1:
@@ -379,7 +383,7 @@ class _Writer(NumberWriter):
 
     def accumulate(self, kind: str, number: Number, names: list[str]) -> None:
         """What one round of the innermost loop does."""
-        value, other, last = names
+        value, other, last = names[:3]
         v, exact = self.fresh("v"), number.radius == EXACT
         self.put(f"{v} = {number.value}")
         e = number.radius
@@ -398,3 +402,4 @@ class _Writer(NumberWriter):
         if not exact:
             self.put(f"{other} = {take}({other}, {v} - {e})")
             self.put(f"{last} = {take}({last}, {v} + {e})")
+            self.put(f"{names[3]} = {names[3]} | (({v} != {v}) & ({e} == 0.0))")

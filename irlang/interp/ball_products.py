@@ -169,10 +169,42 @@ def product_ball(
     )
     if infinite is not None:
         radius = np.where(infinite, np.inf, radius)
+    apart = _overflows_apart(product, (a, b), domain.most)
+    if apart is not None:
+        radius = np.where(apart, np.inf, radius)
     # as much as what is added later may count on: it has at least the roundings in it
     found = Ball(value, radius, terms + 1, spare=spare, share=counted)
     most = np.max(radius, initial=0.0)
     return found if most / counted + most <= domain.dtype.largest else domain.bounded(found)
+
+
+def _overflows_apart(product: Contraction, factors: Sequence[_Factor], most: float) -> Array | None:
+    """Where a factor that is summed first along what no other varies along is too large by then
+    (`endless.separable`); None: nowhere.
+    """
+    found: Array | None = None
+    names = [product.factors[number].names for number in range(len(factors))]
+    for number in range(len(factors)):
+        others = {name for m, some in enumerate(names) if m != number for name in some}
+        own = [
+            axis
+            for axis, name in enumerate(names[number])
+            if name in product.summed and name not in others
+        ]
+        if not own:
+            continue
+        operands = [one.operand(one.value) for one in factors]
+        array = operands[number]
+        with np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.abs(array)
+            size = np.sum(sizes, axis=tuple(own), where=np.isfinite(sizes), keepdims=True)
+        if not np.any(size > most):
+            continue
+        marks = [np.ones(operand.shape) for operand in operands]
+        marks[number] = np.broadcast_to(size > most, array.shape).astype(np.float64)
+        lost = product.multiply(marks) > 0
+        found = lost if found is None else found | lost
+    return found
 
 
 def _roundings(domain: Balls, terms: int, spare: int) -> tuple[float, float, float]:

@@ -37,6 +37,7 @@ from irlang.interp.ball import (
 )
 from irlang.interp.ball_factors import moved
 from irlang.interp.ball_functions import BallFunctions
+from irlang.interp.ball_sure import no_number
 from irlang.interp.ball_zeros import extreme_zero, sum_of_zero_products, sum_of_zeros
 from irlang.interp.endless import separable, settled_sum
 from irlang.interp.plain import FOLD, Plain, contract, convert
@@ -155,6 +156,9 @@ class Balls(BallFunctions):
             upper = FOLD[kind](ball.value + radius, axis=axes)
             lower = FOLD[kind](ball.value - radius, axis=axes)
             reach = spread(value, lower, upper)
+            if not whole:  # whatever else there is, it is no number where one surely is none
+                none = np.broadcast_to(no_number(ball), np.shape(ball.value))
+                reach = np.where(np.any(none, axis=axes), 0.0, reach)
             return Ball(value, reach, least=ball.least, signless=signless)
         if radius is None and whole:
             return Ball(value)

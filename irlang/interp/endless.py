@@ -55,8 +55,9 @@ def separable(factors: Sequence[tuple[Any, Any]], rank: int, most: float) -> Arr
     What a factor does not vary along may be summed without it: `sum a[i] * b[j]` is a product of
     two sums, and so do programs compute it (`einsum`). That makes a difference where such a factor
     is infinite, as the others may cancel first, or where it is no number and the sum is empty; and
-    where its own sum overflows. factors: values and radii (None: exact). rank: the sum is over all
-    axes from there on. most: as of `settled_sum`.
+    where its own sum overflows, along all axes or along those that no other factor has: in
+    `sum a[i] * b[i, j]` the second may be summed over `j` first. factors: values and radii (None:
+    exact). rank: the sum is over all axes from there on. most: as of `settled_sum`.
     """
     arrays = [np.asarray(value) for value, _ in factors]
     width = max(array.ndim for array in arrays)
@@ -66,16 +67,25 @@ def separable(factors: Sequence[tuple[Any, Any]], rank: int, most: float) -> Arr
     axes = [a for a in range(rank, width) if any(shapes[n][a] > 1 for n in real)]
     axes += [a for a in range(rank, width) if any(shape[a] == 0 for shape in shapes)]
     found: Array | None = None
+    inner = tuple(range(rank, width))
     for n in real:
-        if all(shapes[n][axis] != 1 for axis in axes):
-            continue
         value, radius = arrays[n].reshape(shapes[n]), factors[n][1]
+        if all(shapes[n][axis] != 1 for axis in axes):
+            others = [shapes[m] for m in range(len(shapes)) if m != n]
+            own = tuple(a for a in axes if all(shape[a] == 1 for shape in others))
+            if not own or not others or empty:
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                size = np.sum(np.abs(value), axis=own, where=np.isfinite(value), keepdims=True)
+            lost = np.any(size > most, axis=inner)
+            if lost.any():
+                found = lost if found is None else found | lost
+            continue
         strange = ~np.isfinite(value) if empty else np.isinf(value)
         if radius is not None:
             strange = strange | np.isinf(
                 np.broadcast_to(radius, arrays[n].shape).reshape(shapes[n])
             )
-        inner = tuple(range(rank, width))
         with np.errstate(invalid="ignore", over="ignore"):
             lost = np.sum(np.abs(value), axis=inner, where=np.isfinite(value)) > most
         lost = lost | np.any(strange, axis=inner)

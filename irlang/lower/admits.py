@@ -130,7 +130,10 @@ _ADMITS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "cov": {"x.rank": "jnp.cov as numpy.cov: a vector is one row"},
         "corrcoef": {"x.rank": "jnp.corrcoef as numpy.corrcoef: a vector is one row"},
         "linspace": {"type": f"jnp.linspace as NumPy's: {_TYPES}"},
-        "bincount": {"in_range": "jnp.bincount: integers from length on are left out"},
+        "bincount": {
+            "in_range": "jnp.bincount: integers from length on are left out",
+            "positive": "jnp.bincount: what is below 0 counts as 0",
+        },
         "isclose": {"tolerance": "jnp.isclose as numpy.isclose: any tolerances"},
         "kron": {"ranks": "jnp.kron as numpy.kron: arrays of any shape, ones before the smaller"},
         "embedding": {"table.rank": "jnp.take as numpy.take: an array of any rank"},

@@ -96,15 +96,29 @@ def _norm(order: int) -> Native:
     return Native("ops.norm", rule, since=KERAS_3)
 
 
+_METHODS = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
+
+
 def _resize(call: Keras) -> Value | None:
-    """Images; half a pixel lies around every element."""
-    x = call.input("x")
+    """Images; half a pixel lies around every element. What lies outside has no weight where it
+    antialiases, and in cubic ones, whose coefficient is that of JAX; TensorFlow has their weights
+    from a table.
+    """
+    x, mode, antialias = call.input("x"), call["mode"], call["antialias"]
     if x.rank != 4 or x.dtype != "f32" or not spatial(call, x) or call["coord"] != "half_pixel":
         return None
-    if call["mode"] != "linear" or call["antialias"] or call["exclude_outside"]:
+    if mode == "nearest" and (antialias or call["rounding"] != "round_prefer_ceil"):
+        return None
+    table = call.build.backend == "tensorflow" and not antialias
+    if mode == "cubic" and (call["cubic_coeff"] != -0.5 or table):
+        return None
+    if mode != "nearest" and call["exclude_outside"] != (antialias or mode == "cubic"):
         return None
     n, c, *space = call.out.shape
-    options = {"interpolation": '"bilinear"', "data_format": '"channels_last"'}
+    options = {
+        "interpolation": f'"{_METHODS[mode]}"', "antialias": antialias or None,
+        "data_format": '"channels_last"',
+    }  # fmt: skip
     text = invoke("ops.image.resize", channels_last(call, x), tuple(space), **options)
     return channels_first(call, Value(text, (n, *space, c), x.dtype))
 

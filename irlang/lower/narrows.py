@@ -55,8 +55,25 @@ _NARROWS: Mapping[str, Mapping[str, tuple[tuple[str, str, str], ...]]] = {
             ("signs", _SIGNS.format("a", "A"), "CosineEmbeddingLoss: y contains 1 or -1"),
             ("margin", "-1 <= margin <= 1", "CosineEmbeddingLoss: margin is from -1 to 1"),
         ),
+        "binary_cross_entropy": (
+            ("shares", _SHARES, "BCELoss: targets are numbers between 0 and 1"),
+        ),
         "binary_cross_entropy_logits": (
             ("shares", _SHARES, "BCEWithLogitsLoss: targets are numbers between 0 and 1"),
+        ),
+        "categorical_cross_entropy": (
+            (
+                "shares",
+                "all(a.. < A.., k < K, b.. < B..) 0 <= target[a.., k, b..] <= 1",
+                "CrossEntropyLoss: each probability of a class is between 0 and 1",
+            ),
+        ),
+        "multilabel_soft_margin": (
+            (
+                "labels",
+                "all(a.. < A.., k < K) (target[a.., k] == 0 or target[a.., k] == 1)",
+                "MultiLabelSoftMarginLoss: a label is 0 or 1",
+            ),
         ),
         "ctc": (
             (
