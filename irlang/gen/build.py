@@ -30,9 +30,7 @@ from irlang.parser.printer import print_file
 _ATTEMPTS = 60  # calls that may fail in a row before a program ends early
 _EAGER, _JOINED = 60, 95  # percent of inputs after the first that look for a computed value
 _APART_TRIES = 16  # calls of an operator that is to be called apart, one of which is preferred
-_SOLE = (
-    33  # percent of calls apart of which the first result alone is shown, whoever has the others
-)
+_SOLE = 33  # percent of calls apart whose first result alone is shown, whoever has the others
 _APART_DRAWS = 48  # that are drawn for them, as some operators' mostly do not fit
 _BARE_TRIES = 4  # one in so many may be told numbers for every axis where there is none
 # Of these, before integers of all widths are drawn, before the usual real numbers are, by turns
