@@ -184,3 +184,17 @@ def test_a_mode_is_measured_by_its_framework(tmp_path: Path) -> None:
     assert "The definition leaves it open" in text
     assert "gives what is expected here" in text
     assert "Prints what tf gives" in (tmp_path / "show_tf_xla.py").read_text("utf-8")
+
+
+def test_a_runtime_is_measured_by_one_beside_it() -> None:
+    """Its process has been told to optimise, unlike that of a framework whose programs say so."""
+    usable("onnxruntime")
+    case = _case("(x: f32[2]) -> y: i32[2] { y = cast(x; to = i32) }", x=[NAN, 5])
+    for targets, beside in (
+        (["onnxruntime"], {"onnxruntime:plain"}),
+        (["onnxruntime", "onnxruntime:plain"], set()),
+    ):
+        with Session(targets) as session:
+            (outcome,) = session.compare([case])
+            assert session._beside.keys() == beside
+        assert {v.verdict for found in outcome.verdicts.values() for v in found} == {"agrees"}
