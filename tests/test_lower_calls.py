@@ -56,9 +56,8 @@ DEFECTS = {
         "layer_norm",
         "vander",
         "pad",
+        "resize",  # cubic, with other weights and a border that is repeated
     },
-    # Cubic ones have other weights there, and repeat the border.
-    ("keras:torch", "f32"): {"resize"},
     # XLA's lgamma is absolute near 1 and 2; JAX's log_ndtr cancels there.
     ("jax:jit", "f32"): {"lgamma", "log_ndtr"},
     # docs/findings.md has these, but for the regions whose maximum is that of parts.
