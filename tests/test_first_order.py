@@ -15,9 +15,12 @@ from irlang.graph import Graph
 from irlang.interp import first_order, vector
 from irlang.interp.draws import feeds
 from irlang.interp.first_order import FirstOrder
+from irlang.interp.flows import TooLongError
 from irlang.interp.plain import load
 from irlang.interp.program import balls, precision, run
+from irlang.interp.shape import check
 from irlang.interp.values import initial_values, inputs
+from irlang.parser import parse
 from tests.narrow import Narrow
 
 CATALOG = builtin()
@@ -328,3 +331,30 @@ model m(q: f32[8, 4, 2], k: f32[8, 3, 1], wq: f32[2, 9, 1], wk: f32[1, 9, 1], wv
     bound = estimated.radius("y", np.arange(32))
     same = FirstOrder(deep, given, CATALOG, "f32", estimates=True)
     assert np.array_equal(bound, same.radius("y", np.arange(32)))
+
+
+def test_a_sum_ends_with_its_time() -> None:
+    graph = check(parse(_CHAIN, "chain.nnir"), CATALOG).graphs[0]
+    values = {**inputs(graph, 1), **initial_values(graph, 1)}
+    asked: list[int] = []
+
+    def over() -> bool:
+        asked.append(1)
+        return len(asked) > 6
+
+    order = FirstOrder(graph, values, CATALOG, "f32", estimates=False, over=over)
+    assert len(asked) == 4  # once for each of the calls
+    with pytest.raises(TooLongError):
+        order.radius("d", np.arange(2))
+    with pytest.raises(TooLongError):
+        FirstOrder(graph, values, CATALOG, "f32", over=lambda: True)
+
+
+_CHAIN = """nnir 1
+model chain(x: f32[2]) -> d: f32[2] {
+  a = exp(x)
+  b = tanh(a)
+  c = sin(b)
+  d = exp(c)
+}
+"""

@@ -11,6 +11,7 @@ allow: those of an elimination allow twenty times what the derivative does.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,11 +21,13 @@ import numpy as np
 from irlang.arithmetic import STANDARD, Arithmetic, half
 from irlang.catalog import Catalog
 from irlang.diagnostics import InvalidInput
+from irlang.diff.pace import PACE
 from irlang.diff.verdict import FINDINGS, Verdict, judge, softened
 from irlang.dtypes import DTYPES
 from irlang.graph import Graph
 from irlang.interp.balls import Ball
 from irlang.interp.first_order import FirstOrder
+from irlang.interp.flows import TooLongError
 from irlang.interp.program import precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -57,6 +60,7 @@ class Refiner:
     thorough: bool = True
     sketched: bool = False
     _orders: dict[tuple[Arithmetic, bool | None], FirstOrder] = field(default_factory=dict)
+    _until: float = math.inf  # of the look under way
 
     def refined(
         self,
@@ -70,6 +74,7 @@ class Refiner:
 
         balls: by value, in standard arithmetic or in the target's own; results: by output.
         """
+        self._until = time.monotonic() + PACE.for_one(math.inf)
         better = {
             v.name: self._again(v, balls, results, target, own) for v in found if self._weak(v)
         }
@@ -94,6 +99,11 @@ class Refiner:
             return None
         except RecursionError:  # one that is deeper than Python goes
             return None
+        except TooLongError:  # what speaks against a target is not proved
+            return None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._until
 
     def _judged(
         self,
@@ -141,8 +151,9 @@ class Refiner:
         key = arithmetic, estimates
         if key not in self._orders:
             self._orders[key] = FirstOrder(
-                self.graph, self.values, self.catalog, precision(self.graph), arithmetic, estimates
-            )
+                self.graph, self.values, self.catalog, precision(self.graph), arithmetic, estimates,
+                self._is_over,
+            )  # fmt: skip
         return self._orders[key]
 
     def _farthest(self, ball: Ball, got: Array, unit: float) -> tuple[Array, Array]:

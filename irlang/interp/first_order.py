@@ -29,7 +29,7 @@ what is beyond it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from irlang.interp import program, reference, rounding, vector
 from irlang.interp.ball import Ball
 from irlang.interp.decisive import Decisive, decides
 from irlang.interp.errors import RUNS, Errors, Known, about, kept, larger, spread
-from irlang.interp.flows import sums
+from irlang.interp.flows import TooLongError, never, sums
 from irlang.interp.plain import load
 from irlang.interp.running import goes_on
 from irlang.interp.units import Unit, disturbed, true_name, units
@@ -74,7 +74,7 @@ class FirstOrder:
 
     values: as in `irlang.interp.program.balls`, which has found that preconditions hold.
     estimates: whether reaches are estimates, as in large programs unless it is said, and where
-    sums take too long.
+    sums take too long. over: whether the time for all of it is; `TooLongError` is raised then.
     """
 
     def __init__(
@@ -85,7 +85,9 @@ class FirstOrder:
         dtype: str,
         arithmetic: Arithmetic = STANDARD,
         estimates: bool | None = None,
+        over: Callable[[], bool] = never,
     ) -> None:
+        self._over = over
         self._dtype, self._arithmetic = dtype, arithmetic
         self._definitions = definitions
         self._unit = DTYPES[program.finest(graph, dtype)].unit
@@ -114,6 +116,8 @@ class FirstOrder:
                 self._errors.infos[name] = info
         with np.errstate(all="ignore"):
             for unit in made:
+                if self._over():
+                    raise TooLongError
                 self._add(unit)
         self._errors.runs = []
 
@@ -124,7 +128,8 @@ class FirstOrder:
     def radius(self, name: str, elements: Array) -> Array:
         """How far off elements of a value may be, by their positions in it as one row."""
         with np.errstate(all="ignore"):
-            return sums(self._errors, name, np.asarray(elements)) * (1 + 2.0**-53 / self._unit)
+            found = sums(self._errors, name, np.asarray(elements), self._over)
+        return found * (1 + 2.0**-53 / self._unit)
 
     # ---- unit by unit
 

@@ -6,7 +6,7 @@ the tensor anew for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,20 @@ _MEMORY = 1 << 23  # elements of the cotangents of one tensor, for all rows at o
 _ROWS = 256  # at once
 
 
-def sums(errors: Errors, name: str, elements: Array) -> Array:
-    """How far off elements of a tensor may be, by their positions in it as one row."""
+class TooLongError(Exception):
+    """There is no more time for a sum."""
+
+
+def never() -> bool:
+    """Of what has no end of its time: whether it is over."""
+    return False
+
+
+def sums(errors: Errors, name: str, elements: Array, over: Callable[[], bool] = never) -> Array:
+    """How far off elements of a tensor may be, by their positions in it as one row.
+
+    over: whether the time for it is. Raises `TooLongError` then.
+    """
     known = errors.known
     last = max((i for i, u in enumerate(errors.units) if name in u.targets.values()), default=-1)
     sizes = (known[n].value.size for u in errors.units[: last + 1] for n in u.targets.values())
@@ -37,7 +49,7 @@ def sums(errors: Errors, name: str, elements: Array) -> Array:
     for start in range(0, len(elements), most):
         here = elements[start : start + most]
         rows = min(most, 1 << (len(here) - 1).bit_length())  # few sizes, few preparations
-        found.append(_Sweep(errors, rows).run(name, here, last)[: len(here)])
+        found.append(_Sweep(errors, rows, over).run(name, here, last)[: len(here)])
     bounds = np.concatenate(found) * _ELSEWHERE
     return np.where(np.isnan(bounds), np.inf, bounds)
 
@@ -48,8 +60,9 @@ class _Sweep:
     parts: what has flown back to each tensor, from each of its readers. found: the bounds.
     """
 
-    def __init__(self, errors: Errors, rows: int) -> None:
+    def __init__(self, errors: Errors, rows: int, over: Callable[[], bool]) -> None:
         self._errors = errors
+        self._over = over
         self._rows = rows
         self._parts: dict[str, list[Array]] = {}
         self._found = np.zeros(rows)
@@ -61,6 +74,8 @@ class _Sweep:
         seed[np.arange(len(elements)), elements] = 1.0
         self._parts[name] = [seed.reshape((self._rows, *known[name].value.shape))]
         for number in range(last, -1, -1):
+            if self._over():
+                raise TooLongError
             unit = self._errors.units[number]
             seeds = {f: self._parts.pop(n) for f, n in unit.targets.items() if n in self._parts}
             if seeds:
